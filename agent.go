@@ -4,17 +4,25 @@ import (
 	"context"
 )
 
-// Agent is turn logic. The same agent runs inside the hub and in a partner's process.
+// Agent is the logic of a participant. The same agent can run in the process of the hub and in any
+// other process.
 type Agent interface {
-	// HandleTurn is called when the agent has the floor, at most once at a time for a participant of a conversation. It speaks through turn and returns
-	// when it is done with this turn. The outcome is advice to the caller; what counts is what the log holds. ctx ends when the claim is lost, at
-	// turn.Deadline, and when the executor is told to stop and does not wait any longer. An error or a panic makes the attempt a failed one: what it has said
-	// is withdrawn, and the turn is tried again, perhaps elsewhere. One agent value serves any number of conversations at once, so it
-	// keeps nothing between turns but what it reads from the log.
+	// HandleTurn takes one turn, and returns when the agent is done with it. It posts messages through
+	// turn. It is called when the agent has the floor, at most once at a time for each participant of
+	// a conversation.
+	//
+	// The outcome is advice to the executor. The events in the log decide how the turn ended.
+	//
+	// ctx ends when the claim is lost, at turn.Deadline, and when the executor stops and does not wait
+	// any longer. After an error or a panic, the attempt counts as failed: its events are withdrawn,
+	// and the turn is offered again, possibly to another executor.
+	//
+	// One Agent value serves any number of conversations concurrently. It must not keep state between
+	// turns, except state that it can restore from the log.
 	HandleTurn(ctx context.Context, turn *Turn) (TurnOutcome, error)
 }
 
-// AgentFunc makes a function an Agent.
+// AgentFunc is a function that implements [Agent].
 type AgentFunc func(ctx context.Context, turn *Turn) (TurnOutcome, error)
 
 // HandleTurn calls f.
@@ -24,17 +32,20 @@ func (f AgentFunc) HandleTurn(ctx context.Context, turn *Turn) (TurnOutcome, err
 
 var _ Agent = AgentFunc(nil)
 
-// TurnOutcome says how an agent left its turn.
+// TurnOutcome reports how an agent ended its turn.
 type TurnOutcome string
 
 // The values of TurnOutcome.
 const (
-	// TurnPosted: the agent has said its final message. If it has not, its attempt is a silent one.
+	// TurnPosted means that the agent posted its final message. If it did not, the attempt counts as
+	// silent.
 	TurnPosted TurnOutcome = "posted"
-	// TurnYield: the agent passes the turn on. What it has said stays.
+	// TurnYield means that the agent ends its turn without a final message. Its earlier messages
+	// remain.
 	TurnYield TurnOutcome = "yield"
-	// TurnNoAction: there is nothing to say, and nothing was said. The turn is passed on, as with TurnYield.
+	// TurnNoAction means that the agent has nothing to say and posted nothing. It has the same effect
+	// as TurnYield.
 	TurnNoAction TurnOutcome = "no_action"
-	// TurnComplete: the agent has closed the conversation.
+	// TurnComplete means that the agent closed the conversation.
 	TurnComplete TurnOutcome = "complete"
 )

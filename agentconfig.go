@@ -11,154 +11,135 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/parleyhub/parley/internal/limits"
 )
 
-// Bounds and defaults of agent configs.
-const (
-	DefaultMaxSteps   = 12
-	MaxMaxSteps       = 100
-	DefaultSubagents  = 3
-	MaxSubagents      = 7 // seed 002, section 6
-	DefaultMaxRetries = 2
-	MaxMaxRetries     = 10
-	// MaxInstructionsBytes bounds instructions, planning_instructions and user_template each, and MaxAgentConfigBytes the whole config.
-	MaxInstructionsBytes = 64 << 10
-	MaxAgentConfigBytes  = 256 << 10
-	MaxModelTokens       = 10_000_000
-	MaxAgentTools        = 128
-	MaxMCPServers        = 16
-	MaxInjectedArgs      = 32
-)
-
-// The names of the tools by which an agent starts children, and the suffix of the agent that they are: see AgentConfig.AllowSelfSpawn.
-const (
-	ToolSpawnSelf  = "spawn_self"
-	ToolParallel   = "run_parallel_subagents"
-	ChildSuffix    = ".child"
-	MaxSpawnerName = 64 - len(ChildSuffix)
-)
-
-// AgentConfig is what makes an LLM agent of a blueprint: the table of seed 002 and what a run needs besides. Every field is enforced, and an absent one has its default. It stands
-// in a blueprint's file beside name and parameters_schema, and as agent_config in a Blueprint.
+// AgentConfig is the configuration of an LLM agent (seed 002, section 1). The hub checks every
+// field, and an absent field has its default. In the file of a blueprint, the fields are beside
+// name and parameters_schema. In a [Blueprint], they are agent_config.
 type AgentConfig struct {
-	// Model is the runtime and what it calls the model, such as openai:gpt-4o.
+	// Model is the runtime and its name of the model, such as openai:gpt-4o.
 	Model string `json:"model"`
-	// Instructions are what the agent is to be and do.
+	// Instructions are the instructions to the model, at most 64 KiB.
 	Instructions string `json:"instructions,omitempty"`
-	// MaxSteps bounds the calls of the model in one turn, those of the planner too: 1 to MaxMaxSteps, with a planner at least 2; absent, DefaultMaxSteps.
+	// MaxSteps is the maximum number of calls of models in one turn, including those of the planner. 1
+	// to 100, or 2 to 100 with a planner; default 12.
 	MaxSteps int `json:"max_steps,omitempty"`
-	// Temperature is 0 to 2, and TopP more than 0 and at most 1; absent, the model's.
+	// Temperature is 0 to 2. TopP is more than 0 and at most 1. The default is that of the model.
 	Temperature *float64 `json:"temperature,omitempty"`
 	TopP        *float64 `json:"top_p,omitempty"`
-	// MaxTokens bounds what the model says at once; absent, the model's bound.
+	// MaxTokens is the maximum number of tokens of one answer of the model. 1 to 10,000,000; default:
+	// the bound of the model.
 	MaxTokens int `json:"max_tokens,omitempty"`
-	// ContextWindow is how much the model takes; absent, what is known of the model.
+	// ContextWindow is the size of the context window of the model in tokens. 256 to 10,000,000;
+	// default: the known size of the model.
 	ContextWindow int `json:"context_window,omitempty"`
 
-	// PlanningEnabled has a planner look first: with PlanningModel, absent the model itself, and PlanningInstructions, absent built-in ones.
+	// PlanningEnabled lets a planner write a plan first. It uses PlanningModel, or else Model, and
+	// PlanningInstructions, or else built-in instructions.
 	PlanningEnabled      bool   `json:"planning_enabled,omitempty"`
 	PlanningModel        string `json:"planning_model,omitempty"`
 	PlanningInstructions string `json:"planning_instructions,omitempty"`
-	// BudgetAwareness is empty, per-message, or limit:N, where N is a percentage of the context window.
+	// BudgetAwareness is empty, per-message, or limit:N, where N is a percentage of the context
+	// window.
 	BudgetAwareness string `json:"budget_awareness,omitempty"`
-	// HITLTools are tools that run only once somebody has approved of it. HITLTimeoutMs is how long that may take: MinApprovalMs to MaxApprovalMs; absent, DefaultApprovalMs.
+	// HITLTools are the tools that run only after an approval. HITLTimeoutMs is the time to answer:
+	// 100 ms to 7 days; default 10 minutes.
 	HITLTools     []string `json:"hitl_tools,omitempty"`
 	HITLTimeoutMs int64    `json:"hitl_timeout_ms,omitempty"`
-	// EmitMCPProgress passes on the progress of tools of MCP servers; absent, true.
+	// EmitMCPProgress forwards the progress of tools of MCP servers; default true.
 	EmitMCPProgress *bool `json:"emit_mcp_progress,omitempty"`
-	// InjectedToolArgs are optional parameters that the model sees in every tool, with their descriptions, and that no tool gets.
+	// InjectedToolArgs are optional parameters, with their descriptions, that the model sees in every
+	// tool. The tools do not receive them. At most 32.
 	InjectedToolArgs map[string]string `json:"injected_tool_args,omitempty"`
-	// AllowSelfSpawn gives it the tool spawn_self, and AllowParallelSubagents run_parallel_subagents, of at most MaxParallelSubagents jobs: 1 to MaxSubagents; absent,
-	// DefaultSubagents. Children are sessions of the agent's name and ChildSuffix.
+	// AllowSelfSpawn adds the tool spawn_self. AllowParallelSubagents adds the tool
+	// run_parallel_subagents, with at most MaxParallelSubagents jobs: 1 to 7; default 3. Children are
+	// sessions of the agent with the name of this agent and the suffix .child.
 	AllowSelfSpawn         bool `json:"allow_self_spawn,omitempty"`
 	AllowParallelSubagents bool `json:"allow_parallel_subagents,omitempty"`
 	MaxParallelSubagents   int  `json:"max_parallel_subagents,omitempty"`
 
-	// Tools are functions of the program that runs the agent, Agents other agents of the hub, which run as sessions, and MCPServers outside servers by a name of letters, digits, _ and -.
-	// A tool is called by its name there, by AgentToolName or by MCPToolName.
+	// Tools are functions of the program that runs the agent. Agents are other agents of the hub,
+	// which run as sessions. MCPServers are external servers by name. The name of a tool is its entry
+	// in Tools, the name of the agent with _ for characters that are not allowed, or the name of the
+	// server, __ and the name of its tool. At most 128 tools, 128 agents and 16 servers.
 	Tools      []string             `json:"tools,omitempty"`
 	Agents     []string             `json:"agents,omitempty"`
 	MCPServers map[string]MCPServer `json:"mcp_servers,omitempty"`
-	// ChildTools are the tools that children may have; absent, all but hitl_tools. Children never get the two tools that start children.
+	// ChildTools are the tools that children may use; default: all except hitl_tools. Children never
+	// have the two tools that start children.
 	ChildTools []string `json:"child_tools,omitzero"`
 
 	RunOptions *AgentRunOptions `json:"run_options,omitempty"`
 }
 
-// MCPServer is a server of the Model Context Protocol: a Command, or a URL. In Args, Env, URL and Headers ${NAME} stands for a variable of the process that runs the agent.
+// MCPServer is a server of the Model Context Protocol: a Command or a URL. In Args, Env, URL and
+// Headers, ${NAME} is replaced by a variable of the process that runs the agent.
 type MCPServer struct {
 	Command string            `json:"command,omitempty"`
 	Args    []string          `json:"args,omitempty"`
 	Env     map[string]string `json:"env,omitempty"`
 	URL     string            `json:"url,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
-	// Tools narrows to these, an empty list to none; absent, all that it offers.
+	// Tools are the tools to offer; default: all tools of the server. An empty list offers none.
 	Tools []string `json:"tools,omitzero"`
 }
 
 // AgentRunOptions are the run options of seed 003.
 type AgentRunOptions struct {
-	// Deterministic clamps the sampling, and Seed is sent to models that take one.
+	// Deterministic restricts sampling. Seed is sent to models that accept one.
 	Deterministic bool   `json:"deterministic,omitempty"`
 	Seed          *int64 `json:"seed,omitempty"`
-	// Strict has the model held to the output_schema where it can be; absent, true. What it says is checked in any case.
+	// Strict makes the model follow the output_schema if its API can enforce it; default true. The
+	// output is validated in any case.
 	Strict *bool `json:"strict,omitempty"`
-	// ResponsesUseInstructions sends the instructions beside the input where the API has a place for them; else they are its first message.
+	// ResponsesUseInstructions sends the instructions beside the input if the API has a field for
+	// them. Otherwise they are the first message.
 	ResponsesUseInstructions bool `json:"responses_use_instructions,omitempty"`
-	// UserTemplate is what the model is told of a session's parameters, with {name} for each; {{ and }} are braces.
+	// UserTemplate is the text in which the model receives the parameters of a session, with {name}
+	// for each parameter. Write {{ and }} for braces. At most 64 KiB.
 	UserTemplate string       `json:"user_template,omitempty"`
 	Budget       *AgentBudget `json:"budget,omitempty"`
-	// MaxToolCalls bounds the calls of tools in one turn; absent, none but max_steps does.
+	// MaxToolCalls is the maximum number of calls of tools in one turn: 1 to 10,000; default: only
+	// max_steps bounds them.
 	MaxToolCalls int `json:"max_tool_calls,omitempty"`
-	// MaxRetries is how often a call of the model that may succeed later is made again: 0 to MaxMaxRetries; absent, DefaultMaxRetries.
+	// MaxRetries is how often a call of the model that can succeed later is repeated: 0 to 10; default
+	// 2.
 	MaxRetries *int `json:"max_retries,omitempty"`
-	// Stream has the words of the model passed on as they come; absent, true.
+	// Stream forwards the text of the model while it is generated; default true.
 	Stream *bool `json:"stream,omitempty"`
-	// Metadata goes with each call to a provider that takes some.
+	// Metadata is sent with each call to a provider that accepts metadata. At most 16 entries.
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
-// What happens when a budget is exceeded.
+// The values of AgentBudget.OnExceeded.
 const (
 	BudgetAbort   = "abort"   // the turn fails
-	BudgetPartial = "partial" // what was said so far is the answer, marked as such
+	BudgetPartial = "partial" // the text so far is the answer, and is marked as partial
 )
 
-// AgentBudget bounds one turn: Tokens of all calls of models together, Ms of time, at least one of the two. OnExceeded is BudgetAbort or BudgetPartial; absent, BudgetAbort.
+// AgentBudget bounds one turn: Tokens of all calls of models, Ms of time, or both. OnExceeded is
+// BudgetAbort or BudgetPartial; default BudgetAbort.
 type AgentBudget struct {
 	Tokens     int64  `json:"tokens,omitempty"`
 	Ms         int64  `json:"ms,omitempty"`
 	OnExceeded string `json:"on_exceeded,omitempty"`
 }
 
-// BudgetPerMessage is the value of budget_awareness besides limit:N.
+// BudgetPerMessage is a value of AgentConfig.BudgetAwareness. The other one is limit:N.
 const BudgetPerMessage = "per-message"
 
 var (
-	modelName    = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}:[!-9;-~][!-~]{0,199}$`)
 	toolName     = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	serverName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
 	argumentName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	headerName   = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")
 	budgetLimit  = regexp.MustCompile(`^limit:(0|[1-9][0-9]?|100)$`)
-	noToolName   = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 )
 
-// AgentToolName gives the name of the tool that an agent of the hub is: its own, with _ for what no tool may have in its name.
-func AgentToolName(agent string) string { return clipName(noToolName.ReplaceAllString(agent, "_")) }
-
-// MCPToolName gives the name of a tool of an MCP server: that of the server, __ and its own, with _ for what no tool may have in its name.
-func MCPToolName(server, tool string) string {
-	return clipName(server + "__" + noToolName.ReplaceAllString(tool, "_"))
-}
-
-func clipName(s string) string { return s[:min(len(s), 64)] }
-
-// ValidModelName reports whether a model may be named so: a runtime, a colon and what that calls it.
-func ValidModelName(s string) bool { return modelName.MatchString(s) }
-
-// BudgetLimit gives N of a budget_awareness limit:N; false for another.
+// BudgetLimit returns N of the BudgetAwareness limit:N. It returns false for other values.
 func (c *AgentConfig) BudgetLimit() (percent int, ok bool) {
 	if !budgetLimit.MatchString(c.BudgetAwareness) {
 		return 0, false
@@ -167,26 +148,27 @@ func (c *AgentConfig) BudgetLimit() (percent int, ok bool) {
 	return percent, true
 }
 
-// Spawns reports whether it has a tool that starts children.
+// Spawns reports whether the agent has a tool that starts children.
 func (c *AgentConfig) Spawns() bool { return c.AllowSelfSpawn || c.AllowParallelSubagents }
 
-// EmitsMCPProgress is EmitMCPProgress with its default.
+// EmitsMCPProgress returns EmitMCPProgress, or its default.
 func (c *AgentConfig) EmitsMCPProgress() bool { return c.EmitMCPProgress == nil || *c.EmitMCPProgress }
 
-// Subagents is MaxParallelSubagents with its default.
+// Subagents returns MaxParallelSubagents, or its default.
 func (c *AgentConfig) Subagents() int {
 	if c.MaxParallelSubagents == 0 {
-		return DefaultSubagents
+		return limits.DefaultSubagents
 	}
 	return c.MaxParallelSubagents
 }
 
-// ParseAgentConfig reads a config. There is a config, or there are faults: all of them. It takes members by their exact names, and null for an absent one; of a member that is there twice
-// the last counts, and doors and files refuse such.
+// ParseAgentConfig reads a config. It returns either the config or all errors. Names of members are
+// exact, and null means absent. If raw has a member twice, the last one counts; the servers and the
+// readers of files refuse such members.
 func ParseAgentConfig(raw json.RawMessage) (*AgentConfig, []ValidationError) {
 	f := &configFaults{}
-	if len(raw) > MaxAgentConfigBytes {
-		f.add("$", "expected at most %d bytes", MaxAgentConfigBytes)
+	if len(raw) > limits.MaxAgentConfigBytes {
+		f.add("$", "expected at most %d bytes", limits.MaxAgentConfigBytes)
 		return nil, f.all
 	}
 	c := &AgentConfig{}
@@ -199,7 +181,7 @@ func ParseAgentConfig(raw json.RawMessage) (*AgentConfig, []ValidationError) {
 	return c, nil
 }
 
-// Validate gives all that is wrong with a config.
+// Validate returns all errors of a config.
 func (c *AgentConfig) Validate() []ValidationError {
 	f := &configFaults{}
 	c.check(f)
@@ -208,10 +190,10 @@ func (c *AgentConfig) Validate() []ValidationError {
 
 type configFaults struct {
 	all  []ValidationError
-	read int // how many of them are of what could not be read
+	read int // how many of them concern values that could not be decoded
 }
 
-// add adds one, unless what stands there, or a part of it, could not be read: then that was told.
+// add adds an error, unless the value at path, or a part of it, could not be decoded.
 func (f *configFaults) add(path, format string, args ...any) {
 	if f.unread(path) {
 		return
@@ -219,18 +201,21 @@ func (f *configFaults) add(path, format string, args ...any) {
 	f.all = append(f.all, ValidationError{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// unread reports whether what stands at a path, around it or below it could not be read.
+// unread reports whether the value at path, around it or below it could not be decoded.
 func (f *configFaults) unread(path string) bool {
-	return slices.ContainsFunc(f.all[:f.read], func(e ValidationError) bool { return below(e.Path, path) || below(path, e.Path) })
+	return slices.ContainsFunc(
+		f.all[:f.read],
+		func(e ValidationError) bool { return below(e.Path, path) || below(path, e.Path) },
+	)
 }
 
-// below reports whether a path is another one, or in it.
+// below reports whether path is of, or below it.
 func below(path, of string) bool {
 	rest, ok := strings.CutPrefix(path, of)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// object decodes the members of an object that have these names, and faults others.
+// object decodes the members of an object that are in into, and reports others.
 func (f *configFaults) object(path string, raw json.RawMessage, into map[string]any) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
@@ -241,7 +226,11 @@ func (f *configFaults) object(path string, raw json.RawMessage, into map[string]
 		to, known := into[name]
 		switch value := members[name]; {
 		case !known:
-			f.add(path+"."+name, "there is no such field: expected one of %s", strings.Join(slices.Sorted(maps.Keys(into)), ", "))
+			f.add(
+				path+"."+name,
+				"there is no such field: expected one of %s",
+				strings.Join(slices.Sorted(maps.Keys(into)), ", "),
+			)
 		case string(bytes.TrimSpace(value)) == "null":
 		default:
 			f.member(path+"."+name, value, to)
@@ -266,7 +255,7 @@ func (f *configFaults) member(path string, value json.RawMessage, to any) {
 	}
 }
 
-// hasNull reports whether a list or an object of texts has null for one.
+// hasNull reports whether a list or an object of texts has a null element.
 func hasNull(value json.RawMessage, to any) bool {
 	switch to.(type) {
 	case *[]string:
@@ -279,7 +268,7 @@ func hasNull(value json.RawMessage, to any) bool {
 	return false
 }
 
-// kindOf says in the words of JSON what a field takes.
+// kindOf describes in terms of JSON the values that a field accepts.
 func kindOf(to any) string {
 	switch to.(type) {
 	case *string:
@@ -306,7 +295,7 @@ func (f *configFaults) within(path string, n, least, most int64) {
 	}
 }
 
-// optional is within for a field whose 0 is an absent one.
+// optional is within for a field in which 0 means absent.
 func (f *configFaults) optional(path string, n, least, most int64) {
 	if n != 0 {
 		f.within(path, n, least, most)
@@ -322,10 +311,10 @@ func (f *configFaults) text(path, s string, most int) {
 	}
 }
 
-// names faults a list that has too many, or one twice, or one that is not ok.
+// names reports a list that is too long, or has a name twice, or a name that is not ok.
 func (f *configFaults) names(path string, list []string, expected string, ok func(string) bool) {
-	if len(list) > MaxAgentTools {
-		f.add(path, "expected at most %d", MaxAgentTools)
+	if len(list) > limits.MaxAgentTools {
+		f.add(path, "expected at most %d", limits.MaxAgentTools)
 		return
 	}
 	for i, name := range list {
@@ -341,12 +330,17 @@ func (f *configFaults) names(path string, list []string, expected string, ok fun
 
 func (c *AgentConfig) members(f *configFaults) map[string]any {
 	return map[string]any{
-		"model": &c.Model, "instructions": &c.Instructions, "max_steps": &c.MaxSteps, "temperature": &c.Temperature, "top_p": &c.TopP,
+		"model": &c.Model, "instructions": &c.Instructions, "max_steps": &c.MaxSteps, "temperature": &c.Temperature,
+		"top_p":      &c.TopP,
 		"max_tokens": &c.MaxTokens, "context_window": &c.ContextWindow,
-		"planning_enabled": &c.PlanningEnabled, "planning_model": &c.PlanningModel, "planning_instructions": &c.PlanningInstructions,
-		"budget_awareness": &c.BudgetAwareness, "hitl_tools": &c.HITLTools, "hitl_timeout_ms": &c.HITLTimeoutMs, "emit_mcp_progress": &c.EmitMCPProgress,
-		"injected_tool_args": &c.InjectedToolArgs, "allow_self_spawn": &c.AllowSelfSpawn, "allow_parallel_subagents": &c.AllowParallelSubagents,
-		"max_parallel_subagents": &c.MaxParallelSubagents, "tools": &c.Tools, "agents": &c.Agents, "child_tools": &c.ChildTools,
+		"planning_enabled": &c.PlanningEnabled, "planning_model": &c.PlanningModel,
+		"planning_instructions": &c.PlanningInstructions,
+		"budget_awareness":      &c.BudgetAwareness, "hitl_tools": &c.HITLTools, "hitl_timeout_ms": &c.HITLTimeoutMs,
+		"emit_mcp_progress":  &c.EmitMCPProgress,
+		"injected_tool_args": &c.InjectedToolArgs, "allow_self_spawn": &c.AllowSelfSpawn,
+		"allow_parallel_subagents": &c.AllowParallelSubagents,
+		"max_parallel_subagents":   &c.MaxParallelSubagents, "tools": &c.Tools, "agents": &c.Agents,
+		"child_tools": &c.ChildTools,
 		"mcp_servers": func(path string, raw json.RawMessage) { c.readServers(f, path, raw) },
 		"run_options": func(path string, raw json.RawMessage) {
 			c.RunOptions = &AgentRunOptions{}
@@ -373,11 +367,17 @@ func (c *AgentConfig) readServers(f *configFaults, path string, raw json.RawMess
 
 func (o *AgentRunOptions) members(f *configFaults) map[string]any {
 	return map[string]any{
-		"deterministic": &o.Deterministic, "seed": &o.Seed, "strict": &o.Strict, "responses_use_instructions": &o.ResponsesUseInstructions,
-		"user_template": &o.UserTemplate, "max_tool_calls": &o.MaxToolCalls, "max_retries": &o.MaxRetries, "stream": &o.Stream, "metadata": &o.Metadata,
+		"deterministic": &o.Deterministic, "seed": &o.Seed, "strict": &o.Strict,
+		"responses_use_instructions": &o.ResponsesUseInstructions,
+		"user_template":              &o.UserTemplate, "max_tool_calls": &o.MaxToolCalls, "max_retries": &o.MaxRetries,
+		"stream": &o.Stream, "metadata": &o.Metadata,
 		"budget": func(path string, raw json.RawMessage) {
 			o.Budget = &AgentBudget{}
-			f.object(path, raw, map[string]any{"tokens": &o.Budget.Tokens, "ms": &o.Budget.Ms, "on_exceeded": &o.Budget.OnExceeded})
+			f.object(
+				path,
+				raw,
+				map[string]any{"tokens": &o.Budget.Tokens, "ms": &o.Budget.Ms, "on_exceeded": &o.Budget.OnExceeded},
+			)
 		},
 	}
 }

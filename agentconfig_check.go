@@ -7,27 +7,30 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/toolnames"
 )
 
-// check adds all that is wrong with values of the right types.
+// check reports all invalid values among those that could be decoded.
 func (c *AgentConfig) check(f *configFaults) {
 	const model = "expected a runtime, a colon and a model, such as openai:gpt-4o"
-	if !ValidModelName(c.Model) {
+	if !toolnames.ValidModel(c.Model) {
 		f.add("$.model", model)
 	}
-	if c.PlanningModel != "" && !ValidModelName(c.PlanningModel) {
+	if c.PlanningModel != "" && !toolnames.ValidModel(c.PlanningModel) {
 		f.add("$.planning_model", model)
 	}
-	f.text("$.instructions", c.Instructions, MaxInstructionsBytes)
-	f.text("$.planning_instructions", c.PlanningInstructions, MaxInstructionsBytes)
-	f.optional("$.max_steps", int64(c.MaxSteps), 1, MaxMaxSteps)
+	f.text("$.instructions", c.Instructions, limits.MaxInstructionsBytes)
+	f.text("$.planning_instructions", c.PlanningInstructions, limits.MaxInstructionsBytes)
+	f.optional("$.max_steps", int64(c.MaxSteps), 1, limits.MaxMaxSteps)
 	if c.PlanningEnabled && c.MaxSteps == 1 {
 		f.add("$.max_steps", "expected at least 2 with planning_enabled: the planner takes one")
 	}
-	f.optional("$.max_tokens", int64(c.MaxTokens), 1, MaxModelTokens)
-	f.optional("$.context_window", int64(c.ContextWindow), 256, MaxModelTokens)
-	f.optional("$.hitl_timeout_ms", c.HITLTimeoutMs, MinApprovalMs, MaxApprovalMs)
-	f.optional("$.max_parallel_subagents", int64(c.MaxParallelSubagents), 1, MaxSubagents)
+	f.optional("$.max_tokens", int64(c.MaxTokens), 1, limits.MaxModelTokens)
+	f.optional("$.context_window", int64(c.ContextWindow), 256, limits.MaxModelTokens)
+	f.optional("$.hitl_timeout_ms", c.HITLTimeoutMs, limits.MinApprovalMs, limits.MaxApprovalMs)
+	f.optional("$.max_parallel_subagents", int64(c.MaxParallelSubagents), 1, limits.MaxSubagents)
 	if t := c.Temperature; t != nil && !(*t >= 0 && *t <= 2) {
 		f.add("$.temperature", "expected 0 to 2")
 	}
@@ -45,8 +48,8 @@ func (c *AgentConfig) check(f *configFaults) {
 }
 
 func (c *AgentConfig) checkInjected(f *configFaults) {
-	if len(c.InjectedToolArgs) > MaxInjectedArgs {
-		f.add("$.injected_tool_args", "expected at most %d", MaxInjectedArgs)
+	if len(c.InjectedToolArgs) > limits.MaxInjectedArgs {
+		f.add("$.injected_tool_args", "expected at most %d", limits.MaxInjectedArgs)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.InjectedToolArgs)) {
 		path := "$.injected_tool_args." + name
@@ -59,34 +62,56 @@ func (c *AgentConfig) checkInjected(f *configFaults) {
 
 func (c *AgentConfig) checkTools(f *configFaults) {
 	const name = "a name of 1 to 64 letters, digits, _ and -"
-	isTool := func(s string) bool { return toolName.MatchString(s) && s != ToolSpawnSelf && s != ToolParallel }
-	f.names("$.tools", c.Tools, name+", not "+ToolSpawnSelf+" or "+ToolParallel, isTool)
-	f.names("$.agents", c.Agents, "the name of an agent, or name@runner", func(s string) bool { return ValidAgentName(s) && isTool(AgentToolName(s)) })
+	isTool := func(s string) bool {
+		return toolName.MatchString(s) && s != toolnames.SpawnSelf && s != toolnames.Parallel
+	}
+	f.names("$.tools", c.Tools, name+", not "+toolnames.SpawnSelf+" or "+toolnames.Parallel, isTool)
+	f.names(
+		"$.agents",
+		c.Agents,
+		"the name of an agent, or name@runner",
+		func(s string) bool { return ValidAgentName(s) && isTool(toolnames.ForAgent(s)) },
+	)
 	own := slices.Clone(c.Tools)
 	for i, a := range c.Agents {
-		if slices.Contains(own, AgentToolName(a)) {
-			f.add(fmt.Sprintf("$.agents[%d]", i), "expected a name that makes another tool: there is one named %s", AgentToolName(a))
+		if slices.Contains(own, toolnames.ForAgent(a)) {
+			f.add(
+				fmt.Sprintf("$.agents[%d]", i),
+				"expected a name that makes another tool: there is one named %s",
+				toolnames.ForAgent(a),
+			)
 		}
-		own = append(own, AgentToolName(a))
+		own = append(own, toolnames.ForAgent(a))
 	}
 	c.checkServers(f, own)
 	if slices.ContainsFunc([]string{"$.tools", "$.agents", "$.mcp_servers"}, f.unread) {
-		return // which tools there are is not known
+		return // the set of tools is not known
 	}
-	f.names("$.child_tools", c.ChildTools, "a tool of this agent: "+c.known(own), func(s string) bool { return c.has(own, s) })
+	f.names(
+		"$.child_tools",
+		c.ChildTools,
+		"a tool of this agent: "+c.known(own),
+		func(s string) bool { return c.has(own, s) },
+	)
 	if c.AllowSelfSpawn {
-		own = append(own, ToolSpawnSelf)
+		own = append(own, toolnames.SpawnSelf)
 	}
 	if c.AllowParallelSubagents {
-		own = append(own, ToolParallel)
+		own = append(own, toolnames.Parallel)
 	}
-	f.names("$.hitl_tools", c.HITLTools, "a tool of this agent: "+c.known(own), func(s string) bool { return c.has(own, s) })
+	f.names(
+		"$.hitl_tools",
+		c.HITLTools,
+		"a tool of this agent: "+c.known(own),
+		func(s string) bool { return c.has(own, s) },
+	)
 }
 
-// checkServers adds what is wrong with the servers, one of which could have a tool with the name of another tool.
+// checkServers reports errors of the servers, and names of servers with which two tools would have
+// the same name.
 func (c *AgentConfig) checkServers(f *configFaults, own []string) {
-	if len(c.MCPServers) > MaxMCPServers {
-		f.add("$.mcp_servers", "expected at most %d", MaxMCPServers)
+	if len(c.MCPServers) > limits.MaxMCPServers {
+		f.add("$.mcp_servers", "expected at most %d", limits.MaxMCPServers)
 	}
 	for _, server := range slices.Sorted(maps.Keys(c.MCPServers)) {
 		path := "$.mcp_servers." + server
@@ -101,7 +126,7 @@ func (c *AgentConfig) checkServers(f *configFaults, own []string) {
 	}
 }
 
-// has reports whether a tool may be there: what an MCP server offers is known only to it.
+// has reports whether a tool can exist. Only an MCP server itself knows the tools that it offers.
 func (c *AgentConfig) has(own []string, name string) bool {
 	if slices.Contains(own, name) {
 		return true
@@ -111,10 +136,11 @@ func (c *AgentConfig) has(own []string, name string) bool {
 	if !ok || !declared || tool == "" || !toolName.MatchString(name) {
 		return false
 	}
-	return s.Tools == nil || slices.ContainsFunc(s.Tools, func(t string) bool { return MCPToolName(server, t) == name })
+	return s.Tools == nil ||
+		slices.ContainsFunc(s.Tools, func(t string) bool { return toolnames.ForMCP(server, t) == name })
 }
 
-// known tells which tools there are.
+// known lists the tools for an error.
 func (c *AgentConfig) known(own []string) string {
 	all := slices.Compact(slices.Sorted(slices.Values(own)))
 	for _, server := range slices.Sorted(maps.Keys(c.MCPServers)) {
@@ -135,7 +161,8 @@ func (s *MCPServer) check(f *configFaults, path string) {
 	case s.Command != "" && len(s.Headers) > 0:
 		f.add(path, "expected headers with url only")
 	}
-	if u, err := url.Parse(s.URL); s.URL != "" && !strings.Contains(s.URL, "${") && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
+	if u, err := url.Parse(s.URL); s.URL != "" && !strings.Contains(s.URL, "${") &&
+		(err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
 		f.add(path+".url", "expected an address that begins with https:// or http://")
 	}
 	if strings.ContainsRune(s.Command+strings.Join(s.Args, ""), 0) {
@@ -156,11 +183,11 @@ func (s *MCPServer) check(f *configFaults, path string) {
 
 func (o *AgentRunOptions) check(f *configFaults) {
 	const path = "$.run_options"
-	f.text(path+".user_template", o.UserTemplate, MaxInstructionsBytes)
+	f.text(path+".user_template", o.UserTemplate, limits.MaxInstructionsBytes)
 	f.template(path+".user_template", o.UserTemplate)
 	f.optional(path+".max_tool_calls", int64(o.MaxToolCalls), 1, 10_000)
 	if o.MaxRetries != nil {
-		f.within(path+".max_retries", int64(*o.MaxRetries), 0, MaxMaxRetries)
+		f.within(path+".max_retries", int64(*o.MaxRetries), 0, limits.MaxMaxRetries)
 	}
 	if len(o.Metadata) > 16 {
 		f.add(path+".metadata", "expected at most 16")
@@ -184,13 +211,13 @@ func (o *AgentRunOptions) check(f *configFaults) {
 		f.add(path+".budget", "expected tokens, ms or both")
 	}
 	f.optional(path+".budget.tokens", b.Tokens, 1, 1_000_000_000)
-	f.optional(path+".budget.ms", b.Ms, MinDurationMs, MaxTurnMs)
+	f.optional(path+".budget.ms", b.Ms, limits.MinDurationMs, limits.MaxTurnMs)
 	if b.OnExceeded != "" && b.OnExceeded != BudgetAbort && b.OnExceeded != BudgetPartial {
 		f.add(path+".budget.on_exceeded", "expected %s or %s", BudgetAbort, BudgetPartial)
 	}
 }
 
-// template faults a text in which a brace is none of {name}, {{ and }}: the first.
+// template reports the first brace that is not part of {name}, {{ or }}.
 func (f *configFaults) template(path, s string) {
 	for i := 0; i < len(s); i++ {
 		switch {

@@ -12,8 +12,9 @@ import (
 	"unicode/utf16"
 )
 
-// AgentConfigHash gives the SHA-256, in lower-case hex, of an agent config in its canonical JSON (RFC 8785): members in the order of their names, no space, and one way to write each number and
-// text. Two that say the same have the same, however they were written. An LLM agent says in its record which config it has asked a model with, by this hash; those that it may be are in listAgents
+// AgentConfigHash returns the SHA-256, in lower-case hex, of an agent config in its canonical JSON
+// (RFC 8785). Two configs with the same values have the same hash, however they are written. The
+// traces of an LLM agent have the hash of the config of each call. The configs are in listAgents
 // with includeConfig, and in the events runner_registered.
 func AgentConfigHash(config json.RawMessage) (string, error) {
 	var v any
@@ -28,7 +29,7 @@ func AgentConfigHash(config json.RawMessage) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// appendCanonical writes a value that was decoded from JSON.
+// appendCanonical appends the canonical form of a value that was decoded from JSON.
 func appendCanonical(b *bytes.Buffer, v any) error {
 	switch v := v.(type) {
 	case map[string]any:
@@ -45,7 +46,8 @@ func appendCanonical(b *bytes.Buffer, v any) error {
 	return appendPlain(b, v)
 }
 
-// appendPlain writes what encoding/json writes as RFC 8785 wants it: numbers, true, false and null.
+// appendPlain appends numbers, true, false and null, which encoding/json writes as RFC 8785
+// requires.
 func appendPlain(b *bytes.Buffer, v any) error {
 	raw, err := json.Marshal(v)
 	b.Write(raw)
@@ -82,15 +84,15 @@ func appendMembers(b *bytes.Buffer, object map[string]any) error {
 	return nil
 }
 
-// inUTF16 compares names as JavaScript does.
+// inUTF16 compares names by their UTF-16 code units, as RFC 8785 requires.
 func inUTF16(a, b string) int {
 	return cmp.Or(slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b))), cmp.Compare(a, b))
 }
 
-// shortEscapes are the characters that have an escape of two.
+// shortEscapes are the characters with a two-character escape.
 var shortEscapes = map[rune]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
 
-// appendText writes a text with no other escapes than it needs, as encoding/json does not.
+// appendText appends a text with the escapes that it needs and no others, unlike encoding/json.
 func appendText(b *bytes.Buffer, s string) {
 	b.WriteByte('"')
 	for _, r := range s {

@@ -9,13 +9,17 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestAgentConfigHash: the hash is of the canonical JSON of RFC 8785, whatever the config looks like.
+// TestAgentConfigHash: the hash covers the canonical JSON of RFC 8785, whatever the form of the
+// config is.
 func TestAgentConfigHash(t *testing.T) {
 	for canonical, written := range map[string][]string{
-		`{"model":"openai:gpt-4o","temperature":0.5}`: {`{"model":"openai:gpt-4o","temperature":0.5}`, "{ \"temperature\" : 5e-1,\n\"model\":\"openai:gpt-4\\u006f\" }"},
-		`{"a":[1,true,null,{"b":"x","c":0}]}`:         {`{"a":[1.0,true,null,{"c":-0,"b":"x"}]}`, `{"a":[1e0,true,null,{"b":"\u0078","c":0}]}`},
+		`{"model":"openai:gpt-4o","temperature":0.5}`: {`{"model":"openai:gpt-4o","temperature":0.5}`,
+			"{ \"temperature\" : 5e-1,\n\"model\":\"openai:gpt-4\\u006f\" }"},
+		`{"a":[1,true,null,{"b":"x","c":0}]}`: {`{"a":[1.0,true,null,{"c":-0,"b":"x"}]}`,
+			`{"a":[1e0,true,null,{"b":"\u0078","c":0}]}`},
 		`{"":"","a":"<&>\"\\\n\t\u0001` + "\u2028é" + `"}`: {
-			`{"a":"\u003c\u0026\u003e\u0022\u005c\u000a\u0009\u0001\u2028\u00e9","":""}`, `{"a":"<&>\"\\\n\t\u0001` + "\u2028é" + `","":""}`,
+			`{"a":"\u003c\u0026\u003e\u0022\u005c\u000a\u0009\u0001\u2028\u00e9","":""}`, `{"a":"<&>\"\\\n\t\u0001` +
+				"\u2028é" + `","":""}`,
 		},
 		// RFC 8785, section 3.2.3: a member's name is compared by its UTF-16.
 		"{\"\\r\":1,\"1\":2,\"\u0080\":3,\"ö\":4,\"€\":5,\"😀\":6,\"\ufb33\":7}": {"{\"€\":5,\"\\r\":1,\"\ufb33\":7,\"1\":2,\"😀\":6,\"\u0080\":3,\"ö\":4}"},

@@ -10,10 +10,12 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/randomconfig"
+	"github.com/parleyhub/parley/internal/toolnames"
 )
 
-// faultsOf gives the faults of a config, a line each.
+// faultsOf returns the errors of a config, one per line.
 func faultsOf(t *testing.T, raw string) []string {
 	t.Helper()
 	c, faults := parley.ParseAgentConfig(json.RawMessage(raw))
@@ -35,7 +37,8 @@ func with(members string) string {
 	return `{"model":"openai:gpt-4o",` + members + `}`
 }
 
-// TestSeedConfig: the example of seed 002 is taken as it stands, once its tools are declared, and arrives whole.
+// TestSeedConfig: the example of seed 002 is valid if its tools are declared, and its fields are
+// read.
 func TestSeedConfig(t *testing.T) {
 	c, faults := parley.ParseAgentConfig(json.RawMessage(`{
 		"model": "openai:gpt-4o",
@@ -58,8 +61,21 @@ func TestSeedConfig(t *testing.T) {
 	}
 	percent, limited := c.BudgetLimit()
 	switch {
-	case c.MaxSteps != 12, *c.Temperature != 0.2, c.MaxTokens != 4096, !c.PlanningEnabled, c.PlanningModel != "openai:gpt-4o-mini", percent != 70, !limited,
-		!slices.Equal(c.HITLTools, []string{"deploy_service", "rotate_credentials"}), !c.EmitsMCPProgress(), len(c.InjectedToolArgs) != 2, !c.Spawns(), c.Subagents() != 4:
+	case c.MaxSteps != 12,
+		*c.Temperature != 0.2,
+		c.MaxTokens != 4096,
+		!c.PlanningEnabled,
+		c.PlanningModel != "openai:gpt-4o-mini",
+		percent != 70,
+		!limited,
+		!slices.Equal(
+			c.HITLTools,
+			[]string{"deploy_service", "rotate_credentials"},
+		),
+		!c.EmitsMCPProgress(),
+		len(c.InjectedToolArgs) != 2,
+		!c.Spawns(),
+		c.Subagents() != 4:
 		t.Errorf("%+v", c)
 	}
 }
@@ -80,7 +96,8 @@ func TestConfigDefaults(t *testing.T) {
 	if len(faults) > 0 || !reflect.DeepEqual(bare, absent) {
 		t.Errorf("%+v, %v", absent, faults)
 	}
-	if _, limited := bare.BudgetLimit(); limited || !bare.EmitsMCPProgress() || bare.Spawns() || bare.Subagents() != 3 || bare.RunOptions != nil {
+	if _, limited := bare.BudgetLimit(); limited || !bare.EmitsMCPProgress() || bare.Spawns() || bare.Subagents() != 3 ||
+		bare.RunOptions != nil {
 		t.Errorf("%+v", bare)
 	}
 }
@@ -94,7 +111,7 @@ func members(of reflect.Type) (names []string) {
 	return names
 }
 
-// TestConfigFaults: everything else is refused by its path, with what was expected.
+// TestConfigFaults: invalid values are refused with their path and the expected value.
 func TestConfigFaults(t *testing.T) {
 	for raw, want := range map[string]string{
 		`[]`:                                         "$: expected an object",
@@ -135,56 +152,59 @@ func TestConfigFaults(t *testing.T) {
 		with(`"mcp_servers":{"s":{"command":"x"}},"hitl_tools":["t__x"]`):               "$.hitl_tools[0]: expected a tool of this agent: s__...",
 		with(`"mcp_servers":{"s":{"command":"x","tools":["a"]}},"hitl_tools":["s__b"]`): "$.hitl_tools[0]: expected a tool of this agent: s__...",
 		with(`"mcp_servers":{"s":{"command":"x","tools":[]}},"hitl_tools":["s__b"]`):    "$.hitl_tools[0]: expected a tool of this agent: s__...",
-		with(`"hitl_timeout_ms":0`):                                                            "$.hitl_timeout_ms: expected at least 1",
-		with(`"hitl_timeout_ms":99`):                                                           "$.hitl_timeout_ms: expected 100 to",
-		with(`"injected_tool_args":{"a b":"x"}`):                                               "$.injected_tool_args.a b: expected a name of",
-		with(`"injected_tool_args":{"a":1}`):                                                   "$.injected_tool_args: expected an object of texts",
-		with(`"injected_tool_args":{"a":null}`):                                                "$.injected_tool_args: expected an object of texts",
-		with(`"max_parallel_subagents":0`):                                                     "$.max_parallel_subagents: expected at least 1",
-		with(`"max_parallel_subagents":8`):                                                     "$.max_parallel_subagents: expected 1 to 7",
-		with(`"tools":["a b"]`):                                                                "$.tools[0]: expected a name of 1 to 64",
-		with(`"tools":["spawn_self"]`):                                                         "$.tools[0]: expected a name of 1 to 64",
-		with(`"tools":["a",null]`):                                                             "$.tools: expected a list of texts",
-		with(`"tools":"a"`):                                                                    "$.tools: expected a list of texts",
-		with(`"agents":["no name"]`):                                                           "$.agents[0]: expected the name of an agent",
-		with(`"agents":["run_parallel_subagents"]`):                                            "$.agents[0]: expected the name of an agent",
-		with(`"agents":["a.b","a_b"]`):                                                         "$.agents[1]: expected a name that makes another tool: there is one named a_b",
-		with(`"tools":["a_b"],"agents":["a@b"]`):                                               "$.agents[0]: expected a name that makes another tool",
-		with(`"mcp_servers":{"s":{}}`):                                                         "$.mcp_servers.s: expected either command or url",
-		with(`"mcp_servers":{"s":{"command":"x","url":"https://a"}}`):                          "$.mcp_servers.s: expected either command or url",
-		with(`"mcp_servers":{"s":{"url":"https://a","args":["x"]}}`):                           "$.mcp_servers.s: expected args and env with command only",
-		with(`"mcp_servers":{"s":{"command":"x","headers":{"a":"b"}}}`):                        "$.mcp_servers.s: expected headers with url only",
-		with(`"mcp_servers":{"s":{"url":"ftp://a"}}`):                                          "$.mcp_servers.s.url: expected an address",
-		with(`"mcp_servers":{"s":{"url":"https://a","headers":{"a":"b\n"}}}`):                  "$.mcp_servers.s.headers.a: expected a header",
-		with(`"mcp_servers":{"s":{"command":"x","env":{"A=B":"c"}}}`):                          "$.mcp_servers.s.env.A=B: expected a variable",
-		with(`"mcp_servers":{"s":{"comand":"x"}}`):                                             "$.mcp_servers.s.comand: there is no such field: expected one of args, command, env, headers, tools, url",
-		with(`"mcp_servers":{"s":null}`):                                                       "$.mcp_servers.s: expected an object",
-		with(`"mcp_servers":{"a__b":{"command":"x"}}`):                                         "$.mcp_servers.a__b: expected a name",
-		with(`"mcp_servers":{"a_":{"command":"x"}}`):                                           "$.mcp_servers.a_: expected a name",
-		with(`"tools":["s__t"],"mcp_servers":{"s":{"command":"x"}}`):                           "$.mcp_servers.s: expected another name",
-		with(`"tools":["a"],"child_tools":["b"]`):                                              "$.child_tools[0]: expected a tool of this agent: a",
-		with(`"allow_self_spawn":true,"child_tools":["spawn_self"]`):                           "$.child_tools[0]: expected a tool of this agent",
-		with(`"run_options":[]`):                                                               "$.run_options: expected an object",
-		with(`"run_options":{"sed":1}`):                                                        "$.run_options.sed: there is no such field",
-		with(`"run_options":{"seed":1.5}`):                                                     "$.run_options.seed: expected an integer",
-		with(`"run_options":{"max_retries":11}`):                                               "$.run_options.max_retries: expected 0 to 10",
-		with(`"run_options":{"max_retries":-1}`):                                               "$.run_options.max_retries: expected 0 to 10",
-		with(`"run_options":{"max_tool_calls":0}`):                                             "$.run_options.max_tool_calls: expected at least 1",
-		with(`"run_options":{"budget":{}}`):                                                    "$.run_options.budget: expected tokens, ms or both",
-		with(`"run_options":{"budget":{"tokens":0}}`):                                          "$.run_options.budget.tokens: expected at least 1",
-		with(`"run_options":{"budget":{"ms":1}}`):                                              "$.run_options.budget.ms: expected 100 to",
-		with(`"run_options":{"budget":{"tokens":9,"on_exceeded":"ignore"}}`):                   "$.run_options.budget.on_exceeded: expected abort or partial",
-		with(`"run_options":{"metadata":{"a":"` + strings.Repeat("x", 513) + `"}}`):            "$.run_options.metadata.a: expected at most 512 characters",
-		with(`"run_options":{"metadata":{"` + strings.Repeat("k", 65) + `":"v"}}`):             "$.run_options.metadata.kkkk",
-		with(`"planning_enabled":true,"max_steps":1`):                                          "$.max_steps: expected at least 2 with planning_enabled",
-		with(`"run_options":{"user_template":"a {"}`):                                          "$.run_options.user_template: expected {, a name and } at byte 2, or {{ for a brace",
-		with(`"run_options":{"user_template":"{}"}`):                                           "$.run_options.user_template: expected {, a name and } at byte 0",
-		with(`"run_options":{"user_template":"{a b}"}`):                                        "$.run_options.user_template: expected {, a name and } at byte 0",
-		with(`"run_options":{"user_template":"{a{b}"}`):                                        "$.run_options.user_template: expected {, a name and } at byte 0",
-		with(`"run_options":{"user_template":"{{a}"}`):                                         "$.run_options.user_template: expected }} for a brace at byte 3",
-		with(`"instructions":"` + strings.Repeat("x", parley.MaxInstructionsBytes+1) + `"`):    "$.instructions: expected at most 65536 bytes",
-		with(`"instructions":1`):                                                               "$.instructions: expected a text",
-		with(`"instructions":"` + strings.Repeat("\\u0020", parley.MaxAgentConfigBytes) + `"`): "$: expected at most 262144 bytes",
+		with(`"hitl_timeout_ms":0`):                                           "$.hitl_timeout_ms: expected at least 1",
+		with(`"hitl_timeout_ms":99`):                                          "$.hitl_timeout_ms: expected 100 to",
+		with(`"injected_tool_args":{"a b":"x"}`):                              "$.injected_tool_args.a b: expected a name of",
+		with(`"injected_tool_args":{"a":1}`):                                  "$.injected_tool_args: expected an object of texts",
+		with(`"injected_tool_args":{"a":null}`):                               "$.injected_tool_args: expected an object of texts",
+		with(`"max_parallel_subagents":0`):                                    "$.max_parallel_subagents: expected at least 1",
+		with(`"max_parallel_subagents":8`):                                    "$.max_parallel_subagents: expected 1 to 7",
+		with(`"tools":["a b"]`):                                               "$.tools[0]: expected a name of 1 to 64",
+		with(`"tools":["spawn_self"]`):                                        "$.tools[0]: expected a name of 1 to 64",
+		with(`"tools":["a",null]`):                                            "$.tools: expected a list of texts",
+		with(`"tools":"a"`):                                                   "$.tools: expected a list of texts",
+		with(`"agents":["no name"]`):                                          "$.agents[0]: expected the name of an agent",
+		with(`"agents":["run_parallel_subagents"]`):                           "$.agents[0]: expected the name of an agent",
+		with(`"agents":["a.b","a_b"]`):                                        "$.agents[1]: expected a name that makes another tool: there is one named a_b",
+		with(`"tools":["a_b"],"agents":["a@b"]`):                              "$.agents[0]: expected a name that makes another tool",
+		with(`"mcp_servers":{"s":{}}`):                                        "$.mcp_servers.s: expected either command or url",
+		with(`"mcp_servers":{"s":{"command":"x","url":"https://a"}}`):         "$.mcp_servers.s: expected either command or url",
+		with(`"mcp_servers":{"s":{"url":"https://a","args":["x"]}}`):          "$.mcp_servers.s: expected args and env with command only",
+		with(`"mcp_servers":{"s":{"command":"x","headers":{"a":"b"}}}`):       "$.mcp_servers.s: expected headers with url only",
+		with(`"mcp_servers":{"s":{"url":"ftp://a"}}`):                         "$.mcp_servers.s.url: expected an address",
+		with(`"mcp_servers":{"s":{"url":"https://a","headers":{"a":"b\n"}}}`): "$.mcp_servers.s.headers.a: expected a header",
+		with(`"mcp_servers":{"s":{"command":"x","env":{"A=B":"c"}}}`):         "$.mcp_servers.s.env.A=B: expected a variable",
+		with(`"mcp_servers":{"s":{"comand":"x"}}`):                            "$.mcp_servers.s.comand: there is no such field: expected one of args, command, env, headers, tools, url",
+		with(`"mcp_servers":{"s":null}`):                                      "$.mcp_servers.s: expected an object",
+		with(`"mcp_servers":{"a__b":{"command":"x"}}`):                        "$.mcp_servers.a__b: expected a name",
+		with(`"mcp_servers":{"a_":{"command":"x"}}`):                          "$.mcp_servers.a_: expected a name",
+		with(`"tools":["s__t"],"mcp_servers":{"s":{"command":"x"}}`):          "$.mcp_servers.s: expected another name",
+		with(`"tools":["a"],"child_tools":["b"]`):                             "$.child_tools[0]: expected a tool of this agent: a",
+		with(`"allow_self_spawn":true,"child_tools":["spawn_self"]`):          "$.child_tools[0]: expected a tool of this agent",
+		with(`"run_options":[]`):                                              "$.run_options: expected an object",
+		with(`"run_options":{"sed":1}`):                                       "$.run_options.sed: there is no such field",
+		with(`"run_options":{"seed":1.5}`):                                    "$.run_options.seed: expected an integer",
+		with(`"run_options":{"max_retries":11}`):                              "$.run_options.max_retries: expected 0 to 10",
+		with(`"run_options":{"max_retries":-1}`):                              "$.run_options.max_retries: expected 0 to 10",
+		with(`"run_options":{"max_tool_calls":0}`):                            "$.run_options.max_tool_calls: expected at least 1",
+		with(`"run_options":{"budget":{}}`):                                   "$.run_options.budget: expected tokens, ms or both",
+		with(`"run_options":{"budget":{"tokens":0}}`):                         "$.run_options.budget.tokens: expected at least 1",
+		with(`"run_options":{"budget":{"ms":1}}`):                             "$.run_options.budget.ms: expected 100 to",
+		with(`"run_options":{"budget":{"tokens":9,"on_exceeded":"ignore"}}`):  "$.run_options.budget.on_exceeded: expected abort or partial",
+		with(`"run_options":{"metadata":{"a":"` + strings.Repeat("x", 513) +
+			`"}}`): "$.run_options.metadata.a: expected at most 512 characters",
+		with(`"run_options":{"metadata":{"` + strings.Repeat("k", 65) + `":"v"}}`): "$.run_options.metadata.kkkk",
+		with(`"planning_enabled":true,"max_steps":1`):                              "$.max_steps: expected at least 2 with planning_enabled",
+		with(`"run_options":{"user_template":"a {"}`):                              "$.run_options.user_template: expected {, a name and } at byte 2, or {{ for a brace",
+		with(`"run_options":{"user_template":"{}"}`):                               "$.run_options.user_template: expected {, a name and } at byte 0",
+		with(`"run_options":{"user_template":"{a b}"}`):                            "$.run_options.user_template: expected {, a name and } at byte 0",
+		with(`"run_options":{"user_template":"{a{b}"}`):                            "$.run_options.user_template: expected {, a name and } at byte 0",
+		with(`"run_options":{"user_template":"{{a}"}`):                             "$.run_options.user_template: expected }} for a brace at byte 3",
+		with(`"instructions":"` + strings.Repeat("x", limits.MaxInstructionsBytes+1) +
+			`"`): "$.instructions: expected at most 65536 bytes",
+		with(`"instructions":1`): "$.instructions: expected a text",
+		with(`"instructions":"` + strings.Repeat("\\u0020", limits.MaxAgentConfigBytes) +
+			`"`): "$: expected at most 262144 bytes",
 	} {
 		got := faultsOf(t, raw)
 		if len(got) != 1 || !strings.HasPrefix(got[0], want) {
@@ -192,10 +212,14 @@ func TestConfigFaults(t *testing.T) {
 		}
 	}
 	for _, good := range []string{
-		with(`"run_options":{"user_template":"{{{a}}} of {b.c-d}"}`), with(`"run_options":{"user_template":"{{Say}} {what}"}`), with(`"planning_enabled":true,"max_steps":2`), with(`"max_steps":1`),
+		with(`"run_options":{"user_template":"{{{a}}} of {b.c-d}"}`),
+		with(`"run_options":{"user_template":"{{Say}} {what}"}`), with(`"planning_enabled":true,"max_steps":2`),
+		with(`"max_steps":1`),
 		with(`"run_options":{"metadata":{"` + strings.Repeat("ä", 64) + `":"` + strings.Repeat("ä", 512) + `"}}`),
-		with(`"budget_awareness":"limit:0"`), with(`"budget_awareness":"limit:100"`), with(`"budget_awareness":"per-message"`), with(`"temperature":0`), with(`"top_p":1`),
-		with(`"max_parallel_subagents":7`), with(`"run_options":{"max_retries":0,"seed":0}`), with(`"child_tools":[]`), `{"model":"ollama:llama3:8b-q4"}`,
+		with(`"budget_awareness":"limit:0"`), with(`"budget_awareness":"limit:100"`),
+		with(`"budget_awareness":"per-message"`), with(`"temperature":0`), with(`"top_p":1`),
+		with(`"max_parallel_subagents":7`), with(`"run_options":{"max_retries":0,"seed":0}`), with(`"child_tools":[]`),
+		`{"model":"ollama:llama3:8b-q4"}`,
 		with(`"allow_self_spawn":true,"hitl_tools":["spawn_self"]`), with(`"agents":["a.b@box"],"hitl_tools":["a_b_box"]`),
 		with(`"mcp_servers":{"s":{"url":"${BASE}/mcp","headers":{"Authorization":"Bearer ${KEY}"}}},"hitl_tools":["s__any.x"]`),
 	} {
@@ -208,10 +232,22 @@ func TestConfigFaults(t *testing.T) {
 	}
 }
 
-// TestAllConfigFaults: all faults are told at once, each once, and nothing that rests on what could not be read.
+// TestAllConfigFaults: one call reports all errors, each once. Errors that depend on a value that
+// could not be decoded are not reported.
 func TestAllConfigFaults(t *testing.T) {
-	got := faultsOf(t, `{"model":7,"max_steps":0,"temperature":9,"tools":[1],"hitl_tools":["a"],"run_options":{"budget":{"tokens":"x"},"max_retries":99},"nope":1}`)
-	want := []string{"$.max_steps", "$.model", "$.nope", "$.run_options.budget.tokens", "$.tools", "$.temperature", "$.run_options.max_retries"}
+	got := faultsOf(
+		t,
+		`{"model":7,"max_steps":0,"temperature":9,"tools":[1],"hitl_tools":["a"],"run_options":{"budget":{"tokens":"x"},"max_retries":99},"nope":1}`,
+	)
+	want := []string{
+		"$.max_steps",
+		"$.model",
+		"$.nope",
+		"$.run_options.budget.tokens",
+		"$.tools",
+		"$.temperature",
+		"$.run_options.max_retries",
+	}
 	if len(got) != len(want) {
 		t.Fatalf("%q", got)
 	}
@@ -222,7 +258,8 @@ func TestAllConfigFaults(t *testing.T) {
 	}
 }
 
-// TestConfigRoundTrip: a valid config says in JSON what it is, and is read as it was. A field that no member of the table reads would be lost here.
+// TestConfigRoundTrip: a valid config says in JSON what it is, and is read as it was. A field that
+// no member of the table reads would be lost here.
 func TestConfigRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 3))
 	filled := map[string]bool{}
@@ -252,12 +289,13 @@ func TestConfigRoundTrip(t *testing.T) {
 
 // TestToolNames: what tools are called by is a name that models take.
 func TestToolNames(t *testing.T) {
-	for agent, want := range map[string]string{"csv-profile": "csv-profile", "a.b@box": "a_b_box", strings.Repeat("n", 70): strings.Repeat("n", 64)} {
-		if got := parley.AgentToolName(agent); got != want {
+	for agent, want := range map[string]string{"csv-profile": "csv-profile", "a.b@box": "a_b_box",
+		strings.Repeat("n", 70): strings.Repeat("n", 64)} {
+		if got := toolnames.ForAgent(agent); got != want {
 			t.Errorf("%s is %s", agent, got)
 		}
 	}
-	if got := parley.MCPToolName("files", "read/all.now"); got != "files__read_all_now" {
+	if got := toolnames.ForMCP("files", "read/all.now"); got != "files__read_all_now" {
 		t.Error(got)
 	}
 }

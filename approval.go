@@ -2,7 +2,7 @@ package parley
 
 import "encoding/json"
 
-// ApprovalStatus says where an approval stands. All but the first are ends, and never change.
+// ApprovalStatus is the state of an approval. All states except ApprovalPending are final.
 type ApprovalStatus string
 
 // The values of ApprovalStatus.
@@ -10,17 +10,23 @@ const (
 	ApprovalPending  ApprovalStatus = "pending"
 	ApprovalApproved ApprovalStatus = "approved"
 	ApprovalRejected ApprovalStatus = "rejected"
-	ApprovalTimedOut ApprovalStatus = "timed_out" // nobody has answered by expiresAt: not approved
-	ApprovalCanceled ApprovalStatus = "canceled"  // the turn or the conversation has ended before
+	ApprovalTimedOut ApprovalStatus = "timed_out" // not answered by expiresAt, and so not approved
+	ApprovalCanceled ApprovalStatus = "canceled"  // the turn or the conversation ended first
 )
 
-// ApprovalStatuses are all of them.
-var ApprovalStatuses = []ApprovalStatus{ApprovalPending, ApprovalApproved, ApprovalRejected, ApprovalTimedOut, ApprovalCanceled}
+// ApprovalStatuses has all values of ApprovalStatus.
+var ApprovalStatuses = []ApprovalStatus{
+	ApprovalPending,
+	ApprovalApproved,
+	ApprovalRejected,
+	ApprovalTimedOut,
+	ApprovalCanceled,
+}
 
-// Resolved reports whether s is an end.
+// Resolved reports whether s is final.
 func (s ApprovalStatus) Resolved() bool { return s != ApprovalPending && s != "" }
 
-// ApprovalDecision is what somebody answers.
+// ApprovalDecision is the answer to an approval.
 type ApprovalDecision string
 
 // The values of ApprovalDecision.
@@ -29,87 +35,102 @@ const (
 	DecisionRejected ApprovalDecision = "rejected"
 )
 
-// Valid reports whether d is a known decision. There is no default: what is not understood approves nothing.
+// Valid reports whether d is a known decision. There is no default: an unknown decision approves
+// nothing.
 func (d ApprovalDecision) Valid() bool { return d == DecisionApproved || d == DecisionRejected }
 
-// Approval is a question of an agent that works on its turn: may I do this? While one is pending the deadline of the claim does not run. It is answered once, or times out.
+// Approval is a question of an agent during its turn: may it do this? While an approval is pending,
+// the deadline of the claim does not run. An approval is answered once, or it times out.
 type Approval struct {
-	// ApprovalID is the id of the conversation, a dot, and the seq of approval_requested.
+	// ApprovalID is the id of the conversation, a dot, and the seq of the event approval_requested.
 	ApprovalID     string `json:"approvalId"`
 	ConversationID string `json:"conversationId"`
 	// AgentID is the participant that asks, in the turn Turn.
 	AgentID string `json:"agentId"`
 	Turn    int64  `json:"turn"`
-	// Key is the asker's own name for it: in one turn there is one approval of a key, however many attempts ask.
+	// Key is the idempotency key. One turn has one approval for a key, however many attempts ask.
 	Key   string `json:"key"`
 	Title string `json:"title"`
-	// Details are what is to be decided on, for whoever decides. They, AnswerSchema and Answer are given to the asker, to who may answer, to tokens with the scope trace, and to admins.
+	// Details is what to decide on. The hub shows Details, AnswerSchema and Answer only to the
+	// participant that asks, to participants that may answer, to tokens with the scope trace, and to
+	// admins.
 	Details json.RawMessage `json:"details,omitempty"`
-	// AnswerSchema is a JSON Schema of the answer that may come with an approval, as edited arguments; absent: none may.
+	// AnswerSchema is a JSON Schema of the answer that may come with an approval, such as edited
+	// arguments. If it is absent, an answer is not allowed.
 	AnswerSchema json.RawMessage `json:"answerSchema,omitempty"`
 	Status       ApprovalStatus  `json:"status"`
 	RequestedAt  Timestamp       `json:"requestedAt"`
 	ExpiresAt    Timestamp       `json:"expiresAt"`
-	// ResolvedAt, By, Comment and Answer are of one that was answered; By is empty when it timed out.
+	// ResolvedAt, By, Comment and Answer describe the resolution. By is empty if the approval timed
+	// out.
 	ResolvedAt Timestamp       `json:"resolvedAt,omitempty"`
 	By         string          `json:"by,omitempty"`
 	Comment    string          `json:"comment,omitempty"`
 	Answer     json.RawMessage `json:"answer,omitempty"`
-	// MayAnswer is true when it is pending and the caller may answer it.
+	// MayAnswer is true if the approval is pending and the caller may answer it.
 	MayAnswer bool `json:"mayAnswer,omitempty"`
-	// Seq is where the log of its conversation stood when this was so: what comes later is after it.
+	// Seq is the last seq of the conversation that this state includes.
 	Seq int64 `json:"seq"`
-	// Duplicate is true when the call has met what an earlier call with the same key has done.
+	// Duplicate is true if an earlier call with the same key had already done the same.
 	Duplicate bool `json:"duplicate,omitempty"`
-	// TimedOut is true when the time to wait was over before it was resolved.
+	// TimedOut is true if the call waited for its whole timeout and the approval is still pending.
 	TimedOut bool `json:"timedOut,omitempty"`
 }
 
-// RequestApprovalParams ask for an approval under a claim that is current (claim_lost, claim_required). The same key in the same turn, also of a later attempt, meets
-// the first one, answered or not; with another title, details or schema it is refused: idempotency_conflict.
+// RequestApprovalParams request an approval under the current claim (claim_required, claim_lost). A
+// request with the same key in the same turn returns the first approval, answered or not. This
+// includes requests of later attempts. With another title, details or schema the hub refuses it:
+// idempotency_conflict.
 type RequestApprovalParams struct {
 	ConversationID string `json:"conversationId"`
-	// ClaimID may be left out as in sendMessage.
+	// ClaimID may be absent under the same conditions as in sendMessage.
 	ClaimID string `json:"claimId,omitempty"`
-	// Key has at most MaxKeyBytes.
+	// Key has 1 to 128 bytes.
 	Key string `json:"key"`
-	// Title is one line that all participants read: at most MaxTitleBytes.
+	// Title is one line of at most 256 bytes that all participants can read.
 	Title string `json:"title"`
-	// Details are an object of at most MaxApprovalBytes.
+	// Details is an object of at most 64 KiB.
 	Details json.RawMessage `json:"details,omitempty"`
-	// AnswerSchema is at most MaxAgentSchemaBytes.
+	// AnswerSchema is a JSON Schema of at most 64 KiB.
 	AnswerSchema json.RawMessage `json:"answerSchema,omitempty"`
-	// ExpiresInMs is MinApprovalMs to MaxApprovalMs; absent, DefaultApprovalMs. It runs by hub time, also while the hub is down.
+	// ExpiresInMs is the time to answer in milliseconds: 100 ms to 7 days; absent, 10 minutes. It is
+	// measured in hub time, and includes time in which the hub is down.
 	ExpiresInMs int64 `json:"expiresInMs,omitempty"`
 }
 
-// ResolveApprovalParams answer an approval that is pending (already_resolved). They may be sent by people and peers of its conversation, or of one above it in the tree of sessions, whose token has the
-// scope approve, and by admins; never by who asks, by an agent, or with the token that has asked; and, unless the scope is admin,
-// not with one that counts under the same account, or that may speak as who asks.
+// ResolveApprovalParams resolve a pending approval. A second call is refused with already_resolved.
+// Humans and peers of the conversation, or of a conversation above it in the tree of sessions, may
+// resolve it with a token that has the scope approve. Admins may always do so. The participant that
+// asks, agents, and the token that asked never may. Without the scope admin, the token must not
+// belong to the account that asked, and must not be able to speak as the participant that asks.
 type ResolveApprovalParams struct {
 	ApprovalID string           `json:"approvalId"`
 	Decision   ApprovalDecision `json:"decision"`
-	// Answer goes with DecisionApproved alone and matches the answerSchema.
+	// Answer is allowed with the decision approved only. It must match the answerSchema.
 	Answer json.RawMessage `json:"answer,omitempty"`
-	// Comment is at most MaxReasonBytes, and all participants read it.
+	// Comment has at most 1 KiB. All participants can read it.
 	Comment         string `json:"comment,omitempty"`
 	ClientRequestID string `json:"clientRequestId,omitempty"`
 }
 
-// GetApprovalParams ask how an approval stands. Whoever may neither answer it nor has asked gets not_found.
+// GetApprovalParams request the state of an approval. The hub answers not_found to a caller that
+// neither requested it nor may answer it.
 type GetApprovalParams struct {
 	ApprovalID string `json:"approvalId"`
-	// TimeoutMs waits until it is resolved; absent or 0 answers at once; more than MaxWaitMs is taken as MaxWaitMs.
+	// TimeoutMs is how long the call waits until the approval is resolved. If it is absent or 0, the
+	// call does not wait. The hub reduces a value over MaxWaitMs to MaxWaitMs.
 	TimeoutMs int64 `json:"timeoutMs,omitempty"`
 }
 
-// ListApprovalsParams ask for the approvals that the caller may answer or has asked for, the oldest first. Of those that are resolved each conversation keeps the last
-// MaxKeptApprovals at hand; the log has all. With a Status other than pending and no ConversationID they come conversation by conversation, of those that are open, and a
-// page that is empty may have a NextCursor.
+// ListApprovalsParams list the approvals that the caller may answer or has requested, oldest first.
+// Of the resolved approvals, only the last 100 of each conversation are listed; the log has all of
+// them. With a Status other than pending and without ConversationID, the approvals of open
+// conversations are listed one conversation after the other, and a page may be empty although it
+// has a nextCursor.
 type ListApprovalsParams struct {
-	// Status is one of ApprovalStatuses; absent, pending.
+	// Status is pending, approved, rejected, timed_out or canceled; absent, pending.
 	Status ApprovalStatus `json:"status,omitempty"`
-	// ConversationID narrows to one conversation.
+	// ConversationID restricts the list to one conversation.
 	ConversationID string `json:"conversationId,omitempty"`
 	Limit          int    `json:"limit,omitempty"`
 	Cursor         string `json:"cursor,omitempty"`
@@ -121,9 +142,13 @@ type ListApprovalsResult struct {
 	NextCursor string     `json:"nextCursor,omitempty"`
 }
 
-// ApprovalRecord is what the events of an approval say of it. approval_requested has ApprovalID, Title and ExpiresAt; approval_resolved has ApprovalID, Status, By and Comment, and all
-// participants read both. approval_details has ApprovalID, Key, Details, AnswerSchema, Hash, TokenID and Account, approval_answer has ApprovalID and Answer: they come right after, and are
-// for the asker, tokens with the scope trace, and admins.
+// ApprovalRecord is the data of the events of an approval. approval_requested has ApprovalID, Title
+// and ExpiresAt. approval_resolved has ApprovalID, Status, By and Comment. All participants can
+// read both.
+//
+// approval_details has ApprovalID, Key, Details, AnswerSchema, Hash, TokenID and Account, and
+// approval_answer has ApprovalID and Answer. Each follows the event that it belongs to. Only the
+// participant that asks, tokens with the scope trace, and admins can read them.
 type ApprovalRecord struct {
 	ApprovalID   string          `json:"approvalId"`
 	Key          string          `json:"key,omitempty"`
@@ -135,7 +160,8 @@ type ApprovalRecord struct {
 	Details      json.RawMessage `json:"details,omitempty"`
 	AnswerSchema json.RawMessage `json:"answerSchema,omitempty"`
 	Answer       json.RawMessage `json:"answer,omitempty"`
-	// Hash tells a question from another one with the same key. TokenID is the token with which it was asked, Account the one that its use is counted under; both are empty for an agent in the hub's process.
+	// Hash distinguishes the request from another one with the same key. TokenID is the token that was
+	// used, and Account is its account. Both are empty for an agent in the process of the hub.
 	Hash    string `json:"hash,omitempty"`
 	TokenID string `json:"tokenId,omitempty"`
 	Account string `json:"account,omitempty"`

@@ -10,22 +10,31 @@ import (
 	"io"
 )
 
-// ErrDamaged is what a reader of [ReadAttachment] ends with when the bytes are not those of the hash.
+// ErrDamaged is the error of a reader of [ReadAttachment] if the bytes do not have the expected
+// hash.
 var ErrDamaged = errors.New("the file is not the one that its hash names")
 
-// ReadAttachment reads a whole file of a conversation, part by part. The reader ends with io.EOF only when the bytes had the hash; what
-// was read before may be trusted only then. It fails with ErrDamaged, or as GetAttachment does.
+// ReadAttachment returns a reader of a whole file of a conversation. It fetches one part at a time.
+// The reader returns io.EOF only if the bytes have the hash sha256Hex. Do not use the bytes before
+// that. Otherwise it returns ErrDamaged or an error of [Client.GetAttachment].
 func ReadAttachment(ctx context.Context, c Client, conversationID, sha256Hex string) io.Reader {
-	return &attachmentReader{ctx: ctx, client: c, conversation: conversationID, want: sha256Hex, sum: sha256.New(), size: -1}
+	return &attachmentReader{
+		ctx:          ctx,
+		client:       c,
+		conversation: conversationID,
+		want:         sha256Hex,
+		sum:          sha256.New(),
+		size:         -1,
+	}
 }
 
-// attachmentReader reads parts as they are asked for.
+// attachmentReader fetches the next part when the caller has read the one before.
 type attachmentReader struct {
-	ctx          context.Context // of the reads: an io.Reader takes none
+	ctx          context.Context // of the calls: io.Reader has no context
 	client       Client
 	conversation string
 	want         string
-	sum          hash.Hash // of what was given
+	sum          hash.Hash // of the bytes that the caller has read
 
 	offset, size int64 // size is -1 before the first part
 	part         []byte
@@ -48,7 +57,7 @@ func (r *attachmentReader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// next gets the next part, or says how it ended.
+// next fetches the next part. It returns io.EOF after the last part if the hash matches.
 func (r *attachmentReader) next() error {
 	if r.offset == r.size {
 		if got := hex.EncodeToString(r.sum.Sum(nil)); got != r.want {
@@ -56,7 +65,10 @@ func (r *attachmentReader) next() error {
 		}
 		return io.EOF
 	}
-	p, err := r.client.GetAttachment(r.ctx, &GetAttachmentParams{ConversationID: r.conversation, SHA256: r.want, Offset: r.offset})
+	p, err := r.client.GetAttachment(
+		r.ctx,
+		&GetAttachmentParams{ConversationID: r.conversation, SHA256: r.want, Offset: r.offset},
+	)
 	if err != nil {
 		return err
 	}

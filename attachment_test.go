@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// parts is a client that gives a file in parts of a few bytes, as it says.
+// parts is a client that returns a file in parts of a few bytes.
 type parts struct {
 	parley.Client
 	get func(offset int64) (*parley.GetAttachmentResult, error)
@@ -29,11 +29,15 @@ func TestReadAttachment(t *testing.T) {
 	hash := hex.EncodeToString(sum[:])
 	serve := func(data string, size int, most int) parts {
 		return parts{get: func(offset int64) (*parley.GetAttachmentResult, error) {
-			return &parley.GetAttachmentResult{Data: []byte(data[offset:min(len(data), int(offset)+most)]), Size: int64(size)}, nil
+			return &parley.GetAttachmentResult{
+				Data: []byte(data[offset:min(len(data), int(offset)+most)]),
+				Size: int64(size),
+			}, nil
 		}}
 	}
 	for _, most := range []int{1, 4, 100} {
-		if err := iotest.TestReader(parley.ReadAttachment(t.Context(), serve(file, len(file), most), "c", hash), []byte(file)); err != nil {
+		if err := iotest.TestReader(parley.ReadAttachment(t.Context(), serve(file, len(file), most), "c", hash),
+			[]byte(file)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -62,9 +66,14 @@ func TestReadAttachment(t *testing.T) {
 	}
 }
 
-// TestMessageAttachments: members count by their exact names, so that no two readers see another file.
+// TestMessageAttachments: members count by their exact names, so that no two readers see another
+// file.
 func TestMessageAttachments(t *testing.T) {
-	e := parley.Event{Payload: json.RawMessage(`{"attachments":[{"sha256":"a","SHA256":"b","Name":"c","mediaType":"d","more":{}},{}],"Attachments":[]}`)}
+	e := parley.Event{
+		Payload: json.RawMessage(
+			`{"attachments":[{"sha256":"a","SHA256":"b","Name":"c","mediaType":"d","more":{}},{}],"Attachments":[]}`,
+		),
+	}
 	m, err := e.Message()
 	if err != nil || len(m.Attachments) != 2 || m.Attachments[0] != (parley.Attachment{SHA256: "a", MediaType: "d"}) {
 		t.Errorf("%+v, %v", m, err)

@@ -5,9 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/json"
+
+	"github.com/parleyhub/parley/internal/limits"
 )
 
-// Status of a conversation. It changes once, from active to closed.
+// Status is the state of a conversation. It changes once, from active to closed.
 type Status string
 
 // The values of Status.
@@ -16,7 +18,7 @@ const (
 	StatusClosed Status = "closed"
 )
 
-// ParticipantKind says what sits on a seat.
+// ParticipantKind is the kind of a participant.
 type ParticipantKind string
 
 // The values of ParticipantKind.
@@ -32,10 +34,11 @@ func (k ParticipantKind) Valid() bool {
 	return k == KindHuman || k == KindAgent || k == KindTool || k == KindPeer
 }
 
-// Claims reports whether a participant of this kind works under claims: an agent or a tool. People and peers never do.
+// Claims reports whether a participant of this kind takes its turns under claims. Agents and tools
+// do. Humans and peers do not.
 func (k ParticipantKind) Claims() bool { return k == KindAgent || k == KindTool }
 
-// ExecutorPlace says where the agent of a seat may run.
+// ExecutorPlace is where the agent of a seat may run.
 type ExecutorPlace string
 
 // The values of ExecutorPlace.
@@ -45,150 +48,172 @@ const (
 	ExecutorExternal ExecutorPlace = "external"
 )
 
-// Valid reports whether p is a known place, or none.
+// Valid reports whether p is a known place or empty.
 func (p ExecutorPlace) Valid() bool {
 	return p == "" || p == ExecutorAny || p == ExecutorInternal || p == ExecutorExternal
 }
 
 // Participant is a seat in a conversation.
 type Participant struct {
-	// ID is what tokens speak as: 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit; not "hub".
+	// ID is the id that tokens speak as: 1 to 64 characters of A-Z, a-z, 0-9, ., _ and -. The first
+	// one is a letter or digit. "hub" is not allowed.
 	ID   string          `json:"id"`
 	Kind ParticipantKind `json:"kind"`
-	// Agent is the name of the agent that sits here, for kinds agent and tool: an id like ID; absent, ID itself.
+	// Agent is the name of the agent on the seat, for the kinds agent and tool. It has the form of ID;
+	// absent, it is ID.
 	Agent string `json:"agent,omitempty"`
-	// Executor says where the agent may run: any, internal (in the hub's process) or external (over a socket). Offers go nowhere else, and nobody
-	// else may claim.
+	// Executor is where the agent may run: any, internal (in the process of the hub) or external (over
+	// a connection). The hub offers turns only there, and refuses claims from elsewhere.
 	Executor ExecutorPlace `json:"executor,omitempty"`
-	// Role is free text, at most 64 bytes, kept and returned. Rules see it.
+	// Role is free text of at most 64 bytes. The hub stores it, and rules can use it.
 	Role string `json:"role,omitempty"`
-	// Private is a text for this participant alone, at most 16 KiB. It is written as an event of its own that nobody
-	// else reads, and is never returned in a participant list.
+	// Private is a text of at most 16 KiB for this participant only. It is stored in a separate event
+	// that no one else can read, and is never part of a list of participants.
 	Private string `json:"private,omitempty"`
 }
 
-// PolicyKind names a rule for who has the floor.
+// PolicyKind is the kind of a policy.
 type PolicyKind string
 
-// The policies of this version.
+// The values of PolicyKind. See protocol.md, section 8.
 const (
-	// PolicyRoundRobin gives the floor to the next participant in the order they were named. The default.
+	// PolicyRoundRobin grants the floor to the participants in the order of their seats. The default.
 	PolicyRoundRobin PolicyKind = "round_robin"
-	// PolicyOpen gives the floor to anyone; the first append or claim takes the turn.
+	// PolicyOpen lets anyone take the floor. The first append or claim takes the turn.
 	PolicyOpen PolicyKind = "open"
-	// PolicyAddressed gives the floor to whom the last message names: by turnHint, else by one @mention.
+	// PolicyAddressed grants the floor to the participant that the last message names, by turnHint or
+	// else by a single @mention.
 	PolicyAddressed PolicyKind = "addressed"
-	// PolicyRules gives the floor by the first of Rules that holds.
+	// PolicyRules grants the floor by the first of Rules whose condition holds.
 	PolicyRules PolicyKind = "rules"
-	// PolicyModerator lets one participant name the next, who gives the floor back to it.
+	// PolicyModerator lets one participant choose the next one. After each turn the moderator has the
+	// floor again.
 	PolicyModerator PolicyKind = "moderator"
-	// PolicyTriggers gives the floor to the agents that the last messages have woken by their subscriptions, one after the other, and else to people and peers in the order they were
-	// named. An agent or tool that nothing has woken does not speak, unless the conversation starts with it.
+	// PolicyTriggers grants the floor to the agents that the last messages triggered, one after the
+	// other. Otherwise it grants the floor to humans and peers in the order of their seats. An agent
+	// or tool without a trigger does not speak, unless the conversation starts with it.
 	PolicyTriggers PolicyKind = "triggers"
 )
 
-// Policies are all of them.
+// Policies has all values of PolicyKind.
 var Policies = []PolicyKind{PolicyRoundRobin, PolicyOpen, PolicyAddressed, PolicyRules, PolicyModerator, PolicyTriggers}
 
-// Policy says who has the floor when no turn is open. A policy that finds nobody falls back to round_robin, after the one who had the last turn, and
-// guidance says why.
+// Policy decides which participant has the floor when no turn is open. If a policy finds no
+// participant, it falls back to round_robin after the participant of the last turn. Guidance
+// reports that as its reason.
 type Policy struct {
 	Kind PolicyKind `json:"kind"`
-	// Rules are for kind rules: 1 to 32, 8 KiB of expressions in all, tried in order when a turn has ended with a message.
+	// Rules are for kind rules: 1 to 32 rules with at most 8 KiB of expressions in all. The hub tries
+	// them in order after a turn that ended with a message.
 	Rules []Rule `json:"rules,omitempty"`
-	// Moderator is for kind moderator: the id of a participant.
+	// Moderator is the id of a participant, for kind moderator.
 	Moderator string `json:"moderator,omitempty"`
 }
 
-// Rule gives the floor to Next when When holds.
+// Rule grants the floor to Next if When holds.
 type Rule struct {
-	// When is an expression in CEL that gives a bool: at most 2 KiB. See protocol.md, section 8, for its variables and its cost.
+	// When is a CEL expression of type bool, at most 2 KiB. protocol.md, section 8, has its variables
+	// and the limit of its cost.
 	When string `json:"when"`
 	// Next is the id of a participant.
 	Next string `json:"next"`
 }
 
-// TurnHint names who shall be next.
+// TurnHint names the participant that should have the next turn.
 type TurnHint struct {
 	Next string `json:"next"`
 }
 
-// TurnTimeout says what happens to a turn that nobody takes or brings to an end.
+// TurnTimeout is what happens to a turn that no executor takes in time, or in which all attempts
+// fail.
 type TurnTimeout string
 
 // The values of TurnTimeout.
 const (
-	TurnReoffer TurnTimeout = "reoffer" // begin again, at growing intervals. The default
-	TurnSkip    TurnTimeout = "skip"    // end the turn and go on
+	TurnReoffer TurnTimeout = "reoffer" // offer the turn again, at growing intervals. The default
+	TurnSkip    TurnTimeout = "skip"    // end the turn and continue with the next one
 	TurnClose   TurnTimeout = "close"   // close the conversation
 )
 
-// Valid reports whether t is a known value, or none.
+// Valid reports whether t is a known value or empty.
 func (t TurnTimeout) Valid() bool {
 	return t == "" || t == TurnReoffer || t == TurnSkip || t == TurnClose
 }
 
-// Limits close a conversation without anybody's doing, and bound its turns; zero means none, or the default where there is one.
+// Limits are the conditions under which the hub closes a conversation by itself, and the bounds of
+// its turns. A zero value means the default, or no limit if there is no default.
 type Limits struct {
-	// MaxTurns counts turns of participants that have ended, whether or not with a message. 1 to 1,000,000.
+	// MaxTurns is the maximum number of ended turns of participants, with or without a message. 1 to
+	// 1,000,000.
 	MaxTurns int64 `json:"maxTurns,omitempty"`
-	// MaxEvents counts messages, traces, notes, attachments, and ends of turns without a message. 1 to 1,000,000; default 100,000.
+	// MaxEvents is the maximum number of messages, traces, notes, attachments, and turns that ended
+	// without a message. 1 to 1,000,000; default 100,000.
 	MaxEvents int64 `json:"maxEvents,omitempty"`
-	// MaxBytes counts the encoded bytes of the same, and those of the files. 1,024 to 1 GiB; default 256 MiB.
+	// MaxBytes is the maximum number of encoded bytes of the same events, and of the files. 1,024 to 1
+	// GiB; default 256 MiB.
 	MaxBytes int64 `json:"maxBytes,omitempty"`
-	// IdleTimeoutMs runs from the last message, trace, note or attachment, or from creation. 100 ms to 366 days.
+	// IdleTimeoutMs is measured from the last message, trace, note or attachment, or from creation.
+	// 100 ms to 366 days.
 	IdleTimeoutMs int64 `json:"idleTimeoutMs,omitempty"`
-	// DeadlineMs runs from creation. 100 ms to 366 days.
+	// DeadlineMs is measured from creation. 100 ms to 366 days.
 	DeadlineMs int64 `json:"deadlineMs,omitempty"`
-	// TurnTimeoutMs is how long a claim lasts without renewal, and how long the turn of an agent may be without one. 100 ms to 24 h; default 60 s. When it
-	// is given it holds for people and peers too.
+	// TurnTimeoutMs is how long a claim lasts without renewal, and how long the turn of an agent may
+	// be without a claim. 100 ms to 24 h; default 60 s. An explicit value also applies to humans and
+	// peers.
 	TurnTimeoutMs int64 `json:"turnTimeoutMs,omitempty"`
-	// OnTurnTimeout says what comes of a turn that was not taken in time, or failed MaxAttempts times. Absent, reoffer.
+	// OnTurnTimeout is what happens to a turn that was not taken in time, or that failed MaxAttempts
+	// times. Absent, reoffer.
 	OnTurnTimeout TurnTimeout `json:"onTurnTimeout,omitempty"`
-	// MaxAttempts bounds the claims of one turn that end as failures. 1 to 100; default 3.
+	// MaxAttempts is the maximum number of failed claims of one turn. 1 to 100; default 3.
 	MaxAttempts int `json:"maxAttempts,omitempty"`
-	// MaxClaimMs bounds one claim over all renewals. At least TurnTimeoutMs, at most 24 h; default ten times TurnTimeoutMs.
+	// MaxClaimMs is the maximum duration of one claim with all renewals. TurnTimeoutMs to 24 h;
+	// default ten times TurnTimeoutMs.
 	MaxClaimMs int64 `json:"maxClaimMs,omitempty"`
-	// ClaimWindowMs is how long one executor is asked alone. 50 ms to 60 s; default 2 s.
+	// ClaimWindowMs is how long the hub offers a turn to one executor before it offers it to another
+	// one. 50 ms to 60 s; default 2 s.
 	ClaimWindowMs int64 `json:"claimWindowMs,omitempty"`
-	// MaxAutonomousTurns bounds the turns of others since a human last ended one with a message: then a human has the floor, and where there is none the
-	// conversation is closed. 1 to 1,000,000.
+	// MaxAutonomousTurns is the maximum number of turns of others since a human last ended a turn with
+	// a message. Then a human has the floor. Without a human, the hub closes the conversation. 1 to
+	// 1,000,000.
 	MaxAutonomousTurns int64 `json:"maxAutonomousTurns,omitempty"`
-	// MaxHops bounds how many wakes may follow one from another: 1 to MaxHopsLimit; default DefaultMaxHops.
+	// MaxHops is the maximum length of a chain of events in which each event triggered the author of
+	// the next one. 1 to 100; default 8.
 	MaxHops int `json:"maxHops,omitempty"`
-	// MaxWakesPerMinute bounds how often within a minute one agent's events wake one agent, itself too: 1 to MaxWakesLimit; default DefaultMaxWakesPerMinute. Those of people and
-	// peers that nothing has woken do not count.
+	// MaxWakesPerMinute is how often per minute the events of one agent may trigger one agent. An
+	// agent that triggers itself is counted too. Events of humans and peers that nothing triggered are
+	// not counted. 1 to 10,000; default 30.
 	MaxWakesPerMinute int `json:"maxWakesPerMinute,omitempty"`
-	// StopWhen is an expression in CEL, like that of a rule: when it holds after a turn has ended with a message, the conversation is closed as completed.
+	// StopWhen is a CEL expression like the condition of a rule. If it holds after a turn that ended
+	// with a message, the hub closes the conversation as completed.
 	StopWhen string `json:"stopWhen,omitempty"`
 }
 
-// The limits of turns with their defaults.
+// TurnTimeout returns TurnTimeoutMs, or its default.
+func (l *Limits) TurnTimeout() int64 { return cmp.Or(l.TurnTimeoutMs, limits.DefaultTurnTimeoutMs) }
 
-// TurnTimeout gives TurnTimeoutMs or its default.
-func (l *Limits) TurnTimeout() int64 { return cmp.Or(l.TurnTimeoutMs, DefaultTurnTimeoutMs) }
+// Attempts returns MaxAttempts, or its default.
+func (l *Limits) Attempts() int { return cmp.Or(l.MaxAttempts, limits.DefaultMaxAttempts) }
 
-// Attempts gives MaxAttempts or its default.
-func (l *Limits) Attempts() int { return cmp.Or(l.MaxAttempts, DefaultMaxAttempts) }
-
-// MaxClaim gives MaxClaimMs or its default.
+// MaxClaim returns MaxClaimMs, or its default.
 func (l *Limits) MaxClaim() int64 {
-	return cmp.Or(l.MaxClaimMs, min(10*l.TurnTimeout(), MaxTurnMs))
+	return cmp.Or(l.MaxClaimMs, min(10*l.TurnTimeout(), limits.MaxTurnMs))
 }
 
-// ClaimWindow gives ClaimWindowMs or its default.
-func (l *Limits) ClaimWindow() int64 { return cmp.Or(l.ClaimWindowMs, DefaultClaimWindowMs) }
+// ClaimWindow returns ClaimWindowMs, or its default.
+func (l *Limits) ClaimWindow() int64 { return cmp.Or(l.ClaimWindowMs, limits.DefaultClaimWindowMs) }
 
-// Hops gives MaxHops or its default.
+// Hops returns MaxHops, or its default.
 func (l *Limits) Hops() int { return cmp.Or(l.MaxHops, DefaultMaxHops) }
 
-// WakesPerMinute gives MaxWakesPerMinute or its default.
-func (l *Limits) WakesPerMinute() int { return cmp.Or(l.MaxWakesPerMinute, DefaultMaxWakesPerMinute) }
+// WakesPerMinute returns MaxWakesPerMinute, or its default.
+func (l *Limits) WakesPerMinute() int {
+	return cmp.Or(l.MaxWakesPerMinute, limits.DefaultMaxWakesPerMinute)
+}
 
-// AtTurnTimeout gives OnTurnTimeout or its default.
+// AtTurnTimeout returns OnTurnTimeout, or its default.
 func (l *Limits) AtTurnTimeout() TurnTimeout { return cmp.Or(l.OnTurnTimeout, TurnReoffer) }
 
-// OutcomeStatus says how a conversation ended.
+// OutcomeStatus is how a conversation ended.
 type OutcomeStatus string
 
 // The values of OutcomeStatus.
@@ -203,8 +228,10 @@ func (s OutcomeStatus) Valid() bool {
 	return s == OutcomeCompleted || s == OutcomeFailed || s == OutcomeCanceled
 }
 
-// The reasons that the hub itself gives in an outcome. They come with OutcomeCanceled, but for ReasonClosed, which closeConversation gives when it is called
-// without an outcome, and ReasonStopWhen, both with OutcomeCompleted; and ReasonTurnTimeout and ReasonAttempts with OutcomeFailed.
+// The reasons that the hub writes into an outcome. Most of them come with OutcomeCanceled.
+// ReasonClosed, which closeConversation uses if the caller names no outcome, and ReasonStopWhen
+// come with OutcomeCompleted. ReasonTurnTimeout, ReasonAttempts, ReasonNoRunner and
+// ReasonInterrupted come with OutcomeFailed.
 const (
 	ReasonMaxTurns    = "max_turns"
 	ReasonMaxEvents   = "max_events"
@@ -218,17 +245,17 @@ const (
 	ReasonTurnTimeout        = "turn_timeout"
 	ReasonAttempts           = "attempts"
 
-	// Those of sessions: ReasonNoRunner and ReasonInterrupted with OutcomeFailed.
-	ReasonNoRunner     = "no_runner"     // nobody has taken it in time
-	ReasonInterrupted  = "interrupted"   // who ran it was lost
-	ReasonStopped      = "stopped"       // by stopSession
-	ReasonParentClosed = "parent_closed" // the conversation out of which it was started
+	// no runner took the session in time
+	ReasonNoRunner     = "no_runner"
+	ReasonInterrupted  = "interrupted"   // the runner of the session was lost
+	ReasonStopped      = "stopped"       // stopSession was called
+	ReasonParentClosed = "parent_closed" // the parent conversation was closed
 )
 
-// Outcome says how and why a conversation ended.
+// Outcome is how and why a conversation ended.
 type Outcome struct {
 	Status OutcomeStatus `json:"status"`
-	// Reason is free text of the closer, at most 1 KiB, or one of the hub's reasons.
+	// Reason is free text of the closer, at most 1 KiB, or one of the reasons of the hub.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -236,7 +263,7 @@ type Outcome struct {
 type OpenTurn struct {
 	Turn  int64  `json:"turn"`
 	Owner string `json:"owner"`
-	// Claim is the one that stands.
+	// Claim is the current claim.
 	Claim *ClaimState `json:"claim,omitempty"`
 }
 
@@ -253,22 +280,23 @@ type Snapshot struct {
 	Limits         Limits          `json:"limits"`
 	Metadata       json.RawMessage `json:"metadata,omitempty"`
 	Workspace      string          `json:"workspace,omitempty"`
-	// Session is set when the conversation is one.
+	// Session is set if the conversation is a session.
 	Session *SessionRecord `json:"session,omitempty"`
-	// Fork is set when it is a fork.
+	// Fork is set if the conversation is a fork.
 	Fork      *ForkRecord `json:"fork,omitempty"`
 	LatestSeq int64       `json:"latestSeq"`
-	// Turn is the open turn, else the next one; after close, the last one.
+	// Turn is the open turn, or the next one. After the close, it is the last one.
 	Turn     int64     `json:"turn"`
 	OpenTurn *OpenTurn `json:"openTurn,omitempty"`
 	Guidance Guidance  `json:"guidance"`
-	// HeadHash is the hash chain at LatestSeq, in lower-case hex.
+	// HeadHash is the value of the hash chain at LatestSeq, in lower-case hex.
 	HeadHash string   `json:"headHash"`
 	Outcome  *Outcome `json:"outcome,omitempty"`
-	// Events are the visible events after SinceSeq; NextSeq is the last seq examined, the cursor to go on from.
+	// Events are the visible events after SinceSeq. NextSeq is the last examined seq: the cursor of
+	// the next call.
 	Events  []Event `json:"events"`
 	NextSeq int64   `json:"nextSeq"`
-	// Duplicate is true when createConversation has met the conversation of an earlier call with the same key.
+	// Duplicate is true if an earlier createConversation with the same key created the conversation.
 	Duplicate bool `json:"duplicate,omitempty"`
 }
 
@@ -285,14 +313,14 @@ type ConversationSummary struct {
 	Turn           int64     `json:"turn"`
 	Workspace      string    `json:"workspace,omitempty"`
 	Outcome        *Outcome  `json:"outcome,omitempty"`
-	// Floor is that of an active conversation.
+	// Floor is present in active conversations.
 	Floor *Floor `json:"floor,omitempty"`
-	// Session is set when the conversation is one, and Fork when it is a fork.
+	// Session is set if the conversation is a session, and Fork if it is a fork.
 	Session *SessionSummary `json:"session,omitempty"`
 	Fork    *ForkRecord     `json:"fork,omitempty"`
 }
 
-// SessionSummary is what listConversations says of a session.
+// SessionSummary describes a session in listConversations.
 type SessionSummary struct {
 	Agent  string        `json:"agent"`
 	Caller string        `json:"caller"`
@@ -302,13 +330,14 @@ type SessionSummary struct {
 
 var derivedID = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// DerivedConversationID is the id that createConversation gives to what agentID creates with clientRequestId and without conversationId: so that who knows the
-// key finds the conversation without creating it.
+// DerivedConversationID returns the id of a conversation that agentID creates with clientRequestID
+// and without a conversation id. With it, a caller that knows the key can find the conversation
+// without creating it.
 func DerivedConversationID(agentID, clientRequestID string) string {
 	return derived("createConversation", agentID, clientRequestID)
 }
 
-// derived is the id of what an agent makes with a method and a key.
+// derived returns the id of a conversation that an agent creates with a method and a key.
 func derived(method, agentID, clientRequestID string) string {
 	sum := sha256.Sum256([]byte(method + "\x00" + agentID + "\x00" + clientRequestID))
 	return "cnv_" + derivedID.EncodeToString(sum[:15])

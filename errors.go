@@ -5,38 +5,44 @@ import (
 	"net/http"
 )
 
-// Sentinel errors. Compare with errors.Is; it works across the wire. Each is in [Errors].
+// The sentinel errors. Compare with errors.Is, which also works for errors that crossed the wire.
+// [Errors] has the codes.
 var (
-	// Faults of the protocol itself, with JSON-RPC's own codes.
-	ErrParse          = errors.New("parse_error")      // not JSON, not UTF-8, or nested deeper than MaxDepth
-	ErrInvalidRequest = errors.New("invalid_request")  // JSON, but no request of this protocol
-	ErrMethodNotFound = errors.New("method_not_found") // no such method, or one that this version does not serve
-	ErrInvalidParams  = errors.New("invalid_params")   // wrong JSON type, missing, unknown or duplicate param
-	ErrInternal       = errors.New("internal")         // a fault of the hub; nothing was written
+	// not JSON, not UTF-8, or nested too deeply
+	ErrParse          = errors.New("parse_error")
+	ErrInvalidRequest = errors.New("invalid_request")  // JSON, but not a request of this protocol
+	ErrMethodNotFound = errors.New("method_not_found") // no such method, or this version does not serve it
+	ErrInvalidParams  = errors.New("invalid_params")   // wrong JSON type, or a missing, unknown or duplicate param
+	ErrInternal       = errors.New("internal")         // an internal error of the hub; nothing was written
 
-	ErrValidationFailed    = errors.New("validation_failed")           // well-typed but unacceptable
-	ErrParameters          = errors.New("parameter_validation_failed") // parameters do not match the agent's parameters_schema: see Error.Validation
-	ErrUnauthenticated     = errors.New("unauthenticated")             // no token, or one that is not valid
-	ErrForbidden           = errors.New("forbidden")                   // the token's scopes or ids do not allow it
-	ErrNotFound            = errors.New("not_found")                   // absent or foreign; the two cannot be told apart
-	ErrNotYourTurn         = errors.New("not_your_turn")               // another participant has the floor
-	ErrTurnClosed          = errors.New("turn_closed")                 // the turn given has ended
-	ErrConversationClosed  = errors.New("conversation_closed")         // nothing is added any more
-	ErrTurnConflict        = errors.New("turn_conflict")               // the turn given is not reached, or somebody spoke after afterSeq
-	ErrClaimRequired       = errors.New("claim_required")              // a claim stands for the caller's participant, and the call does not name it
-	ErrClaimLost           = errors.New("claim_lost")                  // the claim is not, or no longer, the current one
-	ErrIdempotencyConflict = errors.New("idempotency_conflict")        // the key was used with another payload
-	ErrAlreadyExists       = errors.New("already_exists")              // the id is taken
-	ErrAlreadyResolved     = errors.New("already_resolved")            // the approval was answered, has timed out, or its turn has ended
-	ErrCursorAhead         = errors.New("cursor_ahead")                // sinceSeq is beyond the log
-	ErrTooLarge            = errors.New("too_large")                   // larger than a limit of the hub
-	ErrRateLimited         = errors.New("rate_limited")                // too much at once; try again later
-	ErrUnavailable         = errors.New("unavailable")                 // the hub is draining, stopped or not reachable
-	ErrOutcomeUnknown      = errors.New("outcome_unknown")             // the append may or may not be in the log: retry with the same clientRequestId
-	ErrStorageFull         = errors.New("storage_full")                // nothing was written; reads go on
+	ErrValidationFailed = errors.New("validation_failed") // correct type, but an unacceptable value
+	// no match with the parameters_schema: see Error.Validation
+	ErrParameters         = errors.New("parameter_validation_failed")
+	ErrUnauthenticated    = errors.New("unauthenticated")     // no token, or an invalid one
+	ErrForbidden          = errors.New("forbidden")           // the scopes or ids of the token do not allow it
+	ErrNotFound           = errors.New("not_found")           // absent, or not visible to the caller
+	ErrNotYourTurn        = errors.New("not_your_turn")       // another participant has the floor
+	ErrTurnClosed         = errors.New("turn_closed")         // the named turn ended
+	ErrConversationClosed = errors.New("conversation_closed") // nothing can be added any more
+	// the turn has not started, or another message came after afterSeq
+	ErrTurnConflict = errors.New("turn_conflict")
+	// the participant has a claim, and the call does not name it
+	ErrClaimRequired       = errors.New("claim_required")
+	ErrClaimLost           = errors.New("claim_lost")           // the claim is not the current one
+	ErrIdempotencyConflict = errors.New("idempotency_conflict") // the key was used with another payload
+	ErrAlreadyExists       = errors.New("already_exists")       // the id is taken
+	// the approval was answered or timed out, or its turn ended
+	ErrAlreadyResolved = errors.New("already_resolved")
+	ErrCursorAhead     = errors.New("cursor_ahead") // sinceSeq is after the end of the log
+	ErrTooLarge        = errors.New("too_large")    // larger than a limit of the hub
+	ErrRateLimited     = errors.New("rate_limited") // too many calls; try again later
+	ErrUnavailable     = errors.New("unavailable")  // the hub is draining, stopped or not reachable
+	// the append may be in the log: retry with the same key
+	ErrOutcomeUnknown = errors.New("outcome_unknown")
+	ErrStorageFull    = errors.New("storage_full") // nothing was written; reads still work
 )
 
-// ErrorRow is a row of the one table from sentinels to what the wire says.
+// ErrorRow is a row of [Errors].
 type ErrorRow struct {
 	Err       error
 	Code      int // JSON-RPC error code
@@ -44,11 +50,11 @@ type ErrorRow struct {
 	Retryable bool
 }
 
-// Reason is the name on the wire: data.reason.
+// Reason returns the name on the wire, data.reason.
 func (r ErrorRow) Reason() string { return r.Err.Error() }
 
-// Errors is the table. JSON-RPC's own codes mean faults of the protocol; every other code is the HTTP status times
-// ten, plus a digit.
+// Errors maps each sentinel error to its codes on the wire. Negative codes are the codes of
+// JSON-RPC for errors of the protocol. Every other code is the HTTP status times ten plus a digit.
 var Errors = []ErrorRow{
 	{ErrParse, -32700, http.StatusBadRequest, false},
 	{ErrInvalidRequest, -32600, http.StatusBadRequest, false},
@@ -77,17 +83,17 @@ var Errors = []ErrorRow{
 	{ErrStorageFull, 5070, http.StatusInsufficientStorage, true},
 }
 
-// Error is a refusal with what helps to mend it. It wraps a sentinel.
+// Error is a refusal with the information that helps to correct the call. It wraps a sentinel.
 type Error struct {
 	// Err is one of the sentinels.
 	Err error
 	// Message is one sentence for a person.
 	Message string
-	// Expected says what would have been accepted, where that can be said.
+	// Expected describes what the hub would have accepted. It may be empty.
 	Expected string
-	// RetryAfterMs is set where waiting helps.
+	// RetryAfterMs is when to retry, in milliseconds. It is 0 if waiting does not help.
 	RetryAfterMs int64
-	// Guidance is set on refusals that are about whose turn it is.
+	// Guidance is set if the refusal depends on whose turn it is.
 	Guidance *Guidance
 	// Validation is set with ErrParameters.
 	Validation *ValidationFailure
@@ -104,15 +110,15 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap gives the sentinel.
+// Unwrap returns the sentinel.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Refuse makes an Error; expected may be empty.
+// Refuse returns an Error. expected may be empty.
 func Refuse(sentinel error, message, expected string) *Error {
 	return &Error{Err: sentinel, Message: message, Expected: expected}
 }
 
-// ErrorRowOf finds the row of an error; an error without a sentinel is ErrInternal.
+// ErrorRowOf returns the row of the sentinel that err wraps, or the row of ErrInternal.
 func ErrorRowOf(err error) ErrorRow {
 	for _, r := range Errors {
 		if errors.Is(err, r.Err) {
@@ -122,8 +128,9 @@ func ErrorRowOf(err error) ErrorRow {
 	return rowOf(ErrInternal)
 }
 
-// ErrorRowByCode finds the row of a wire code.
-func ErrorRowByCode(code int) (ErrorRow, bool) {
+// errorRowByCode returns the row of a code. It returns false if this version does not know the
+// code.
+func errorRowByCode(code int) (ErrorRow, bool) {
 	for _, r := range Errors {
 		if r.Code == code {
 			return r, true
@@ -148,33 +155,34 @@ type ErrorData struct {
 	RetryAfterMs int64     `json:"retryAfterMs,omitempty"`
 	Expected     string    `json:"expected,omitempty"`
 	Guidance     *Guidance `json:"guidance,omitempty"`
-	// ValidationData is there with ErrParameters.
+	// ValidationData is present with ErrParameters.
 	*ValidationData
 }
 
-// ValidationData is a ValidationFailure in the very shape of the seed (000, section 6).
+// ValidationData is a ValidationFailure in the form of the seed (000, section 6).
 type ValidationData struct {
-	// Error is the reason, and Message that of the error.
+	// Error is the reason, and Message is the message of the error.
 	Error   string `json:"error"`
 	Message string `json:"message"`
 	ValidationFailure
 }
 
-// WireError is an error on the wire: the error member of a JSON-RPC response.
+// WireError is the error member of a JSON-RPC response.
 type WireError struct {
 	Code    int       `json:"code"`
 	Message string    `json:"message"`
 	Data    ErrorData `json:"data"`
 }
 
-// ToWire gives the wire form of any error. An error that is no refusal says nothing of its inside.
+// ToWire returns the wire form of any error. An error without a sentinel becomes ErrInternal,
+// without its text.
 func ToWire(err error) WireError {
 	row := ErrorRowOf(err)
 	w := WireError{Code: row.Code, Message: row.Reason(), Data: ErrorData{Reason: row.Reason(), Retryable: row.Retryable}}
 	var e *Error
 	if !errors.As(err, &e) {
 		if row.Err == ErrInternal {
-			w.Message = "the hub met a fault of its own; its log says more"
+			w.Message = "internal error of the hub; see its log"
 		}
 		return w
 	}
@@ -188,10 +196,10 @@ func ToWire(err error) WireError {
 	return w
 }
 
-// FromWire gives back an error for which errors.Is finds the sentinel. A code that this version does not know
-// becomes ErrInternal, with the message kept.
+// FromWire returns the error of a wire form. errors.Is finds its sentinel. A code that this version
+// does not know becomes ErrInternal, with the same message.
 func FromWire(w WireError) error {
-	row, ok := ErrorRowByCode(w.Code)
+	row, ok := errorRowByCode(w.Code)
 	if !ok {
 		row = rowOf(ErrInternal)
 	}

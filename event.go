@@ -5,49 +5,47 @@ import (
 	"encoding/json"
 )
 
-// EventType says what an event is.
+// EventType is the type of an event.
 type EventType string
 
-// The event types of protocol version 1. Readers must let an unknown type pass.
+// The event types of protocol version 1. Readers must ignore an unknown type.
 const (
 	TypeMessage EventType = "message"
 	TypeTrace   EventType = "trace"
 	TypeSystem  EventType = "system"
 )
 
-// HubID is the author of the hub's own events. No participant may have it.
+// HubID is the author of the events of the hub. No participant may have it.
 const HubID = "hub"
 
-// MaxEventBytes is the largest encoded event that the hub takes.
-const MaxEventBytes = 900 << 10
-
-// Event is one record of a conversation. The hub stores the encoding that it sends, so an Event read from a
-// hub keeps it ([Event.Raw]) and encodes to the same bytes again, unknown fields included.
+// Event is one entry of the log of a conversation. The hub sends the encoding that it stores. An
+// Event that was read from a hub keeps that encoding ([Event.Raw]), and encodes to the same bytes
+// again, including unknown fields.
 type Event struct {
-	// Seq is the place in the conversation: 1, 2, 3, ... without gap.
+	// Seq is the position in the conversation: 1, 2, 3 and so on, without gaps.
 	Seq int64 `json:"seq"`
-	// Turn is the turn of a message or trace, from 1. System events have none: they are in lane 0.
+	// Turn is the turn of a message or trace, from 1. System events are in no turn: it is 0.
 	Turn int64     `json:"turn,omitempty"`
 	Type EventType `json:"type"`
-	// From is the participant who was authenticated, or HubID.
+	// From is the authenticated participant, or HubID.
 	From string `json:"from"`
-	// At is hub time; it never goes back within a conversation.
+	// At is hub time. It never decreases within a conversation.
 	At Timestamp `json:"at"`
 	// Finality is set on messages only.
 	Finality Finality `json:"finality,omitempty"`
 	// Outcome may be set on a message with FinalityConversation; absent means completed.
 	Outcome *Outcome `json:"outcome,omitempty"`
-	// TurnHint names who shall be next, under a policy that takes hints.
+	// TurnHint names the participant that should be next, under a policy that uses hints.
 	TurnHint *TurnHint       `json:"turnHint,omitempty"`
 	Payload  json.RawMessage `json:"payload"`
-	// ClientRequestID is the idempotency key that the author gave.
+	// ClientRequestID is the idempotency key of the author.
 	ClientRequestID string `json:"clientRequestId,omitempty"`
-	// Cause is the event for which it was said, where its author was woken by one, and Hops how many wakes lie between it and one that nothing has woken. Both are the
-	// hub's own: it writes them, and takes them from nobody.
+	// Cause is the event that triggered the author, if there was one. Hops is the number of triggers
+	// between this event and one that nothing triggered. The hub writes both; callers cannot set them.
 	Cause *Cause `json:"cause,omitempty"`
 	Hops  int    `json:"hops,omitempty"`
 
-	// Traceparent names the span in which it was said, by W3C Trace Context.
+	// Traceparent is the span in which the event was written, in the form of W3C Trace Context.
 	Traceparent string `json:"traceparent,omitempty"`
 
 	raw []byte
@@ -67,7 +65,8 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON gives the bytes that the event was decoded from, or encodes the fields.
+// MarshalJSON returns the bytes that the event was decoded from. Without them it encodes the
+// fields.
 func (e Event) MarshalJSON() ([]byte, error) {
 	if e.raw != nil {
 		return e.raw, nil
@@ -75,13 +74,13 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	return e.Encode()
 }
 
-// Raw gives the stored encoding of an event that was decoded, else nil. Do not change it. The hash chain is
-// made over these bytes. (json.Marshal rewrites <, > and & of any Marshaler's output; write Raw where exact
-// bytes matter.)
+// Raw returns the stored encoding of a decoded event, or nil. The caller must not change it. The
+// hash chain covers these bytes. Write Raw where exact bytes matter: json.Marshal escapes <, > and
+// & in the output of MarshalJSON.
 func (e *Event) Raw() []byte { return e.raw }
 
-// Encode gives the canonical encoding of the known fields: field order as in the struct, no insignificant
-// space, no HTML escapes, payload as it is but compact.
+// Encode returns the canonical encoding of the known fields: in the order of the struct, without
+// insignificant space and HTML escapes, and with the payload compacted.
 func (e *Event) Encode() ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

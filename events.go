@@ -2,8 +2,9 @@ package parley
 
 import "iter"
 
-// EventsOf makes Client.Events of Client.Subscribe: the events alone, up to the one that closes the
-// conversation (or up to the head, when that one lies before the cursor).
+// EventsOf implements [Client.Events] with the notifications of [Client.Subscribe]. It yields the
+// events up to the one that closes the conversation. If that event is not after the cursor, it ends
+// at the head.
 func EventsOf(notifications iter.Seq2[Notification, error]) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for n, err := range notifications {

@@ -1,15 +1,15 @@
 package parley
 
-// Finality says what a message ends. Only messages have one.
+// Finality is what a message ends. Only messages have it.
 type Finality string
 
 // The values of Finality.
 const (
-	// FinalityNone ends nothing: progress inside an open turn.
+	// FinalityNone ends nothing: the message is progress within an open turn.
 	FinalityNone Finality = "none"
-	// FinalityTurn closes the turn; the policy names who is next.
+	// FinalityTurn ends the turn. The policy decides which participant is next.
 	FinalityTurn Finality = "turn"
-	// FinalityConversation closes the turn and the conversation.
+	// FinalityConversation ends the turn and closes the conversation.
 	FinalityConversation Finality = "conversation"
 )
 
@@ -18,5 +18,5 @@ func (f Finality) Valid() bool {
 	return f == FinalityNone || f == FinalityTurn || f == FinalityConversation
 }
 
-// Final reports whether a message with this finality closes its turn.
+// Final reports whether a message with this finality ends its turn.
 func (f Finality) Final() bool { return f == FinalityTurn || f == FinalityConversation }

@@ -1,32 +1,40 @@
 package parley
 
-// ForkConversationParams make a new conversation that begins with the events of another up to Seq, byte for byte.
-// For who may close the other: its creator, its human participants and admins; where it belongs to a workspace, with a token that grants that. Sessions and conversations of the hub's own
-// are not forked.
+// ForkConversationParams create a conversation that begins with the events of another one up to
+// Seq, byte for byte. The callers that may close the other conversation may fork it: its creator,
+// its human participants and admins. If it belongs to a workspace, the token must grant that
+// workspace. Sessions and the conversations of the hub cannot be forked.
 type ForkConversationParams struct {
-	// ConversationID is the conversation that is forked; it may be closed.
+	// ConversationID is the conversation to fork. It may be closed.
 	ConversationID string `json:"conversationId"`
-	// Seq is the last event that both share: 1 to latestSeq, and before the event that has closed it. At most MaxForkEvents and MaxForkBytes are copied.
+	// Seq is the last shared event: 1 to latestSeq, and before the event that closed the conversation.
+	// A fork copies at most 20,000 events and 16 MiB.
 	Seq int64 `json:"seq"`
-	// ForkID is the id of the new conversation: like ConversationID of createConversation. The hub chooses one when it is absent: from the caller and ClientRequestID when there
-	// is one.
+	// ForkID is the id of the new conversation, in the form of conversationId of createConversation.
+	// If it is absent, the hub chooses one. With ClientRequestID, the id depends on the caller and the
+	// key only.
 	ForkID string `json:"forkId,omitempty"`
-	// Title is that of the fork; absent, that of the other.
+	// Title is the title of the fork; absent, the title of the other conversation.
 	Title           string `json:"title,omitempty"`
 	ClientRequestID string `json:"clientRequestId,omitempty"`
-	// Traceparent names the span of which it is a part (W3C Trace Context, version 00): it stands in the event, and what comes of the event is a part of it too. Another one in a retry changes nothing.
+	// Traceparent is the span of the caller (W3C Trace Context, version 00). The event records it, and
+	// the spans that the event causes belong to the same trace. A retry does not change it.
 	Traceparent string `json:"traceparent,omitempty"`
 }
 
-// ForkRecord says of what a conversation is a fork. It is in the event conversation_forked, which follows the events that both share.
+// ForkRecord describes the origin of a fork. The event conversation_forked, which follows the
+// shared events, has it.
 type ForkRecord struct {
 	ConversationID string `json:"conversationId"`
-	// Seq is the last event that both share, and Hash the hash chain of the other there, in lower-case hex: it can be made again from the shared events and the other's id alone.
+	// Seq is the last shared event. Hash is the value of the hash chain of the other conversation at
+	// Seq, in lower-case hex. It can be computed from the shared events and the id of the other
+	// conversation.
 	Seq  int64  `json:"seq"`
 	Hash string `json:"hash"`
 }
 
-// DerivedForkID is the id that forkConversation gives to what agentID forks with clientRequestId and without forkId.
+// DerivedForkID returns the id of a conversation that agentID forks with clientRequestID and
+// without a fork id.
 func DerivedForkID(agentID, clientRequestID string) string {
 	return derived("forkConversation", agentID, clientRequestID)
 }

@@ -1,6 +1,6 @@
 package parley
 
-// GuidanceKind says whether a participant may speak.
+// GuidanceKind is whether a participant may speak.
 type GuidanceKind string
 
 // The values of GuidanceKind.
@@ -10,7 +10,7 @@ const (
 	Closed   GuidanceKind = "closed"
 )
 
-// Action says what a participant that may speak would do.
+// Action is what a participant that may speak would do.
 type Action string
 
 // The values of Action.
@@ -19,31 +19,35 @@ const (
 	ContinueTurn Action = "continue_turn"
 )
 
-// Guidance tells one participant where it stands. It is a function of the log and the participant: the same
-// whether pushed, asked for, or computed after a restart; but for Reason, which also tells that nobody runs the agent whose turn it is.
+// Guidance is the answer of the hub to one participant: whether it may speak, in which turn, and
+// why. It is a function of the log and the participant. It is the same whether it is pushed,
+// requested, or computed after a restart. Only Reason also reports that no executor runs the agent
+// that has the floor.
 type Guidance struct {
 	Kind GuidanceKind `json:"kind"`
 	// Action is set with MaySpeak.
 	Action Action `json:"action,omitempty"`
-	// Turn is the open turn, else the next one; after close, the last one.
+	// Turn is the open turn, or the next one. After the close, it is the last one.
 	Turn int64 `json:"turn"`
-	// Speaker has the floor; empty when anyone may take it, or nobody.
+	// Speaker is the participant that has the floor. It is empty if anyone may take it, or no one.
 	Speaker string `json:"speaker,omitempty"`
-	// Claim is the one that stands for Speaker.
+	// Claim is the current claim of Speaker.
 	Claim *ClaimState `json:"claim,omitempty"`
-	// DeadlineMs is the Unix time in ms at which a limit closes the conversation if nothing is said before.
-	// Information only. Absent when no such limit runs.
+	// DeadlineMs is when a limit closes the conversation if no event is added before, in Unix
+	// milliseconds. It is for information only, and absent if there is no such limit.
 	DeadlineMs int64 `json:"deadlineMs,omitempty"`
-	// Reason is one sentence: which rule decided. A second one says when nobody runs the agent that has the floor.
+	// Reason is one sentence with the rule that decided. A second sentence follows if no executor runs
+	// the agent that has the floor.
 	Reason string `json:"reason"`
-	// Rules are all rules tried, in order, up to the one that decided; only with explain.
+	// Rules are the rules in the order in which they were tried, up to the one that decided. They are
+	// present with explain only.
 	Rules []RuleTried `json:"rules,omitempty"`
 }
 
-// RuleTried is one step of how guidance was found.
+// RuleTried is a step in the computation of guidance.
 type RuleTried struct {
 	Rule string `json:"rule"`
-	// Decided is true on the last: the rule that applied.
+	// Decided is true in the last step: this rule applied.
 	Decided bool   `json:"decided"`
 	Because string `json:"because"`
 }

@@ -8,9 +8,11 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
-// Every sentinel has one code, and the codes of this protocol are the HTTP status times ten plus a digit.
+// Every sentinel has one code, and the codes of this protocol are the HTTP status times ten plus a
+// digit.
 func TestErrorTable(t *testing.T) {
 	codes, reasons := map[int]bool{}, map[string]bool{}
 	for _, r := range parley.Errors {
@@ -24,11 +26,12 @@ func TestErrorTable(t *testing.T) {
 	}
 }
 
-// A refusal keeps its sentinel, what was expected and its guidance over the wire.
+// A refusal keeps its sentinel, its expected value and its guidance over the wire.
 func TestErrorsCrossTheWire(t *testing.T) {
 	for _, r := range parley.Errors {
 		sent := fmt.Errorf("append to c1: %w", &parley.Error{
-			Err: r.Err, Message: "a sentence", Expected: "turn 3", RetryAfterMs: 7, Guidance: &parley.Guidance{Kind: parley.Wait, Turn: 3, Reason: "r"},
+			Err: r.Err, Message: "a sentence", Expected: "turn 3", RetryAfterMs: 7,
+			Guidance: &parley.Guidance{Kind: parley.Wait, Turn: 3, Reason: "r"},
 		})
 		b, err := json.Marshal(parley.ToWire(sent))
 		if err != nil {
@@ -40,7 +43,9 @@ func TestErrorsCrossTheWire(t *testing.T) {
 		}
 		got := parley.FromWire(w)
 		var e *parley.Error
-		if !errors.Is(got, r.Err) || !errors.As(got, &e) || e.Expected != "turn 3" || e.RetryAfterMs != 7 || e.Guidance == nil || e.Guidance.Turn != 3 {
+		if !errors.Is(got, r.Err) || !errors.As(got, &e) || e.Expected != "turn 3" || e.RetryAfterMs != 7 ||
+			e.Guidance == nil ||
+			e.Guidance.Turn != 3 {
 			t.Errorf("%s came back as %#v", r.Reason(), got)
 		}
 		if w.Data.Retryable != r.Retryable {
@@ -49,7 +54,7 @@ func TestErrorsCrossTheWire(t *testing.T) {
 	}
 }
 
-// An error that is no refusal tells nothing of its inside.
+// An error without a sentinel reveals nothing over the wire.
 func TestForeignErrorsAreInternal(t *testing.T) {
 	w := parley.ToWire(errors.New("open /secret/path: permission denied"))
 	if w.Code != -32603 || w.Data.Reason != "internal" {
@@ -78,7 +83,10 @@ func TestEventKeepsUnknownFields(t *testing.T) {
 func TestEventEncoding(t *testing.T) {
 	e := parley.Event{
 		Seq: 1, Turn: 1, Type: parley.TypeMessage, From: "a", At: 946684800000, Finality: parley.FinalityConversation,
-		Outcome: &parley.Outcome{Status: parley.OutcomeFailed, Reason: "<why>"}, Payload: json.RawMessage(`{"text":"<hi>"}`), ClientRequestID: "k",
+		Outcome: &parley.Outcome{
+			Status: parley.OutcomeFailed,
+			Reason: "<why>",
+		}, Payload: json.RawMessage(`{"text":"<hi>"}`), ClientRequestID: "k",
 	}
 	b, err := e.Encode()
 	const want = `{"seq":1,"turn":1,"type":"message","from":"a","at":"2000-01-01T00:00:00.000Z","finality":"conversation",` +
@@ -91,7 +99,7 @@ func TestEventEncoding(t *testing.T) {
 	}
 }
 
-// A member that is another in Go's eyes only does not stand in for it.
+// A member whose name differs in case only is not accepted for another member.
 func TestMessageMembersAreExact(t *testing.T) {
 	e := parley.Event{Payload: json.RawMessage(`{"data":1,"Text":5,"SCHEMA":[],"tags":["x"]}`)}
 	m, err := e.Message()
@@ -101,7 +109,8 @@ func TestMessageMembersAreExact(t *testing.T) {
 }
 
 func TestIDs(t *testing.T) {
-	for id, ok := range map[string]bool{"a": true, "a.b-c_d": true, "": false, "hub": false, "-a": false, "a b": false, "ä": false, "a\n": false} {
+	for id, ok := range map[string]bool{"a": true, "a.b-c_d": true, "": false, "hub": false, "-a": false, "a b": false,
+		"ä": false, "a\n": false} {
 		if parley.ValidParticipantID(id) != ok {
 			t.Errorf("participant id %q: %v", id, !ok)
 		}
@@ -129,12 +138,12 @@ func TestTimestamp(t *testing.T) {
 // The method table has no name twice, and only known scopes.
 func TestMethodTable(t *testing.T) {
 	seen := map[string]bool{}
-	for _, m := range parley.Methods {
+	for _, m := range methods.Table {
 		if seen[m.Name] {
 			t.Errorf("%s stands in the table twice", m.Name)
 		}
 		seen[m.Name] = true
-		known := m.Scope == parley.ScopeNone || m.Scope == parley.ScopeSelf
+		known := m.Scope == methods.ScopeNone || m.Scope == methods.ScopeSelf
 		for _, s := range parley.Scopes {
 			known = known || m.Scope == s
 		}

@@ -5,11 +5,11 @@ import "strings"
 // ProblemType is the media type of a Problem.
 const ProblemType = "application/problem+json"
 
-// Problem is an error over plain HTTP, as RFC 9457 says. What ErrorData has stands beside the rest.
+// Problem is the body of an error over plain HTTP (RFC 9457). It includes the members of ErrorData.
 type Problem struct {
 	// Type is "urn:parley:error:" and the reason.
 	Type string `json:"type"`
-	// Title is the reason in words; it is the same for all of a type.
+	// Title is the reason in words. It is the same for all errors of a type.
 	Title string `json:"title"`
 	// Status is the HTTP status.
 	Status int `json:"status"`
@@ -19,7 +19,7 @@ type Problem struct {
 	ErrorData
 }
 
-// ToProblem gives the wire form of any error as an answer with an HTTP status.
+// ToProblem returns the wire form of any error in a response with an HTTP status.
 func ToProblem(err error, status int) Problem {
 	w := ToWire(err)
 	return Problem{
@@ -28,7 +28,7 @@ func ToProblem(err error, status int) Problem {
 	}
 }
 
-// FromProblem gives back an error for which errors.Is finds the sentinel.
+// FromProblem returns the error of a problem. errors.Is finds its sentinel.
 func FromProblem(p Problem) error {
 	return FromWire(WireError{Code: p.Code, Message: p.Detail, Data: p.ErrorData})
 }

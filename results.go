@@ -2,7 +2,7 @@ package parley
 
 import "encoding/json"
 
-// The results of each method that is served.
+// The results of the methods.
 
 // HubInfo describes the hub that answered.
 type HubInfo struct {
@@ -16,7 +16,7 @@ type HubInfo struct {
 	NowMs int64     `json:"nowMs"`
 }
 
-// WireLimits are the bounds of this hub, told by authenticate.
+// WireLimits are the limits of this hub that authenticate reports.
 type WireLimits struct {
 	MaxFrameBytes    int   `json:"maxFrameBytes"`
 	MaxEventBytes    int   `json:"maxEventBytes"`
@@ -27,12 +27,13 @@ type WireLimits struct {
 	MaxPage          int   `json:"maxPage"`
 }
 
-// AuthenticateResult says who the caller is now.
+// AuthenticateResult describes the authenticated caller and the hub.
 type AuthenticateResult struct {
 	OK              bool   `json:"ok"`
 	AgentID         string `json:"agentId"`
 	ProtocolVersion string `json:"protocolVersion"`
-	// Agents are the ids that the token may speak as, AgentID among them; absent: any. Scopes are its powers, and ExpiresAt is when it ends.
+	// Agents are the ids that the token may speak as, including AgentID; absent, any id. Scopes are
+	// the scopes of the token, and ExpiresAt is when it expires.
 	Agents    []string   `json:"agents,omitempty"`
 	Scopes    []Scope    `json:"scopes"`
 	ExpiresAt Timestamp  `json:"expiresAt,omitempty"`
@@ -40,7 +41,7 @@ type AuthenticateResult struct {
 	Limits    WireLimits `json:"limits"`
 }
 
-// PingResult is hub time.
+// PingResult is the hub time.
 type PingResult struct {
 	NowMs int64 `json:"nowMs"`
 }
@@ -51,30 +52,33 @@ type ListConversationsResult struct {
 	NextCursor    string                `json:"nextCursor,omitempty"`
 }
 
-// SeqResult answers addParticipant, closeConversation and cancelTurn with the seq of the event that did it.
+// SeqResult has the seq of the event that addParticipant, closeConversation, sendNote or cancelTurn
+// appended.
 type SeqResult struct {
 	Seq       int64 `json:"seq"`
 	Duplicate bool  `json:"duplicate,omitempty"`
 }
 
-// TailResult is a page of visible events. NextSeq is the last seq examined: the cursor to go on from.
+// TailResult is a page of visible events. NextSeq is the last examined seq: the cursor of the next
+// call.
 type TailResult struct {
 	Events    []Event `json:"events"`
 	NextSeq   int64   `json:"nextSeq"`
 	LatestSeq int64   `json:"latestSeq"`
 }
 
-// WaitForChangeResult tells whether the log grew.
+// WaitForChangeResult reports whether the log grew.
 type WaitForChangeResult struct {
 	LatestSeq int64 `json:"latestSeq"`
 	TimedOut  bool  `json:"timedOut"`
 }
 
-// GetUpdatesResult has the messages after SinceSeq. NextSeq is the last seq examined.
+// GetUpdatesResult has the messages after SinceSeq. NextSeq is the last examined seq: the cursor of
+// the next call.
 type GetUpdatesResult struct {
 	Messages []Event `json:"messages"`
-	// Withdrawn are the ranges of messages that a failed attempt has left, and whose end lies after SinceSeq: a reader who has some of them forgets them.
-	// Messages has none of them.
+	// Withdrawn are the ranges of events of failed attempts that end after SinceSeq. A reader that has
+	// some of these messages must discard them. Messages never includes them.
 	Withdrawn []Withdrawn `json:"withdrawn,omitempty"`
 	Guidance  Guidance    `json:"guidance"`
 	NextSeq   int64       `json:"nextSeq"`
@@ -83,14 +87,15 @@ type GetUpdatesResult struct {
 	TimedOut  bool        `json:"timedOut"`
 }
 
-// Withdrawn is a range of a turn that counts no more: its messages and traces from FromSeq to ToSeq, both included. The log keeps them.
+// Withdrawn is a range of a turn that no longer counts: its messages and traces from FromSeq to
+// ToSeq, both included. They remain in the log.
 type Withdrawn struct {
 	Turn    int64 `json:"turn"`
 	FromSeq int64 `json:"fromSeq"`
 	ToSeq   int64 `json:"toSeq"`
 }
 
-// SubscribeResult comes before the first notification of the subscription.
+// SubscribeResult precedes the first notification of the subscription.
 type SubscribeResult struct {
 	SubscriptionID string `json:"subscriptionId"`
 	LatestSeq      int64  `json:"latestSeq"`
@@ -99,7 +104,7 @@ type SubscribeResult struct {
 // EmptyResult is an empty object.
 type EmptyResult struct{}
 
-// GetGuidanceResult is guidance at LatestSeq.
+// GetGuidanceResult is the guidance at LatestSeq.
 type GetGuidanceResult struct {
 	Guidance  Guidance `json:"guidance"`
 	LatestSeq int64    `json:"latestSeq"`
@@ -117,28 +122,31 @@ type ExplainResult struct {
 	Guidance []ParticipantGuidance `json:"guidance"`
 }
 
-// SendResult answers sendMessage and sendTrace. Duplicate is true when the key was known: then it is the first result.
+// SendResult is the result of sendMessage and sendTrace. Duplicate is true if the hub knew the key:
+// then it is the first result.
 type SendResult struct {
 	Seq  int64 `json:"seq"`
 	Turn int64 `json:"turn"`
-	// ClaimID is set when the message or trace has taken the claim of its turn: an agent's that leaves the turn open. What follows in this turn names it.
+	// ClaimID is set if the message or trace made the claim of its turn, which happens when an agent
+	// leaves its turn open. The following calls of this turn name it.
 	ClaimID   string `json:"claimId,omitempty"`
 	Duplicate bool   `json:"duplicate,omitempty"`
 }
 
-// CreateTokenResult shows the token, once.
+// CreateTokenResult has the secret of the token, which is returned once.
 type CreateTokenResult struct {
 	Token   string `json:"token"`
 	TokenID string `json:"tokenId"`
 }
 
-// CreateTicketResult shows the ticket, once.
+// CreateTicketResult has the ticket, which is returned once.
 type CreateTicketResult struct {
 	Ticket      string `json:"ticket"`
 	ExpiresInMs int64  `json:"expiresInMs"`
 }
 
-// PutAttachmentResult names the file, and the event that added it. Duplicate is true when it was there already.
+// PutAttachmentResult has the hash of the file and the seq of the event that added it. Duplicate is
+// true if the conversation already had the file.
 type PutAttachmentResult struct {
 	SHA256    string `json:"sha256"`
 	Size      int64  `json:"size"`
@@ -146,16 +154,16 @@ type PutAttachmentResult struct {
 	Duplicate bool   `json:"duplicate,omitempty"`
 }
 
-// GetAttachmentResult has a part of a file. Size is that of the whole.
+// GetAttachmentResult has a part of a file. Size is the size of the whole file in bytes.
 type GetAttachmentResult struct {
 	Data []byte `json:"data"`
 	Size int64  `json:"size"`
 }
 
-// AgentType says what an agent is.
+// AgentType is the type of an agent.
 type AgentType string
 
-// The types of agents.
+// The values of AgentType: an LLM agent, a command, a Go function and a workflow of sessions.
 const (
 	AgentTypeAgent         AgentType = "agent"
 	AgentTypeDeterministic AgentType = "deterministic"
@@ -163,7 +171,7 @@ const (
 	AgentTypeWorkflow      AgentType = "workflow"
 )
 
-// AgentTypes are all of them.
+// AgentTypes has all values of AgentType.
 var AgentTypes = []AgentType{AgentTypeAgent, AgentTypeDeterministic, AgentTypeFunction, AgentTypeWorkflow}
 
 // AgentInfo is a row of listAgents. Its keys are those of the blueprints (seed 000).
@@ -171,48 +179,54 @@ type AgentInfo struct {
 	Name        string    `json:"name"`
 	Type        AgentType `json:"type"`
 	Description string    `json:"description"`
-	// ParametersSchema is a JSON Schema of what a session with the agent takes; absent: {prompt}.
+	// ParametersSchema is a JSON Schema of the parameters of a session; absent: {prompt}.
 	ParametersSchema json.RawMessage `json:"parameters_schema,omitempty"`
-	// OutputSchema is a JSON Schema of what it gives as result_data, where it says so.
+	// OutputSchema is a JSON Schema of the result_data, if the agent has one.
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
-	// AgentConfig is there where it was asked for, of an LLM agent: see ListAgentsParams.
+	// AgentConfig is the config of an LLM agent, if the call has includeConfig.
 	AgentConfig json.RawMessage `json:"agent_config,omitempty"`
-	// Subscriptions are there where it has some and includeConfig gives them.
+	// Subscriptions are the triggers of the agent. They are present under the same conditions as the
+	// config.
 	Subscriptions json.RawMessage `json:"subscriptions,omitempty"`
-	// Runner is who registered it; empty for the hub's own process. RunnerID is the id of the runner of a blueprint's agent.
+	// Runner is the participant that registered the agent. It is empty for the process of the hub.
+	// RunnerID is the id of the runner if the agent comes from a blueprint.
 	Runner   string            `json:"runner,omitempty"`
 	RunnerID string            `json:"runner_id,omitempty"`
 	Labels   map[string]string `json:"labels,omitempty"`
 	Online   bool              `json:"online"`
-	// Stale is true when its runner has been away for StaleMs. After OfflineMs it is gone.
+	// Stale is true if its runner has been disconnected for 90 s. After 180 s the hub forgets the
+	// agent.
 	Stale bool `json:"stale,omitempty"`
 }
 
-// ListAgentsResult has the agents in order of their names.
+// ListAgentsResult has the agents in the order of their names.
 type ListAgentsResult struct {
 	Agents []AgentInfo `json:"agents"`
-	// Executors are there where they were asked for, in order of who has registered them and of their ids, as many as one answer holds;
-	// ExecutorsMore is how many more there are.
+	// Executors are present if they were requested, in the order of the registering participants and
+	// of their ids, as many as fit. ExecutorsMore is the number of the others.
 	Executors     []ExecutorInfo `json:"executors,omitempty"`
 	ExecutorsMore int            `json:"executorsMore,omitempty"`
 }
 
-// ExecutorInfo is an executor that is connected, with its load.
+// ExecutorInfo is a connected executor with its load.
 type ExecutorInfo struct {
 	ExecutorID string `json:"executorId"`
-	// RegisteredBy is who has registered it; Internal is true of one in the hub's own process.
+	// RegisteredBy is the participant that registered it. Internal is true if it is in the process of
+	// the hub.
 	RegisteredBy string       `json:"registeredBy"`
 	Internal     bool         `json:"internal,omitempty"`
 	Mode         ExecutorMode `json:"mode"`
-	// Agents are those whose turns it takes. What it has registered as a runner is in the rows of the agents whose runner_id it has.
+	// Agents are the agents whose turns it takes. The agents that it registered as a runner are in the
+	// rows of the agents with its runner_id.
 	Agents []string          `json:"agents"`
 	Labels map[string]string `json:"labels,omitempty"`
-	// Claims are those that it works on, without those that wait for an approval or for a session; Capacity is how many it may be offered to hold at once.
+	// Claims is the number of claims that it works on, without those that wait for an approval or a
+	// session. Capacity is the number of claims up to which the hub offers turns.
 	Claims   int `json:"claims"`
 	Capacity int `json:"capacity"`
 }
 
-// TokenInfo is what may be told of a token: all but its hash.
+// TokenInfo describes a token without its secret and its hash.
 type TokenInfo struct {
 	TokenID       string    `json:"tokenId"`
 	Agents        []string  `json:"agents"`
@@ -222,7 +236,8 @@ type TokenInfo struct {
 	ExpiresAt     Timestamp `json:"expiresAt,omitempty"`
 	CreatedBy     string    `json:"createdBy"`
 	CreatedAt     Timestamp `json:"createdAt"`
-	// Parent is the id of the token that it was made with; empty for the dev token and calls inside the hub's process.
+	// Parent is the id of the token that created this one. It is empty for the dev token and for calls
+	// in the process of the hub.
 	Parent string `json:"parent,omitempty"`
 }
 
@@ -232,21 +247,23 @@ type ListTokensResult struct {
 	NextCursor string      `json:"nextCursor,omitempty"`
 }
 
-// RevokeTokenResult names the tokens that ended.
+// RevokeTokenResult has the ids of the revoked tokens.
 type RevokeTokenResult struct {
 	Revoked []string `json:"revoked"`
 }
 
-// The notifications. Those of an SSE stream have no SubscriptionID: the stream is one subscription.
+// The notifications. Those of an SSE stream have no SubscriptionID, because the stream is one
+// subscription.
 
-// EventNotification carries an event of a subscription.
+// EventNotification has an event of a subscription.
 type EventNotification struct {
 	SubscriptionID string `json:"subscriptionId"`
 	ConversationID string `json:"conversationId"`
 	Event          Event  `json:"event"`
 }
 
-// GuidanceNotification carries the caller's guidance at Seq, after caught_up and whenever it changes.
+// GuidanceNotification has the guidance of the caller at Seq. It follows caught_up, and comes again
+// after each change.
 type GuidanceNotification struct {
 	SubscriptionID string   `json:"subscriptionId,omitempty"`
 	ConversationID string   `json:"conversationId"`
@@ -261,17 +278,19 @@ type CaughtUpNotification struct {
 	Seq            int64  `json:"seq"`
 }
 
-// DeltaNotification carries a delta.
+// DeltaNotification has a delta.
 type DeltaNotification struct {
 	SubscriptionID string `json:"subscriptionId,omitempty"`
 	Delta
 }
 
-// ClosingNotification says that the hub is about to close the socket, or to end the stream.
+// ClosingNotification announces that the hub will close the connection or end the stream.
 type ClosingNotification struct {
 	Reason string `json:"reason"`
-	// RetryAfterMs is when to come back.
+	// RetryAfterMs is when to connect again, in milliseconds.
 	RetryAfterMs int64 `json:"retryAfterMs,omitempty"`
-	// Stays says that nothing is closed: the hub has lost the log that it shares with others, and whoever knows another hub of it is better there. Never of a stream.
+	// Stays is true if the hub does not close the connection. The hub lost the log that it shares with
+	// other hubs, so a client that knows another one of them should connect there. Streams never have
+	// it.
 	Stays bool `json:"stays,omitempty"`
 }

@@ -5,34 +5,38 @@ import (
 	"time"
 )
 
-// Tracer tells a tracing system what is done. It is carried by contexts, so that what runs under one, at whatever depth, tells the same. The hub knows none; what
-// OpenTelemetry needs is in internal/telemetry, and any other system can be told by another Tracer.
+// Tracer starts spans in a tracing system. [WithTracer] adds it to a context, and [StartSpan] uses
+// the tracer of its context at any depth. The program parley has a Tracer for OpenTelemetry.
+// Another implementation connects another tracing system.
 type Tracer interface {
-	// StartSpan begins a span. It is called by the function StartSpan, which sees to the parent and to the traceparent of the context that it gives.
+	// StartSpan starts a span. Only the function StartSpan calls it, with s.Parent set. It returns the
+	// context of the span.
 	StartSpan(ctx context.Context, s SpanStart) (context.Context, Span)
 }
 
-// SamplingTracer is a Tracer that tells some spans and leaves out others.
+// SamplingTracer is a Tracer that does not export all spans.
 type SamplingTracer interface {
 	Tracer
-	// Samples reports whether a span that begins so is told. It begins none.
+	// Samples reports whether a span that starts with s would be exported. It starts no span.
 	Samples(s SpanStart) bool
 }
 
-// Span is something that is done and takes time. Its methods may be called from any goroutine; after End they do nothing.
+// Span is a timed operation. Its methods are safe for concurrent use. After End they have no
+// effect.
 type Span interface {
-	// Traceparent names the span as W3C Trace Context does, for who goes on elsewhere.
+	// Traceparent returns the id of the span in the form of W3C Trace Context, for spans elsewhere.
 	Traceparent() string
 	Set(attributes ...Attribute)
-	// Fail says that it has failed, and by which kind of error: one of the names of [Errors], or another short one. The message is not told.
+	// Fail marks the span as failed. kind is a name of [Errors] or another short word. See
+	// [ErrorKind]. The text of an error must not be used.
 	Fail(kind string)
-	// End ends it, now.
+	// End ends the span now.
 	End()
-	// EndAt ends it at a time.
+	// EndAt ends the span at t.
 	EndAt(t time.Time)
 }
 
-// SpanKind says on which side of a call a span is.
+// SpanKind is the side of a call that a span is on.
 type SpanKind int
 
 // The values of SpanKind.
@@ -42,21 +46,24 @@ const (
 	SpanClient
 )
 
-// SpanStart is how a span begins.
+// SpanStart has the data with which a span starts.
 type SpanStart struct {
 	Name string
 	Kind SpanKind
-	// Parent is the traceparent of the span that it belongs to; empty, or none that is valid: TraceparentOf the context.
+	// Parent is the traceparent of the parent span. If it is empty or not valid, the parent is
+	// TraceparentOf of the context.
 	Parent string
-	// ID, when set, is the id of the span, and TraceID that of the trace of one without a parent: for spans that several tell, or that are told after a restart.
+	// ID is the id of the span, and TraceID is the id of the trace if the span has no parent. If they
+	// are zero, they are random. Fixed ids are for spans that several processes export, or that are
+	// exported after a restart.
 	ID      [8]byte
 	TraceID [16]byte
-	// At is when it has begun; zero: now.
+	// At is the start time; zero means now.
 	At         time.Time
 	Attributes []Attribute
 }
 
-// Attribute is what is known of a span. Value is a string, bool, int, int64, float64 or []string.
+// Attribute is an attribute of a span. Value is a string, bool, int, int64, float64 or []string.
 type Attribute struct {
 	Key   string
 	Value any
@@ -66,31 +73,34 @@ type tracerKey struct{}
 
 type traceparentKey struct{}
 
-// WithTracer gives a context under which StartSpan tells t.
+// WithTracer returns a context in which [StartSpan] uses t.
 func WithTracer(ctx context.Context, t Tracer) context.Context {
 	return context.WithValue(ctx, tracerKey{}, t)
 }
 
-// TracerOf gives the tracer of a context; nil where it has none.
+// TracerOf returns the tracer of a context, or nil.
 func TracerOf(ctx context.Context) Tracer {
 	t, _ := ctx.Value(tracerKey{}).(Tracer)
 	return t
 }
 
-// ContentTracer is a Tracer that may be asked to tell content too: what models are given and answer, and what tools are called with and give back.
+// ContentTracer is a Tracer that can also export content: the input and output of models, and the
+// arguments and results of tools.
 type ContentTracer interface {
 	Tracer
-	// Content reports whether it is.
+	// Content reports whether spans should have content.
 	Content() bool
 }
 
-// TellsContent reports whether spans under a context are to have content among their attributes. Nothing else ever has it.
+// TellsContent reports whether the spans of a context should have content as attributes. Without
+// it, spans never have content.
 func TellsContent(ctx context.Context) bool {
 	t, ok := TracerOf(ctx).(ContentTracer)
 	return ok && t.Content()
 }
 
-// WithTraceparent gives a context whose spans are children of a span that is elsewhere, by its traceparent. One that is not valid changes nothing.
+// WithTraceparent returns a context whose spans are children of the span with this traceparent. If
+// traceparent is not valid, it returns ctx.
 func WithTraceparent(ctx context.Context, traceparent string) context.Context {
 	if !ValidTraceparent(traceparent) {
 		return ctx
@@ -98,39 +108,43 @@ func WithTraceparent(ctx context.Context, traceparent string) context.Context {
 	return context.WithValue(ctx, traceparentKey{}, traceparent)
 }
 
-// TraceparentOf gives the traceparent of the span that a context is in, or of the one that WithTraceparent has named; empty where there is none. Clients send it with what they ask.
+// TraceparentOf returns the traceparent of the current span of a context, or the one that
+// [WithTraceparent] set, or "". Clients send it with each call.
 func TraceparentOf(ctx context.Context) string {
 	s, _ := ctx.Value(traceparentKey{}).(string)
 	return s
 }
 
-// StartSpan begins a span by the tracer of the context. Without one it gives a span that tells nobody, whose traceparent is that of the context.
+// StartSpan starts a span with the tracer of the context, and returns the context of the span.
+// Without a tracer, the span exports nothing, and its traceparent is that of the context.
 func StartSpan(ctx context.Context, s SpanStart) (context.Context, Span) {
 	if s.Parent != "" && s.Parent != TraceparentOf(ctx) {
 		ctx = WithTraceparent(ctx, s.Parent)
 	}
 	t := TracerOf(ctx)
 	if t == nil {
-		return ctx, untold(TraceparentOf(ctx))
+		return ctx, noSpan(TraceparentOf(ctx))
 	}
 	s.Parent = TraceparentOf(ctx)
 	ctx, span := t.StartSpan(ctx, s)
 	return WithTraceparent(ctx, span.Traceparent()), span
 }
 
-// untold is a span that nobody is told of.
-type untold string
+// noSpan is a span that is not exported. Its value is its traceparent.
+type noSpan string
 
-func (u untold) Traceparent() string { return string(u) }
-func (untold) Set(...Attribute)      {}
-func (untold) Fail(string)           {}
-func (untold) End()                  {}
-func (untold) EndAt(time.Time)       {}
+func (u noSpan) Traceparent() string { return string(u) }
+func (noSpan) Set(...Attribute)      {}
+func (noSpan) Fail(string)           {}
+func (noSpan) End()                  {}
+func (noSpan) EndAt(time.Time)       {}
 
-// traceparentLen is the length of a traceparent of version 00: version, trace id, parent id and flags in lower-case hex, with dashes between them.
+// traceparentLen is the length of a traceparent of version 00: version, trace id, parent id and
+// flags in lower-case hex, separated by dashes.
 const traceparentLen = 55
 
-// ValidTraceparent reports whether s is a traceparent of version 00 (W3C Trace Context, section 3.2): no other is taken.
+// ValidTraceparent reports whether s is a traceparent of version 00 (W3C Trace Context, section
+// 3.2). Other versions are not accepted.
 func ValidTraceparent(s string) bool {
 	if len(s) != traceparentLen || s[:3] != "00-" || s[35] != '-' || s[52] != '-' {
 		return false

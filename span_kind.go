@@ -11,7 +11,8 @@ const (
 	kindError    = "error"
 )
 
-// ErrorKind names the kind of an error for [Span.Fail]: its name in Errors, canceled for a context that has ended, and error for any other. It never tells what the error says.
+// ErrorKind returns the kind of an error for [Span.Fail]: its name in Errors, canceled if a context
+// ended, and error for any other. It never contains the text of the error.
 func ErrorKind(err error) string {
 	if row := ErrorRowOf(err); row.Err != ErrInternal || errors.Is(err, ErrInternal) {
 		return row.Reason()

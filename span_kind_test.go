@@ -9,7 +9,7 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestErrorKind: a span is told the name of an error, and nothing that the error says.
+// TestErrorKind: a span has the name of an error, and never its text.
 func TestErrorKind(t *testing.T) {
 	for want, err := range map[string]error{
 		"claim_lost": fmt.Errorf("renew: %w", parley.ErrClaimLost),

@@ -13,7 +13,8 @@ const (
 	otherTrace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"
 )
 
-// TestValidTraceparent holds every position of a traceparent to what W3C Trace Context says of version 00.
+// TestValidTraceparent holds every position of a traceparent to what W3C Trace Context says of
+// version 00.
 func TestValidTraceparent(t *testing.T) {
 	for _, good := range []string{someTrace, otherTrace, someTrace[:53] + "ff"} {
 		if !parley.ValidTraceparent(good) {
@@ -21,8 +22,10 @@ func TestValidTraceparent(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{
-		"", "00", someTrace + " ", " " + someTrace, someTrace + "-00", someTrace[:54], "01" + someTrace[2:], "ff" + someTrace[2:], strings.ToUpper(someTrace),
-		"00-" + strings.Repeat("0", 32) + someTrace[35:], someTrace[:36] + strings.Repeat("0", 16) + someTrace[52:], strings.ReplaceAll(someTrace, "-", "_"),
+		"", "00", someTrace + " ", " " + someTrace, someTrace + "-00", someTrace[:54], "01" + someTrace[2:], "ff" +
+			someTrace[2:], strings.ToUpper(someTrace),
+		"00-" + strings.Repeat("0", 32) + someTrace[35:], someTrace[:36] + strings.Repeat("0", 16) + someTrace[52:],
+		strings.ReplaceAll(someTrace, "-", "_"),
 	} {
 		if parley.ValidTraceparent(bad) {
 			t.Errorf("%q is taken", bad)
@@ -35,8 +38,9 @@ func TestValidTraceparent(t *testing.T) {
 	}
 }
 
-// TestUntoldSpans: without a tracer the traceparent that has come in goes on, and nothing is done.
-func TestUntoldSpans(t *testing.T) {
+// TestSpanWithoutTracer: without a tracer, the traceparent of the context is kept, and nothing else
+// happens.
+func TestSpanWithoutTracer(t *testing.T) {
 	ctx, span := parley.StartSpan(t.Context(), parley.SpanStart{Name: "a"})
 	if span.Traceparent() != "" || parley.TraceparentOf(ctx) != "" {
 		t.Errorf("a traceparent from nowhere: %q", span.Traceparent())
@@ -60,7 +64,7 @@ func TestUntoldSpans(t *testing.T) {
 	}
 }
 
-// parents is a tracer that keeps the parents it is told.
+// parents is a tracer that records the parents of spans.
 type parents struct{ told []string }
 
 func (p *parents) StartSpan(ctx context.Context, s parley.SpanStart) (context.Context, parley.Span) {
@@ -72,7 +76,8 @@ type fixedSpan struct{ parley.Span }
 
 func (fixedSpan) Traceparent() string { return otherTrace }
 
-// TestParents: a tracer is told the parent, be it named or of the context, and spans under a span are its children.
+// TestParents: a tracer receives the parent, which is explicit or from the context. Spans in the
+// context of a span are its children.
 func TestParents(t *testing.T) {
 	p := &parents{}
 	ctx := parley.WithTracer(parley.WithTraceparent(t.Context(), someTrace), p)
@@ -80,7 +85,8 @@ func TestParents(t *testing.T) {
 	parley.StartSpan(below, parley.SpanStart{})
 	parley.StartSpan(below, parley.SpanStart{Parent: someTrace})
 	parley.StartSpan(below, parley.SpanStart{Parent: "bad"})
-	if got, want := strings.Join(p.told, "\n"), strings.Join([]string{someTrace, otherTrace, someTrace, otherTrace}, "\n"); got != want {
+	if got, want := strings.Join(p.told, "\n"), strings.Join([]string{someTrace, otherTrace, someTrace, otherTrace},
+		"\n"); got != want {
 		t.Errorf("told\n%s, expected\n%s", got, want)
 	}
 	if parley.TellsContent(ctx) {
@@ -88,8 +94,8 @@ func TestParents(t *testing.T) {
 	}
 }
 
-// TestUntoldSpansCostNothing: a program that tells nobody pays nothing for its spans.
-func TestUntoldSpansCostNothing(t *testing.T) {
+// TestSpanWithoutTracerDoesNotAllocate: a program without a tracer pays nothing for its spans.
+func TestSpanWithoutTracerDoesNotAllocate(t *testing.T) {
 	ctx := t.Context()
 	if n := testing.AllocsPerRun(100, func() {
 		_, span := parley.StartSpan(ctx, parley.SpanStart{Name: "a"})
@@ -101,7 +107,8 @@ func TestUntoldSpansCostNothing(t *testing.T) {
 
 // BenchmarkUntoldSpan is the same in time, without and with a traceparent to pass on.
 func BenchmarkUntoldSpan(b *testing.B) {
-	for name, ctx := range map[string]context.Context{"alone": b.Context(), "passing": parley.WithTraceparent(b.Context(), someTrace)} {
+	for name, ctx := range map[string]context.Context{"alone": b.Context(),
+		"passing": parley.WithTraceparent(b.Context(), someTrace)} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -47,7 +47,8 @@ type counts struct {
 const verbs = "has|is|may|does|asks|calls|knows|speaks|looks|waits|had|was|runs|gets|comes|reads|sees|wants|holds|" +
 	"chooses|starts|begins|gives|says|subscribes|takes|made|goes"
 
-// patterns are the phrases of docs/style.md. They match within one paragraph, whose lines are joined by spaces.
+// patterns are the phrases of docs/style.md. They match within one paragraph, whose lines are
+// joined by spaces.
 var patterns = []*regexp.Regexp{
 	regexp.MustCompile(
 		`(?:^|[.;:,(] ?)(?:[Tt]o |[Ff]or |[Bb]y |[Ww]ith |[Oo]f |[Ff]rom )?\b(?:[Ww]ho|[Ww]hat) (?:` + verbs + `)\b`),
@@ -64,7 +65,8 @@ var patterns = []*regexp.Regexp{
 	regexp.MustCompile(`\b(?:has|have) (?:begun|come|said|gone|spoken|made|written|taken|ended|asked)\b`),
 }
 
-// countGo counts the comments, the strings and the long lines of a Go file. The file need not parse.
+// countGo counts the comments, the strings and the long lines of a Go file. The file need not
+// parse.
 func countGo(src []byte, test bool) counts {
 	var c counts
 	var s scanner.Scanner
@@ -156,7 +158,7 @@ func countMarkdown(src []byte) counts {
 
 var (
 	codeSpan = regexp.MustCompile("`[^`]+`")
-	// What may begin a line of Markdown or of a doc comment, before its text.
+	// The markers before the text of a line of Markdown or of a doc comment.
 	listMarker = regexp.MustCompile(`^\s*(?:(?:[-*+>]|#+|\d+[.)]|\[[^]]*\]:)\s+)*`)
 	link       = regexp.MustCompile(`^!?\[[^]]*\]\([^)]*\)[.,:;]?$`)
 )
@@ -181,8 +183,9 @@ func textLines(first int, text string) []line {
 	return all
 }
 
-// countText counts words and patterns. A paragraph ends at an empty line, at a list item, a heading, a row of a table
-// and at an indented line, so that it does not matter where a sentence is wrapped.
+// countText counts words and patterns. A paragraph ends at an empty line, at a list item, a
+// heading, a row of a table and at an indented line, so that it does not matter where a sentence is
+// wrapped.
 func (c *counts) countText(k class, text []line) {
 	var paragraph strings.Builder
 	var numbers, offsets []int // of the lines of the paragraph

@@ -24,7 +24,8 @@ const (
 	shownFiles   = 5  // of one class, with -v
 )
 
-// ceilings has the most hits that each package may have. A package that it does not name may have none.
+// ceilings has the most hits that each package may have. A package that it does not name may have
+// none.
 type ceilings map[string][classes]int
 
 // A styleFile is one file of the tree with its hits.
@@ -34,7 +35,8 @@ type styleFile struct {
 	counts
 }
 
-// TestStyle counts the phrases and lines of docs/style.md in each package and compares them with the ceilings.
+// TestStyle counts the phrases and lines of docs/style.md in each package and compares them with
+// the ceilings.
 func TestStyle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes long under the race detector; make lint runs it")
@@ -146,7 +148,8 @@ func compareCeilings(have, limits ceilings) []excess {
 	return all
 }
 
-// lowerCeilings returns the lower one of the count and the ceiling of each class, for the packages that exist.
+// lowerCeilings returns the lower one of the count and the ceiling of each class, for the packages
+// that exist.
 func lowerCeilings(have, limits ceilings) ceilings {
 	lower := ceilings{}
 	for dir, counts := range have {
@@ -159,7 +162,8 @@ func lowerCeilings(have, limits ceilings) ceilings {
 	return lower
 }
 
-// newestHits lists the hits of the files that were modified last, since these have the new hits in a working tree.
+// newestHits lists the hits of the files that were modified last, since these have the new hits in
+// a working tree.
 func newestHits(files []styleFile, k class) string {
 	files = slices.Clone(files)
 	slices.SortStableFunc(files, func(a, b styleFile) int {
@@ -217,7 +221,8 @@ const ceilingsHeader = `# The most hits that each package may have; docs/style.m
 # Lower them to the counts: go test -run '^TestStyle$' -update .
 `
 
-// readCeilings reads a table of the path of a package and one ceiling for each class, with tabs between them.
+// readCeilings reads a table of the path of a package and one ceiling for each class, with tabs
+// between them.
 func readCeilings(path string) (ceilings, error) {
 	src, err := os.ReadFile(path)
 	if err != nil {

@@ -7,16 +7,20 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 var schemaVersion = regexp.MustCompile(`\.v[0-9]+$`)
 
-// ContextKey makes the key of a context out of a schema: without its version, and with _ for each dot. browser.page.context.v1 is browser_page_context.
+// ContextKey returns the key that a schema has in an agent context: the schema without its version,
+// and with _ for each dot. The key of browser.page.context.v1 is browser_page_context.
 func ContextKey(schema string) string {
 	return strings.ReplaceAll(schemaVersion.ReplaceAllString(schema, ""), ".", "_")
 }
 
-// ContextKey is Key with its default; empty for a selector that has neither Key nor SchemaName.
+// ContextKey returns Key, or its default. It returns "" if the selector has neither Key nor
+// SchemaName.
 func (s *Selector) ContextKey() string {
 	if s.Key != "" {
 		return s.Key
@@ -24,16 +28,16 @@ func (s *Selector) ContextKey() string {
 	return ContextKey(s.SchemaName)
 }
 
-// check adds all that is wrong with values of the right types.
+// check reports all invalid values among those that could be decoded.
 func (s *Subscriptions) check(f *subscriptionFaults, read []selectorRead) {
-	f.word("$.answer_schema", s.AnswerSchema, MaxSchemaNameBytes)
-	f.optional("$.max_context_bytes", int64(s.MaxContextBytes), MinContextBytes, MaxContextBytes)
+	f.word("$.answer_schema", s.AnswerSchema, limits.MaxSchemaNameBytes)
+	f.optional("$.max_context_bytes", int64(s.MaxContextBytes), limits.MinContextBytes, limits.MaxContextBytes)
 	keys := map[string]string{}
 	for i := range read {
 		sel, r := &s.Selectors[i], &read[i]
 		sel.check(f, r)
 		switch {
-		case f.unread(r.path+".role") || !sel.Role.Valid(): // what rests on the role is not known
+		case f.unread(r.path+".role") || !sel.Role.Valid(): // checks that depend on the role are not possible
 		case sel.Trigger():
 			sel.checkTrigger(f, r)
 		default:
@@ -45,7 +49,7 @@ func (s *Subscriptions) check(f *subscriptionFaults, read []selectorRead) {
 
 func (s *Selector) check(f *subscriptionFaults, r *selectorRead) {
 	if r.there["schema_name"] {
-		f.given(r.path+".schema_name", s.SchemaName, MaxSchemaNameBytes)
+		f.given(r.path+".schema_name", s.SchemaName, limits.MaxSchemaNameBytes)
 	}
 	if r.there["role"] && s.Role != RoleTrigger && s.Role != RoleContext {
 		f.add(r.path+".role", "expected trigger or context")
@@ -63,10 +67,10 @@ func (s *Selector) check(f *subscriptionFaults, r *selectorRead) {
 	}
 }
 
-// checkTrigger faults what only a context selector has.
+// checkTrigger reports the members that only a context selector may have.
 func (s *Selector) checkTrigger(f *subscriptionFaults, r *selectorRead) {
 	if r.there["key"] {
-		f.add(r.path+".key", "expected with role context only: what has woken an agent stands under trigger")
+		f.add(r.path+".key", "expected with role context only: the key of a triggering event is always trigger")
 	}
 	if s.Fetch != nil && s.Fetch.Method != FetchEventData {
 		f.add(r.path+".fetch", "expected event_data for a trigger: the others are for role context")
@@ -75,7 +79,7 @@ func (s *Selector) checkTrigger(f *subscriptionFaults, r *selectorRead) {
 	s.checkFetch(f, r)
 }
 
-// checkFetch holds the numbers of a fetch against its method.
+// checkFetch checks the numbers of a fetch for its method.
 func (s *Selector) checkFetch(f *subscriptionFaults, r *selectorRead) {
 	t := s.Fetch
 	if t == nil {
@@ -90,7 +94,7 @@ func (s *Selector) checkFetch(f *subscriptionFaults, r *selectorRead) {
 	switch {
 	case t.Limit == 0:
 	case t.Method == FetchRecent:
-		f.within(at("limit"), int64(t.Limit), 1, MaxFetchLimit)
+		f.within(at("limit"), int64(t.Limit), 1, limits.MaxFetchLimit)
 	case t.Method != FetchLatest:
 		f.add(at("limit"), "expected with fetch recent only")
 	case t.Limit != 1:
@@ -99,17 +103,18 @@ func (s *Selector) checkFetch(f *subscriptionFaults, r *selectorRead) {
 	switch {
 	case t.NN == 0:
 	case t.Method == FetchVector:
-		f.within(at("nn"), int64(t.NN), 1, MaxFetchNN)
+		f.within(at("nn"), int64(t.NN), 1, limits.MaxFetchNN)
 	default:
 		f.add(at("nn"), "expected with fetch vector only")
 	}
 }
 
-// checkKey holds the key of a context selector against those before it: keys has where they stand.
+// checkKey compares the key of a context selector with the earlier ones. keys maps them to their
+// paths.
 func (s *Selector) checkKey(f *subscriptionFaults, r *selectorRead, keys map[string]string) {
 	at := r.path + ".key"
 	if r.there["key"] {
-		f.given(at, s.Key, MaxContextKeyBytes)
+		f.given(at, s.Key, limits.MaxContextKeyBytes)
 	}
 	key := s.ContextKey()
 	switch first, taken := keys[key]; {
@@ -130,8 +135,8 @@ func (m *ContextMatch) check(f *subscriptionFaults, path string, there map[strin
 	switch {
 	case there == nil:
 		return
-	case len(m.Path) > MaxMatchPathBytes:
-		f.add(path+".path", "expected at most %d bytes", MaxMatchPathBytes)
+	case len(m.Path) > limits.MaxMatchPathBytes:
+		f.add(path+".path", "expected at most %d bytes", limits.MaxMatchPathBytes)
 	case !strings.HasPrefix(m.Path, "$"):
 		f.add(path+".path", "expected a JSONPath, which begins with $")
 	}
@@ -145,8 +150,8 @@ func (m *ContextMatch) check(f *subscriptionFaults, path string, there map[strin
 	}
 	at, kind := path+".value", kindOfJSON(m.Value)
 	switch {
-	case len(m.Value) > MaxMatchValueBytes:
-		f.add(at, "expected at most %d bytes", MaxMatchValueBytes)
+	case len(m.Value) > limits.MaxMatchValueBytes:
+		f.add(at, "expected at most %d bytes", limits.MaxMatchValueBytes)
 	case m.Op == OpExists:
 		if there["value"] && kind != "boolean" {
 			f.add(at, "expected true or false for exists, or none")
@@ -160,7 +165,7 @@ func (m *ContextMatch) check(f *subscriptionFaults, path string, there map[strin
 	}
 }
 
-// ordered reports whether it asks for more or less.
+// ordered reports whether the operator compares by order.
 func (m *ContextMatch) ordered() bool {
 	return m.Op == OpGt || m.Op == OpGte || m.Op == OpLt || m.Op == OpLte
 }
@@ -168,7 +173,7 @@ func (m *ContextMatch) ordered() bool {
 func (h *Hints) check(f *subscriptionFaults, path string, there map[string]bool) {
 	f.fields(path+".include", h.Include)
 	f.fields(path+".exclude", h.Exclude)
-	f.text(path+".template", h.Template, MaxTemplateBytes)
+	f.text(path+".template", h.Template, limits.MaxTemplateBytes)
 	if there["template"] && h.Template == "" {
 		f.add(path+".template", "expected a text that is not empty")
 	}
@@ -188,35 +193,39 @@ func (h *Hints) check(f *subscriptionFaults, path string, there map[string]bool)
 	}
 }
 
-// fields faults names of members of which there are too many, or that are none.
+// fields reports names of members that are not valid, or too many of them.
 func (f *subscriptionFaults) fields(path string, names []string) {
-	if len(names) > MaxHintFields {
-		f.add(path, "expected at most %d names", MaxHintFields)
+	if len(names) > limits.MaxHintFields {
+		f.add(path, "expected at most %d names", limits.MaxHintFields)
 		return
 	}
 	for i, name := range names {
-		if len(name) > MaxHintBytes || !dottedName(name) {
-			f.add(fmt.Sprintf("%s[%d]", path, i), "expected a dotted name of at most %d bytes, such as user.name", MaxHintBytes)
+		if len(name) > limits.MaxHintBytes || !dottedName(name) {
+			f.add(
+				fmt.Sprintf("%s[%d]", path, i),
+				"expected a dotted name of at most %d bytes, such as user.name",
+				limits.MaxHintBytes,
+			)
 		}
 	}
 }
 
-// dottedName reports whether s is names with dots between them, none of them empty.
+// dottedName reports whether s consists of names that are separated by dots, none of them empty.
 func dottedName(s string) bool {
 	return utf8.ValidString(s) && !slices.Contains(strings.Split(s, "."), "")
 }
 
 func (f *subscriptionFaults) tags(path string, tags []string) {
-	if len(tags) > MaxTags {
-		f.add(path, "expected at most %d tags", MaxTags)
+	if len(tags) > limits.MaxTags {
+		f.add(path, "expected at most %d tags", limits.MaxTags)
 		return
 	}
 	for i, tag := range tags {
-		f.given(fmt.Sprintf("%s[%d]", path, i), tag, MaxTagBytes)
+		f.given(fmt.Sprintf("%s[%d]", path, i), tag, limits.MaxTagBytes)
 	}
 }
 
-// given faults a word that is empty too.
+// given is like word, and also reports an empty text.
 func (f *subscriptionFaults) given(path, s string, most int) {
 	if s == "" {
 		f.add(path, "expected a text that is not empty")
@@ -225,7 +234,7 @@ func (f *subscriptionFaults) given(path, s string, most int) {
 	f.word(path, s, most)
 }
 
-// word faults what no event may have for a schema or a tag.
+// word reports a text that an event may not have as schema or tag.
 func (f *subscriptionFaults) word(path, s string, most int) {
 	switch {
 	case len(s) > most:
@@ -235,7 +244,7 @@ func (f *subscriptionFaults) word(path, s string, most int) {
 	}
 }
 
-// clipped is s in at most 64 bytes.
+// clipped returns s in at most 64 bytes.
 func clipped(s string) string {
 	if len(s) <= 64 {
 		return s

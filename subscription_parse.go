@@ -7,15 +7,18 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/parleyhub/parley/internal/limits"
 )
 
-// ParseSubscriptions reads subscriptions: an object with selectors, or a bare list of them. There are subscriptions, or there are faults: all of them, each with
-// the path of what is wrong as it stands there. Members have their exact names, null stands for nothing, and what a selector does not use is a fault. Paths of
-// context_match are read where they are compiled.
+// ParseSubscriptions reads subscriptions: an object with selectors, or a list of selectors. It
+// returns either the subscriptions or all errors, each with its path in raw. Names of members are
+// exact. null is not a replacement for an absent member. A member that the selector cannot use is
+// an error. The paths of context_match are checked only when they are compiled.
 func ParseSubscriptions(raw json.RawMessage) (*Subscriptions, []ValidationError) {
 	f := &subscriptionFaults{}
-	if len(raw) > MaxSubscriptionBytes {
-		f.add("$", "expected at most %d bytes", MaxSubscriptionBytes)
+	if len(raw) > limits.MaxSubscriptionBytes {
+		f.add("$", "expected at most %d bytes", limits.MaxSubscriptionBytes)
 		return nil, f.all
 	}
 	s := &Subscriptions{}
@@ -31,7 +34,7 @@ func ParseSubscriptions(raw json.RawMessage) (*Subscriptions, []ValidationError)
 			"max_context_bytes": &s.MaxContextBytes,
 		})
 		if there != nil && !there["selectors"] {
-			f.add("$.selectors", "expected 1 to %d selectors", MaxSelectors)
+			f.add("$.selectors", "expected 1 to %d selectors", limits.MaxSelectors)
 		}
 	default:
 		f.add("$", "expected an object with selectors, or a list of them")
@@ -44,10 +47,11 @@ func ParseSubscriptions(raw json.RawMessage) (*Subscriptions, []ValidationError)
 	return s, nil
 }
 
-// subscriptionFaults are faults of which null is one.
+// subscriptionFaults are errors of subscriptions, in which null is an error.
 type subscriptionFaults struct{ configFaults }
 
-// members decodes the members of an object that have these names, and faults others. It gives the names that are there.
+// members decodes the members of an object that are in into, and reports others. It returns the
+// names that the object has.
 func (f *subscriptionFaults) members(path string, raw json.RawMessage, into map[string]any) map[string]bool {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
@@ -77,7 +81,7 @@ func (f *subscriptionFaults) members(path string, raw json.RawMessage, into map[
 	return there
 }
 
-// list gives the elements of a list, of which there may be most.
+// list returns the elements of a list of at most most elements.
 func (f *subscriptionFaults) list(path string, raw json.RawMessage, of string, most int) []json.RawMessage {
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil || list == nil {
@@ -91,7 +95,7 @@ func (f *subscriptionFaults) list(path string, raw json.RawMessage, of string, m
 	return list
 }
 
-// selectorRead is where a selector stands, and what of it a Selector does not tell.
+// selectorRead has the path of a selector, and the names of the members that it has.
 type selectorRead struct {
 	path    string
 	there   map[string]bool
@@ -101,14 +105,14 @@ type selectorRead struct {
 
 func (s *Subscriptions) readSelectors(f *subscriptionFaults, path string, raw json.RawMessage) []selectorRead {
 	s.Selectors = []Selector{}
-	list := f.list(path, raw, "selectors", MaxSelectors)
+	list := f.list(path, raw, "selectors", limits.MaxSelectors)
 	read := make([]selectorRead, len(list))
 	s.Selectors = make([]Selector, len(list))
 	for i, one := range list {
 		read[i] = s.Selectors[i].read(f, fmt.Sprintf("%s[%d]", path, i), one)
 	}
 	if list != nil && len(list) == 0 {
-		f.add(path, "expected 1 to %d selectors", MaxSelectors)
+		f.add(path, "expected 1 to %d selectors", limits.MaxSelectors)
 	}
 	return read
 }
@@ -118,7 +122,8 @@ func (s *Selector) read(f *subscriptionFaults, path string, raw json.RawMessage)
 	var fetch, beside Fetch
 	var within map[string]bool
 	r.there = f.members(path, raw, map[string]any{
-		"schema_name": &s.SchemaName, "any_tags": &s.AnyTags, "all_tags": &s.AllTags, "role": (*string)(&s.Role), "key": &s.Key, "scope": (*string)(&s.Scope),
+		"schema_name": &s.SchemaName, "any_tags": &s.AnyTags, "all_tags": &s.AllTags, "role": (*string)(&s.Role),
+		"key": &s.Key, "scope": (*string)(&s.Scope),
 		"limit": &beside.Limit, "nn": &beside.NN,
 		"context_match": func(path string, raw json.RawMessage) { r.matches = s.readMatches(f, path, raw) },
 		"fetch":         func(path string, raw json.RawMessage) { within = fetch.read(f, path, raw) },
@@ -146,7 +151,8 @@ func (s *Selector) read(f *subscriptionFaults, path string, raw json.RawMessage)
 	return r
 }
 
-// read takes a method, or an object of which method may be absent. It gives the members of the object.
+// read decodes a method, or an object with an optional method. It returns the names of the members
+// of the object.
 func (t *Fetch) read(f *subscriptionFaults, path string, raw json.RawMessage) map[string]bool {
 	switch kindOfJSON(raw) {
 	case "text":
@@ -170,7 +176,7 @@ func (m *FetchMethod) read(f *subscriptionFaults, path string, raw json.RawMessa
 }
 
 func (s *Selector) readMatches(f *subscriptionFaults, path string, raw json.RawMessage) []map[string]bool {
-	list := f.list(path, raw, "conditions", MaxContextMatches)
+	list := f.list(path, raw, "conditions", limits.MaxContextMatches)
 	if len(list) == 0 {
 		return nil
 	}
@@ -178,7 +184,11 @@ func (s *Selector) readMatches(f *subscriptionFaults, path string, raw json.RawM
 	s.ContextMatch = make([]ContextMatch, len(list))
 	for i, one := range list {
 		m := &s.ContextMatch[i]
-		read[i] = f.members(fmt.Sprintf("%s[%d]", path, i), one, map[string]any{"path": &m.Path, "op": (*string)(&m.Op), "value": &m.Value})
+		read[i] = f.members(
+			fmt.Sprintf("%s[%d]", path, i),
+			one,
+			map[string]any{"path": &m.Path, "op": (*string)(&m.Op), "value": &m.Value},
+		)
 		m.Value = written(m.Value)
 	}
 	return read
@@ -192,7 +202,8 @@ func (h *Hints) read(f *subscriptionFaults, path string, raw json.RawMessage) ma
 	return there
 }
 
-// written gives a value as encoding/json writes it, so that it is the same when it is written and read again.
+// written returns a value in the form that encoding/json writes, so that writing and reading it
+// again does not change it.
 func written(value json.RawMessage) json.RawMessage {
 	if value == nil {
 		return nil
@@ -204,7 +215,7 @@ func written(value json.RawMessage) json.RawMessage {
 	return b
 }
 
-// kindOfJSON names the type of a value by its first byte.
+// kindOfJSON returns the type of a value by its first byte.
 func kindOfJSON(raw json.RawMessage) string {
 	raw = bytes.TrimLeft(raw, " \t\r\n")
 	if len(raw) == 0 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // parsed reads subscriptions that are right.
@@ -20,7 +21,7 @@ func parsed(t testing.TB, raw string) *parley.Subscriptions {
 	return s
 }
 
-// subscriptionFaultsOf gives the faults as path: message.
+// subscriptionFaultsOf returns the errors as path: message.
 func subscriptionFaultsOf(t testing.TB, raw string) (all []string) {
 	t.Helper()
 	s, faults := parley.ParseSubscriptions(json.RawMessage(raw))
@@ -33,7 +34,8 @@ func subscriptionFaultsOf(t testing.TB, raw string) (all []string) {
 	return all
 }
 
-// TestSubscriptionSpellings: a fetch is a text or an object, limit and nn stand in it or beside it, and selectors in an object or alone. All say the same.
+// TestSubscriptionSpellings: a fetch is a text or an object. limit and nn are in it or beside it,
+// with the same meaning.
 func TestSubscriptionSpellings(t *testing.T) {
 	recent := parley.Fetch{Method: parley.FetchRecent, Limit: 5}
 	for raw, want := range map[string]parley.Fetch{
@@ -53,8 +55,8 @@ func TestSubscriptionSpellings(t *testing.T) {
 		`{"role":"context","key":"k","fetch":"recent","limit":5}`:                      recent,
 		`{"role":"context","key":"k","fetch":{"method":"recent"},"limit":5}`:           recent,
 		`{"role":"context","key":"k","limit":5,"fetch":{"limit":5,"method":"recent"}}`: recent,
-		`{"role":"context","key":"k","fetch":"recent"}`:                                {Method: parley.FetchRecent, Limit: parley.DefaultFetchLimit},
-		`{"role":"context","key":"k","fetch":"vector"}`:                                {Method: parley.FetchVector, NN: parley.DefaultFetchNN},
+		`{"role":"context","key":"k","fetch":"recent"}`:                                {Method: parley.FetchRecent, Limit: limits.DefaultFetchLimit},
+		`{"role":"context","key":"k","fetch":"vector"}`:                                {Method: parley.FetchVector, NN: limits.DefaultFetchNN},
 		`{"role":"context","key":"k","fetch":"vector","nn":7}`:                         {Method: parley.FetchVector, NN: 7},
 		`{"role":"context","key":"k","fetch":{"method":"vector","nn":7}}`:              {Method: parley.FetchVector, NN: 7},
 		`{"role":"context","key":"k","fetch":{"method":"recent","limit":100}}`:         {Method: parley.FetchRecent, Limit: 100},
@@ -69,7 +71,7 @@ func TestSubscriptionSpellings(t *testing.T) {
 	}
 }
 
-// TestSeedSubscriptions: what the seed shows is read as it stands there.
+// TestSeedSubscriptions: the examples of seed 004 are read unchanged.
 func TestSeedSubscriptions(t *testing.T) {
 	for _, c := range []struct {
 		raw  string
@@ -77,17 +79,22 @@ func TestSeedSubscriptions(t *testing.T) {
 	}{
 		{`{"selectors":[{"schema_name":"user.message.v1","role":"trigger","fetch":"event_data"},{"schema_name":"browser.page.context.v1","role":"context","fetch":"latest"},
 			{"schema_name":"tool.catalog.v1","role":"context","fetch":"latest"},{"schema_name":"agent.context.v1","role":"trigger","fetch":"event_data"}]}`,
-			[]string{"trigger user.message.v1 event_data", "context browser.page.context.v1 latest", "context tool.catalog.v1 latest", "trigger agent.context.v1 event_data"}},
+			[]string{"trigger user.message.v1 event_data", "context browser.page.context.v1 latest",
+				"context tool.catalog.v1 latest", "trigger agent.context.v1 event_data"}},
 		{`{"selectors":[{"schema_name":"tool.request.v1","role":"trigger","context_match":[{"path":"$.tool","op":"eq","value":"browser-context-capture"}]},
 			{"schema_name":"browser.navigation.v1","role":"trigger","fetch":"event_data"},{"schema_name":"browser.page.context.v1","role":"context","fetch":"latest"}]}`,
-			[]string{"trigger tool.request.v1 event_data", "trigger browser.navigation.v1 event_data", "context browser.page.context.v1 latest"}},
-		{`{"selectors":[{"schema_name":"user.message.v1","role":"trigger"}]}`, []string{"trigger user.message.v1 event_data"}},
-		{`{"selectors":[{"schema_name":"user.message.v1","any_tags":["user:message"]}]}`, []string{" user.message.v1 event_data"}},
+			[]string{"trigger tool.request.v1 event_data", "trigger browser.navigation.v1 event_data",
+				"context browser.page.context.v1 latest"}},
+		{`{"selectors":[{"schema_name":"user.message.v1","role":"trigger"}]}`,
+			[]string{"trigger user.message.v1 event_data"}},
+		{`{"selectors":[{"schema_name":"user.message.v1","any_tags":["user:message"]}]}`,
+			[]string{" user.message.v1 event_data"}},
 		{`{"selectors":[{"schema_name":"user.message.v1","role":"trigger","fetch":{"method":"event_data"}},
 			{"schema_name":"browser.page.context.v1","role":"context","fetch":{"method":"latest","limit":1}}]}`,
 			[]string{"trigger user.message.v1 event_data", "context browser.page.context.v1 latest"}},
 		{`{"selectors":[{"schema_name":"tool.request.v1","context_match":[{"path":"$.tool","op":"eq","value":"smart-search"}],"role":"trigger"},
-			{"schema_name":"browser.page.context.v1","role":"context"}]}`, []string{"trigger tool.request.v1 event_data", "context browser.page.context.v1 latest"}},
+			{"schema_name":"browser.page.context.v1","role":"context"}]}`,
+			[]string{"trigger tool.request.v1 event_data", "context browser.page.context.v1 latest"}},
 	} {
 		s := parsed(t, c.raw)
 		var got []string
@@ -101,10 +108,12 @@ func TestSeedSubscriptions(t *testing.T) {
 	}
 }
 
-// TestContextKeys: a key is the schema without its version and with _ for dots, unless there is one.
+// TestContextKeys: a key is the schema without its version and with _ for dots, unless there is
+// one.
 func TestContextKeys(t *testing.T) {
 	for schema, want := range map[string]string{
-		"browser.page.context.v1": "browser_page_context", "a": "a", "a.v1": "a", "a.v12": "a", "a.v": "a_v", "a.v1.b": "a_v1_b", "a.v1.v2": "a_v1", "av1": "av1", ".v1": "", "": "", "a.vx": "a_vx",
+		"browser.page.context.v1": "browser_page_context", "a": "a", "a.v1": "a", "a.v12": "a", "a.v": "a_v",
+		"a.v1.b": "a_v1_b", "a.v1.v2": "a_v1", "av1": "av1", ".v1": "", "": "", "a.vx": "a_vx",
 	} {
 		if got := parley.ContextKey(schema); got != want {
 			t.Errorf("%q makes %q, expected %q", schema, got, want)
@@ -122,7 +131,8 @@ func contextWith(members string) string { return `[{"role":"context","key":"k",`
 // conditionOf makes a selector with one condition.
 func conditionOf(members string) string { return `[{"context_match":[{` + members + `}]}]` }
 
-// TestSubscriptionFaults: everything else is refused by its path, with what was expected, and only that.
+// TestSubscriptionFaults: invalid values are refused with their path and the expected value, and
+// with no other error.
 func TestSubscriptionFaults(t *testing.T) {
 	long := strings.Repeat("x", 600)
 	for raw, want := range map[string]string{
@@ -205,34 +215,38 @@ func TestSubscriptionFaults(t *testing.T) {
 
 		`[{"context_match":{}}]`:  "$[0].context_match: expected a list of conditions",
 		`[{"context_match":[1]}]`: "$[0].context_match[0]: expected an object",
-		`[{"context_match":[` + strings.Repeat(`{"path":"$","op":"exists"},`, 16) + `{"path":"$","op":"exists"}]}]`: "$[0].context_match: expected at most 16 conditions",
-		conditionOf(`"op":"exists"`):                                                       "$[0].context_match[0].path: expected a JSONPath, which begins with $",
-		conditionOf(`"path":"tool","op":"exists"`):                                         "$[0].context_match[0].path: expected a JSONPath, which begins with $",
-		conditionOf(`"path":1,"op":"exists"`):                                              "$[0].context_match[0].path: expected a text",
-		conditionOf(`"path":"$.` + long + `","op":"exists"`):                               "$[0].context_match[0].path: expected at most 512 bytes",
-		conditionOf(`"path":"$.a","value":1`):                                              "$[0].context_match[0].op: expected one of eq, ne, gt, gte, lt, lte, contains, contains_any, exists",
-		conditionOf(`"path":"$.a","op":"EQ","value":1`):                                    "$[0].context_match[0].op: expected one of",
-		conditionOf(`"path":"$.a","op":"in","value":1`):                                    "$[0].context_match[0].op: expected one of",
-		conditionOf(`"path":"$.a","op":"eq"`):                                              "$[0].context_match[0].value: expected a value for eq",
-		conditionOf(`"path":"$.a","op":"exists","value":1`):                                "$[0].context_match[0].value: expected true or false for exists, or none",
-		conditionOf(`"path":"$.a","op":"exists","value":null`):                             "$[0].context_match[0].value: expected true or false for exists, or none",
-		conditionOf(`"path":"$.a","op":"gt","value":true`):                                 "$[0].context_match[0].value: expected a number or a text for gt",
-		conditionOf(`"path":"$.a","op":"lte","value":null`):                                "$[0].context_match[0].value: expected a number or a text for lte",
-		conditionOf(`"path":"$.a","op":"contains_any","value":"a"`):                        "$[0].context_match[0].value: expected a list for contains_any",
-		conditionOf(`"path":"$.a","op":"eq","value":"` + strings.Repeat("x", 4<<10) + `"`): "$[0].context_match[0].value: expected at most 4096 bytes",
-		conditionOf(`"path":"$.a","op":"exists","val":1`):                                  "$[0].context_match[0].val: there is no such field: expected one of op, path, value",
+		`[{"context_match":[` + strings.Repeat(`{"path":"$","op":"exists"},`, 16) +
+			`{"path":"$","op":"exists"}]}]`: "$[0].context_match: expected at most 16 conditions",
+		conditionOf(`"op":"exists"`):                                "$[0].context_match[0].path: expected a JSONPath, which begins with $",
+		conditionOf(`"path":"tool","op":"exists"`):                  "$[0].context_match[0].path: expected a JSONPath, which begins with $",
+		conditionOf(`"path":1,"op":"exists"`):                       "$[0].context_match[0].path: expected a text",
+		conditionOf(`"path":"$.` + long + `","op":"exists"`):        "$[0].context_match[0].path: expected at most 512 bytes",
+		conditionOf(`"path":"$.a","value":1`):                       "$[0].context_match[0].op: expected one of eq, ne, gt, gte, lt, lte, contains, contains_any, exists",
+		conditionOf(`"path":"$.a","op":"EQ","value":1`):             "$[0].context_match[0].op: expected one of",
+		conditionOf(`"path":"$.a","op":"in","value":1`):             "$[0].context_match[0].op: expected one of",
+		conditionOf(`"path":"$.a","op":"eq"`):                       "$[0].context_match[0].value: expected a value for eq",
+		conditionOf(`"path":"$.a","op":"exists","value":1`):         "$[0].context_match[0].value: expected true or false for exists, or none",
+		conditionOf(`"path":"$.a","op":"exists","value":null`):      "$[0].context_match[0].value: expected true or false for exists, or none",
+		conditionOf(`"path":"$.a","op":"gt","value":true`):          "$[0].context_match[0].value: expected a number or a text for gt",
+		conditionOf(`"path":"$.a","op":"lte","value":null`):         "$[0].context_match[0].value: expected a number or a text for lte",
+		conditionOf(`"path":"$.a","op":"contains_any","value":"a"`): "$[0].context_match[0].value: expected a list for contains_any",
+		conditionOf(`"path":"$.a","op":"eq","value":"` + strings.Repeat("x", 4<<10) +
+			`"`): "$[0].context_match[0].value: expected at most 4096 bytes",
+		conditionOf(`"path":"$.a","op":"exists","val":1`): "$[0].context_match[0].val: there is no such field: expected one of op, path, value",
 
-		`[{"llm_hints":[]}]`:                                                  "$[0].llm_hints: expected an object",
-		`[{"llm_hints":{"mode":"merge"}}]`:                                    "$[0].llm_hints.mode: there is no such field: expected one of exclude, include, template",
-		`[{"llm_hints":{"include":"a"}}]`:                                     "$[0].llm_hints.include: expected a list of texts",
-		`[{"llm_hints":{"include":["a",""]}}]`:                                "$[0].llm_hints.include[1]: expected a dotted name",
-		`[{"llm_hints":{"exclude":["a..b"]}}]`:                                "$[0].llm_hints.exclude[0]: expected a dotted name",
-		`[{"llm_hints":{"exclude":["` + long + `"]}}]`:                        "$[0].llm_hints.exclude[0]: expected a dotted name of at most 256 bytes",
-		`[{"llm_hints":{"include":["a"` + strings.Repeat(`,"a"`, 64) + `]}}]`: "$[0].llm_hints.include: expected at most 64 names",
-		`[{"llm_hints":{"template":""}}]`:                                     "$[0].llm_hints.template: expected a text that is not empty",
-		`[{"llm_hints":{"template":"a {{b"}}]`:                                "$[0].llm_hints.template: expected a dotted name and }} after {{ at byte 2",
-		`[{"llm_hints":{"template":"{{a}} {{ }}"}}]`:                          "$[0].llm_hints.template: expected a dotted name and }} after {{ at byte 6",
-		`[{"llm_hints":{"template":"` + strings.Repeat("x", 5000) + `"}}]`:    "$[0].llm_hints.template: expected at most 4096 bytes",
+		`[{"llm_hints":[]}]`:                           "$[0].llm_hints: expected an object",
+		`[{"llm_hints":{"mode":"merge"}}]`:             "$[0].llm_hints.mode: there is no such field: expected one of exclude, include, template",
+		`[{"llm_hints":{"include":"a"}}]`:              "$[0].llm_hints.include: expected a list of texts",
+		`[{"llm_hints":{"include":["a",""]}}]`:         "$[0].llm_hints.include[1]: expected a dotted name",
+		`[{"llm_hints":{"exclude":["a..b"]}}]`:         "$[0].llm_hints.exclude[0]: expected a dotted name",
+		`[{"llm_hints":{"exclude":["` + long + `"]}}]`: "$[0].llm_hints.exclude[0]: expected a dotted name of at most 256 bytes",
+		`[{"llm_hints":{"include":["a"` + strings.Repeat(`,"a"`, 64) +
+			`]}}]`: "$[0].llm_hints.include: expected at most 64 names",
+		`[{"llm_hints":{"template":""}}]`:            "$[0].llm_hints.template: expected a text that is not empty",
+		`[{"llm_hints":{"template":"a {{b"}}]`:       "$[0].llm_hints.template: expected a dotted name and }} after {{ at byte 2",
+		`[{"llm_hints":{"template":"{{a}} {{ }}"}}]`: "$[0].llm_hints.template: expected a dotted name and }} after {{ at byte 6",
+		`[{"llm_hints":{"template":"` + strings.Repeat("x", 5000) +
+			`"}}]`: "$[0].llm_hints.template: expected at most 4096 bytes",
 	} {
 		got := subscriptionFaultsOf(t, raw)
 		if len(got) != 1 || !strings.HasPrefix(got[0], want) {
@@ -241,11 +255,24 @@ func TestSubscriptionFaults(t *testing.T) {
 	}
 }
 
-// TestAllSubscriptionFaults: all faults are told at once, each once.
+// TestAllSubscriptionFaults: one call reports all errors, each once.
 func TestAllSubscriptionFaults(t *testing.T) {
-	got := subscriptionFaultsOf(t, `{"x":1,"max_context_bytes":7,"selectors":[{"role":"listener"},{"role":"context","fetch":"newest"},{"schema_name":3,"any_tags":[""],"context_match":[{"path":"a","op":"like"},{"path":"$","op":"eq"}]}]}`)
-	want := []string{"$.selectors[1].fetch", "$.selectors[2].schema_name", "$.x", "$.max_context_bytes", "$.selectors[0].role", "$.selectors[1].key", "$.selectors[2].any_tags[0]",
-		"$.selectors[2].context_match[0].path", "$.selectors[2].context_match[0].op", "$.selectors[2].context_match[1].value"}
+	got := subscriptionFaultsOf(
+		t,
+		`{"x":1,"max_context_bytes":7,"selectors":[{"role":"listener"},{"role":"context","fetch":"newest"},{"schema_name":3,"any_tags":[""],"context_match":[{"path":"a","op":"like"},{"path":"$","op":"eq"}]}]}`,
+	)
+	want := []string{
+		"$.selectors[1].fetch",
+		"$.selectors[2].schema_name",
+		"$.x",
+		"$.max_context_bytes",
+		"$.selectors[0].role",
+		"$.selectors[1].key",
+		"$.selectors[2].any_tags[0]",
+		"$.selectors[2].context_match[0].path",
+		"$.selectors[2].context_match[0].op",
+		"$.selectors[2].context_match[1].value",
+	}
 	if len(got) != len(want) {
 		t.Fatalf("%q", got)
 	}
@@ -256,12 +283,16 @@ func TestAllSubscriptionFaults(t *testing.T) {
 	}
 }
 
-// TestSubscriptionRoundTrip: subscriptions say in JSON what they are, and are read as they were: no empty list becomes none, and no value changes.
+// TestSubscriptionRoundTrip: subscriptions say in JSON what they are, and are read as they were: no
+// empty list becomes none, and no value changes.
 func TestSubscriptionRoundTrip(t *testing.T) {
 	for _, raw := range []string{
 		`[{}]`, `[{"any_tags":[],"all_tags":[]}]`, `[{"any_tags":["a","<b>"],"role":"trigger","scope":"workspace"}]`,
-		conditionOf(`"path":"$.a","op":"eq","value": {"a" : [1.0, 1e400, null, "<&\u003e\u2028ü"]}`), conditionOf(`"path":"$.a","op":"eq","value":null`), conditionOf(`"path":"$.a","op":"exists"`),
-		contextWith(`"fetch":{"limit":1}`), contextWith(`"fetch":"vector"`), contextWith(`"llm_hints":{"include":[],"exclude":["a.b"],"template":"{{a.b}} {{ c }}"}`), contextWith(`"llm_hints":{}`), contextWith(`"llm_hints":{"exclude":[]},"context_match":[]`),
+		conditionOf(`"path":"$.a","op":"eq","value": {"a" : [1.0, 1e400, null, "<&\u003e\u2028ü"]}`),
+		conditionOf(`"path":"$.a","op":"eq","value":null`), conditionOf(`"path":"$.a","op":"exists"`),
+		contextWith(`"fetch":{"limit":1}`), contextWith(`"fetch":"vector"`),
+		contextWith(`"llm_hints":{"include":[],"exclude":["a.b"],"template":"{{a.b}} {{ c }}"}`),
+		contextWith(`"llm_hints":{}`), contextWith(`"llm_hints":{"exclude":[]},"context_match":[]`),
 		`{"selectors":[{"schema_name":"a.v1"}],"answer_schema":"b.v1","include_self":true,"max_context_bytes":2048}`,
 	} {
 		s := parsed(t, raw)
@@ -279,9 +310,12 @@ func TestSubscriptionRoundTrip(t *testing.T) {
 	}
 }
 
-// FuzzParseSubscriptions: there are subscriptions or faults, and what is read is the same when it is written and read again.
+// FuzzParseSubscriptions: there are subscriptions or faults, and what is read is the same when it
+// is written and read again.
 func FuzzParseSubscriptions(f *testing.F) {
-	for _, raw := range []string{`[{}]`, `{"selectors":[{"fetch":{"limit":1},"limit":2}]}`, conditionOf(`"path":"$.a","op":"eq","value":"<"`), contextWith(`"llm_hints":{"template":"{{a}}"}`), `[[`, `{"selectors":[{"role":null}]}`} {
+	for _, raw := range []string{`[{}]`, `{"selectors":[{"fetch":{"limit":1},"limit":2}]}`,
+		conditionOf(`"path":"$.a","op":"eq","value":"<"`), contextWith(`"llm_hints":{"template":"{{a}}"}`), `[[`,
+		`{"selectors":[{"role":null}]}`} {
 		f.Add(raw)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
@@ -297,7 +331,7 @@ func FuzzParseSubscriptions(f *testing.F) {
 			t.Fatal(err)
 		}
 		back, faults := parley.ParseSubscriptions(written)
-		if len(faults) > 0 && len(written) <= parley.MaxSubscriptionBytes || len(faults) == 0 && !reflect.DeepEqual(s, back) {
+		if len(faults) > 0 && len(written) <= limits.MaxSubscriptionBytes || len(faults) == 0 && !reflect.DeepEqual(s, back) {
 			t.Fatalf("%s\nis written as %s\nand read as %+v, %v", raw, written, back, faults)
 		}
 	})

@@ -2,7 +2,7 @@ package parley
 
 import "encoding/json"
 
-// The kinds of system events that this version writes. Readers must let an unknown kind pass.
+// The kinds of system events that this version writes. Readers must ignore an unknown kind.
 const (
 	KindConversationCreated = "conversation_created"
 	KindConversationForked  = "conversation_forked"
@@ -24,19 +24,20 @@ const (
 	KindApprovalAnswer      = "approval_answer"
 	KindTriggerMatched      = "trigger_matched"
 	KindTriggerEnded        = "trigger_ended"
-	// KindRunnerRegistered and KindRunnerLeft are written to the hub's own conversation of runners only.
+	// KindRunnerRegistered and KindRunnerLeft occur in the hub's own conversation of runners only.
 	KindRunnerRegistered = "runner_registered"
 	KindRunnerLeft       = "runner_left"
-	// KindTokenCreated and KindTokenRevoked are written to the hub's own conversation of tokens only.
+	// KindTokenCreated and KindTokenRevoked occur in the hub's own conversation of tokens only.
 	KindTokenCreated = "token_created"
 	KindTokenRevoked = "token_revoked"
 )
 
-// System is the payload of a system event: Kind says which of the other fields are set.
+// System is the payload of a system event. Kind decides which of the other fields are set.
 type System struct {
 	Kind string `json:"kind"`
 
-	// conversation_created, always seq 1. ParamsHash tells a retry of createConversation from another call.
+	// The fields of conversation_created, which is always seq 1. ParamsHash distinguishes a repeated
+	// createConversation from another call.
 	Title        string          `json:"title,omitempty"`
 	CreatedBy    string          `json:"createdBy,omitempty"`
 	Participants []Participant   `json:"participants,omitempty"`
@@ -48,30 +49,42 @@ type System struct {
 	Session      *SessionRecord  `json:"session,omitempty"`
 	Workspace    string          `json:"workspace,omitempty"`
 
-	// conversation_forked, after the events that a fork shares with the other. It has CreatedBy, ParamsHash and, where it has one of its own, Title.
+	// The field of conversation_forked, which follows the events that a fork shares. The event also
+	// has CreatedBy, ParamsHash and, if the fork has its own title, Title.
 	Fork *ForkRecord `json:"fork,omitempty"`
 
-	// participant_added has Participant, AddedBy; participant_private has ParticipantID, Text.
+	// participant_added has Participant and AddedBy. participant_private has ParticipantID and Text.
 	Participant   *Participant `json:"participant,omitempty"`
 	AddedBy       string       `json:"addedBy,omitempty"`
 	ParticipantID string       `json:"participantId,omitempty"`
 	Text          string       `json:"text,omitempty"`
 
-	// note
+	// The fields of note.
 	Schema string          `json:"schema,omitempty"`
 	Tags   []string        `json:"tags,omitempty"`
 	Data   json.RawMessage `json:"data,omitempty"`
 
-	// attachment_added
+	// The fields of attachment_added.
 	SHA256    string `json:"sha256,omitempty"`
 	Size      int64  `json:"size,omitempty"`
 	Name      string `json:"name,omitempty"`
 	MediaType string `json:"mediaType,omitempty"`
 
-	// turn_claimed, claim_renewed and claim_ended have Turn and ClaimHash, the SHA-256 of the claim's id in lower-case hex. turn_claimed also has
-	// AgentID, ExecutorID, Attempt, DurationMs, UpTo, the seq that its speaker was given, GraceMs where a connection holds it, Internal where that is in
-	// the hub's process, and Runner, the id as which its claimer is known where that is not AgentID; claim_renewed has DurationMs, from its own time on, and Reason, disconnected, where that is short because one of several hubs has lost the holder. claim_ended has Reason, ResetFrom, the first seq of this turn whose words and traces are withdrawn, up to the event
-	// itself, and Detail. turn_ended has Turn, AgentID, Reason, Detail; turn_reoffered has Turn, AgentID.
+	// turn_claimed, claim_renewed and claim_ended have Turn and ClaimHash, the SHA-256 of the id of
+	// the claim in lower-case hex.
+	//
+	// turn_claimed also has AgentID, ExecutorID, Attempt and DurationMs. UpTo is the last seq that the
+	// speaker had received. GraceMs is set if a connection holds the claim. Internal is true if that
+	// is in the process of the hub. Runner is the id of the claiming participant, if it is not
+	// AgentID.
+	//
+	// claim_renewed also has DurationMs, which starts at the time of the event. Its Reason is
+	// disconnected if the duration is short because one of several hubs lost the holder.
+	//
+	// claim_ended also has Reason and Detail. ResetFrom is the first seq of the withdrawn range: the
+	// messages and traces of this turn up to the event itself.
+	//
+	// turn_ended has Turn, AgentID, Reason and Detail. turn_reoffered has Turn and AgentID.
 	Turn       int64  `json:"turn,omitempty"`
 	AgentID    string `json:"agentId,omitempty"`
 	ExecutorID string `json:"executorId,omitempty"`
@@ -86,31 +99,33 @@ type System struct {
 	ResetFrom  int64  `json:"resetFrom,omitempty"`
 	Detail     string `json:"detail,omitempty"`
 
-	// session_started has SessionID, AgentID, the participant that has started it, Agent, the name of what was started, and Mode. session_ended has
-	// SessionID and Status. Both are in the parent of the session.
+	// session_started has SessionID, AgentID, Agent and Mode. AgentID is the participant that started
+	// the session, and Agent is the name of the started agent. session_ended has SessionID and Status.
+	// Both are in the parent of the session.
 	SessionID string        `json:"sessionId,omitempty"`
 	Agent     string        `json:"agent,omitempty"`
 	Mode      SessionMode   `json:"mode,omitempty"`
 	Status    SessionStatus `json:"status,omitempty"`
 
-	// The four of approvals have Approval, and Turn and AgentID of who asks; approval_requested has ClaimHash too, and approval_resolved DurationMs, how long the claim then lasts
-	// from its own time on, where one stands.
+	// The four events of approvals have Approval, and Turn and AgentID of the participant that asks.
+	// approval_requested also has ClaimHash. approval_resolved also has DurationMs if there is a
+	// claim: its duration from the time of the event.
 	Approval *ApprovalRecord `json:"approval,omitempty"`
 
-	// trigger_matched and trigger_ended have Trigger; trigger_ended may have Detail.
+	// trigger_matched and trigger_ended have Trigger. trigger_ended may have Detail.
 	Trigger *TriggerRecord `json:"trigger,omitempty"`
 
-	// runner_registered has RunnerRecord; runner_left has RunnerRef and Reason, left or offline.
+	// runner_registered has RunnerRecord. runner_left has RunnerRef and Reason, left or offline.
 	RunnerRecord *RunnerRecord `json:"runnerRecord,omitempty"`
 	RunnerRef    *RunnerRef    `json:"runnerRef,omitempty"`
 
-	// token_created has Token; token_revoked has TokenID, RevokedBy.
+	// token_created has Token. token_revoked has TokenID and RevokedBy.
 	Token     *TokenRecord `json:"token,omitempty"`
 	TokenID   string       `json:"tokenId,omitempty"`
 	RevokedBy string       `json:"revokedBy,omitempty"`
 }
 
-// TokenRecord is what the hub keeps of a token: never the secret, only its SHA-256.
+// TokenRecord is the stored data of a token. It has the SHA-256 of the secret, never the secret.
 type TokenRecord struct {
 	TokenID       string    `json:"tokenId"`
 	SHA256        string    `json:"sha256"`
@@ -120,11 +135,12 @@ type TokenRecord struct {
 	Workspaces    []string  `json:"workspaces,omitempty"`
 	ExpiresAt     Timestamp `json:"expiresAt,omitempty"`
 	CreatedBy     string    `json:"createdBy"`
-	// Parent is the id of the token that this one was made with: it ends with it.
+	// Parent is the id of the token that created this one. This token ends with it.
 	Parent string `json:"parent,omitempty"`
-	// Account is the token that its use is counted under where that is not itself: what was made with a token counts as that one, or making tokens
-	// would be a way round every limit. What an admin has made stands for itself.
+	// Account is the token whose limits count the use of this token, if that is another one. A token
+	// that was created with another token counts as that one, so that new tokens do not avoid a limit.
+	// A token of an admin is its own account.
 	Account string `json:"account,omitempty"`
-	// ClaimHash is set for one that ends with a claim of the one conversation in Conversations.
+	// ClaimHash is set for a token that ends with a claim in the only conversation of Conversations.
 	ClaimHash string `json:"claimHash,omitempty"`
 }

@@ -2,119 +2,126 @@ package parley
 
 import "encoding/json"
 
-// Wake is an agent that an event wakes: by a turn of its conversation or, where SessionID is set, by a session.
+// Wake is an agent that an event triggers: by a turn of its conversation or, if SessionID is set,
+// by a session.
 type Wake struct {
-	// Agent is the name of the agent, and AgentID the participant that wakes: for a watcher of a workspace, which does not take part, Agent's plain name.
+	// Agent is the name of the agent, and AgentID is the triggered participant. A watcher of a
+	// workspace does not take part in the conversation: its AgentID is the plain name of Agent.
 	Agent   string `json:"agent"`
 	AgentID string `json:"agentId"`
-	// Selector is the index of the selector in the agent's subscriptions.
+	// Selector is the index of the selector in the subscriptions of the agent.
 	Selector int `json:"selector"`
-	// SessionID is that of the session that it starts.
+	// SessionID is the id of the session that the event starts.
 	SessionID string `json:"sessionId,omitempty"`
 	// Workspace is true for a watcher of the workspace.
 	Workspace bool `json:"workspace,omitempty"`
-	// AnswerSchema is that of the note with which the session answers.
+	// AnswerSchema is the schema of the note with which the session answers.
 	AnswerSchema string `json:"answerSchema,omitempty"`
-	// Stopped says why it does not wake: one of the Stopped reasons.
+	// Stopped is why the agent is not triggered: one of the Stopped reasons.
 	Stopped string `json:"stopped,omitempty"`
 }
 
-// Why an agent that an event matches is not woken.
+// The reasons why a matching event does not trigger an agent.
 const (
-	StoppedMaxHops  = "max_hops"  // the chain of events that wake has reached Limits.MaxHops
-	StoppedMaxWakes = "max_wakes" // the pair has reached Limits.MaxWakesPerMinute
-	StoppedTooMany  = "too_many"  // MaxWoken or MaxWokenOfOne wait already
+	StoppedMaxHops  = "max_hops"  // the chain of triggers reached Limits.MaxHops
+	StoppedMaxWakes = "max_wakes" // the pair of agents reached Limits.MaxWakesPerMinute
+	StoppedTooMany  = "too_many"  // the backlog is full
 )
 
-// How a match ends otherwise than by work that has finished.
+// The reasons why a match ends, other than finished work.
 const (
-	// TriggerInterrupted: the turn that was given it has ended without a message, or was canceled.
+	// TriggerInterrupted means that the turn of the match ended without a message or was canceled.
 	TriggerInterrupted = "interrupted"
-	// TriggerNotStarted: its session could not be started; the detail says why.
+	// TriggerNotStarted means that its session could not be started. The detail has the error.
 	TriggerNotStarted = "not_started"
 )
 
-// TriggerRecord is what trigger_matched and trigger_ended say. Seq is the event that was matched.
+// TriggerRecord is the data of trigger_matched and trigger_ended. Seq is the matched event.
 type TriggerRecord struct {
 	Seq int64 `json:"seq"`
 	// Wakes are in trigger_matched: one for each agent.
 	Wakes []Wake `json:"wakes,omitempty"`
-	// AgentID and SessionID name the match of trigger_ended, and Reason why it has ended.
+	// AgentID and SessionID identify the match in trigger_ended. Reason is why it ended.
 	AgentID   string `json:"agentId,omitempty"`
 	SessionID string `json:"sessionId,omitempty"`
 	Reason    string `json:"reason,omitempty"`
 }
 
-// Cause is the event of the same conversation, or of the one named, for which something was said.
+// Cause is the event that something was written for. It is in the same conversation unless another
+// one is named.
 type Cause struct {
 	ConversationID string `json:"conversationId,omitempty"`
 	Seq            int64  `json:"seq"`
 }
 
-// SessionTrigger is what conversation_created says of a session that an event has started.
+// SessionTrigger is the data of conversation_created for a session that an event started.
 type SessionTrigger struct {
-	// Seq is the event in the parent, and Selector the index of the selector that matched it.
+	// Seq is the event in the parent, and Selector is the index of the selector that matched it.
 	Seq      int64 `json:"seq"`
 	Selector int   `json:"selector"`
-	// Workspace is true where the agent does not take part in the parent.
+	// Workspace is true if the agent does not take part in the parent.
 	Workspace bool `json:"workspace,omitempty"`
 }
 
-// Answer is the data of the note with which a session answers the event that has started it.
+// Answer is the data of the note with which a session answers the event that started it.
 type Answer struct {
 	Agent     string `json:"agent"`
 	SessionID string `json:"session_id"`
-	// TriggerSeq is the event that has started it.
+	// TriggerSeq is the event that started the session.
 	TriggerSeq int64         `json:"trigger_seq"`
 	Status     SessionStatus `json:"status"`
-	// Output is the result_data, and Text the result_text where there is no Output. Error is why it has failed.
+	// Output is the result_data. Without it, Text is the result_text. Error is why the session failed.
 	Output json.RawMessage `json:"output,omitempty"`
 	Text   string          `json:"text,omitempty"`
 	Error  string          `json:"error,omitempty"`
-	// ValidationErrors say what is wrong with the input, where no session could be started with it, or with the result.
+	// ValidationErrors are the errors of the input if no session could be started with it, or the
+	// errors of the result.
 	ValidationErrors []ValidationError `json:"validation_errors,omitempty"`
-	// Omitted is true when the result was too large for a note: getSession gives it.
+	// Omitted is true if the result was too large for a note. getSession returns the result.
 	Omitted bool `json:"omitted,omitempty"`
 }
 
-// GetContextParams ask for what the agent of a conversation is to work with, fetched now.
+// GetContextParams request the current agent context of a seat.
 type GetContextParams struct {
 	ConversationID string `json:"conversationId"`
-	// AgentID is the seat whose context it is: one that the token may speak as; absent, the caller.
+	// AgentID is the seat. The token must be able to speak as it; absent, the caller.
 	AgentID string `json:"agentId,omitempty"`
-	// ClaimID is the claim of the turn for which it is; absent, what the seat would be given now.
+	// ClaimID is the claim of the turn that the context is for; absent, the context that the seat
+	// would receive now.
 	ClaimID string `json:"claimId,omitempty"`
 }
 
-// ContextSource says what a context selector has brought: where from, not what.
+// ContextSource describes which events a context selector fetched, without their content.
 type ContextSource struct {
 	Key      string      `json:"key"`
 	Selector int         `json:"selector"`
 	Fetch    FetchMethod `json:"fetch"`
-	// Events are those that were brought, in the order in which they stand there. Their conversation is named where it is another than the trigger's.
+	// Events are the fetched events, in the order of the context. Their conversation is named if it is
+	// not that of the trigger.
 	Events []Cause `json:"events"`
-	// Dropped are how many were left out so that the context keeps to its bound.
+	// Dropped is the number of events that were omitted to keep the context within its bound.
 	Dropped int `json:"dropped,omitempty"`
-	// Embedder names what has found the similar ones, such as lexical or a model.
+	// Embedder names the method that found similar events, such as lexical or a model.
 	Embedder string `json:"embedder,omitempty"`
-	// Error says why nothing could be fetched; the others are there.
+	// Error is why nothing could be fetched. The context has the other keys.
 	Error string `json:"error,omitempty"`
 }
 
-// GetContextResult has the context: one object, the same bytes for every kind of agent. With trigger, and triggers where there are several, stand the keys of the
-// context selectors.
+// GetContextResult has the agent context: one object, with the same bytes for every kind of agent.
+// It has the members trigger, triggers if there are several, and the keys of the context selectors.
 type GetContextResult struct {
 	// Context is absent for an agent without subscriptions.
 	Context json.RawMessage `json:"context,omitempty"`
-	// Triggers are the seqs of the matches that the turn or session was given, in order; empty where nothing has woken it.
+	// Triggers are the seqs of the matches of the turn or session, in order. It is empty without a
+	// trigger.
 	Triggers []int64         `json:"triggers"`
 	Sources  []ContextSource `json:"sources"`
 	Bytes    int             `json:"bytes"`
-	// LatestSeq is where the log stood.
+	// LatestSeq is the last seq of the log.
 	LatestSeq int64 `json:"latestSeq"`
 }
 
-// ContextTrigger is the member trigger of a context: the event that has woken the agent.
+// ContextTrigger is the member trigger of an agent context: the event that triggered the agent.
 type ContextTrigger struct {
 	ConversationID string    `json:"conversation_id"`
 	Seq            int64     `json:"seq"`
@@ -124,31 +131,31 @@ type ContextTrigger struct {
 	SchemaName     string    `json:"schema_name,omitempty"`
 	Tags           []string  `json:"tags,omitempty"`
 	Text           string    `json:"text,omitempty"`
-	// Data is payload.data, by the hints of the selector that has matched it.
+	// Data is payload.data after the hints of the selector that matched the event.
 	Data json.RawMessage `json:"data,omitempty"`
-	// Truncated is true where text and data were left out, as too large for the bound of the context.
+	// Truncated is true if text and data were omitted because they exceed the bound of the context.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
-// ExplainTriggersParams ask which agents an event has woken or, as things are now, would wake, and why.
+// ExplainTriggersParams request which agents an event triggered, or would trigger now, and why.
 type ExplainTriggersParams struct {
 	ConversationID string `json:"conversationId"`
 	Seq            int64  `json:"seq"`
 }
 
-// TriggerState says what has become of a match.
+// TriggerState is the state of a match.
 type TriggerState string
 
 // The values of TriggerState.
 const (
-	TriggerPending  TriggerState = "pending"  // it waits for its turn, or for its session to begin
-	TriggerRunning  TriggerState = "running"  // the turn or session that was given it is under way
-	TriggerFinished TriggerState = "finished" // the turn or session has finished
-	TriggerEnded    TriggerState = "ended"    // it has ended otherwise
-	TriggerStopped  TriggerState = "stopped"  // a limit has kept it from waking
+	TriggerPending  TriggerState = "pending"  // it waits for its turn, or for its session to start
+	TriggerRunning  TriggerState = "running"  // its turn or session is in progress
+	TriggerFinished TriggerState = "finished" // its turn or session has finished
+	TriggerEnded    TriggerState = "ended"    // it ended in another way
+	TriggerStopped  TriggerState = "stopped"  // a limit prevented the trigger
 )
 
-// SelectorTried is how one selector saw an event.
+// SelectorTried is the result of one selector for an event.
 type SelectorTried struct {
 	Selector int          `json:"selector"`
 	Role     SelectorRole `json:"role"`
@@ -161,24 +168,26 @@ type TriggerExplained struct {
 	Agent     string `json:"agent"`
 	AgentID   string `json:"agentId"`
 	Workspace bool   `json:"workspace,omitempty"`
-	// Woken is true when the log says that the event has woken it, and WouldWake when it would by what holds now: without the minute of Limits.MaxWakesPerMinute,
-	// which is not counted.
+	// Woken is true if the log records that the event triggered the agent. WouldWake is true if it
+	// would trigger the agent now. WouldWake ignores Limits.MaxWakesPerMinute.
 	Woken     bool `json:"woken"`
 	WouldWake bool `json:"wouldWake"`
 	// Because is one sentence.
 	Because   string       `json:"because"`
 	SessionID string       `json:"sessionId,omitempty"`
 	State     TriggerState `json:"state,omitempty"`
-	// Selectors are all of the agent's, in order.
+	// Selectors are all selectors of the agent, in order.
 	Selectors []SelectorTried `json:"selectors"`
-	// Context is what its context selectors would bring now, where the caller may see it: for an agent that was or would be woken.
+	// Context is what the context selectors would fetch now, for an agent that was or would be
+	// triggered. It is present if the caller may see it.
 	Context []ContextSource `json:"context,omitempty"`
 }
 
-// ExplainTriggersResult has the agents that sit in the conversation, in order of their seats, and then those that watch its workspace by name; at most MaxExplained.
+// ExplainTriggersResult has the agents of the conversation in the order of their seats, and then
+// the watchers of its workspace in the order of their names. At most 256.
 type ExplainTriggersResult struct {
 	Seq    int64              `json:"seq"`
 	Agents []TriggerExplained `json:"agents"`
-	// More is how many watchers of the workspace are left out.
+	// More is the number of omitted watchers of the workspace.
 	More int `json:"more,omitempty"`
 }

@@ -9,29 +9,35 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/parleyhub/parley/internal/spannames"
 )
 
-// Turn is what an agent gets to work with: one turn of one conversation, under one claim. Its methods may be called from any goroutine, but the
-// keys of posts are numbered in the order of the calls: so concurrent ones are not safe to repeat.
+// Turn is one turn of one conversation under one claim, for an [Agent]. Its methods are safe for
+// concurrent use. The idempotency keys of posts are numbered in the order of the calls, so only
+// posts in a fixed order can be repeated by a later attempt.
 type Turn struct {
 	ConversationID string
-	// AgentID is the participant that speaks, and Agent the name of the agent that sits there.
+	// AgentID is the participant that speaks, and Agent is the name of the agent on its seat.
 	AgentID string
 	Agent   string
-	// Number is the turn; every post names it, so that words that come too late are refused and not misplaced.
+	// Number is the turn. Every post names it, so that the hub refuses a late post instead of
+	// misplacing it.
 	Number int64
-	// Attempt is 1 unless earlier claims of this turn have failed. One that a restart of the hub has ended has not: see Earlier.
+	// Attempt is 1 unless earlier claims of this turn failed. A claim that a restart of the hub ended
+	// does not count. See Earlier.
 	Attempt int
-	// SinceSeq is the seq of the last message with which this participant has ended a turn; 0 when it has not.
+	// SinceSeq is the seq of the last message with which this participant ended a turn, or 0.
 	SinceSeq int64
-	// Deadline is when ctx ends at the latest, but for the time in which the turn waits for an approval: that is added, as ctx then says.
+	// Deadline is when ctx ends at the latest. The time in which the turn waits for an approval is
+	// added to it; the deadline of ctx includes that time.
 	Deadline time.Time
-	// ClaimID is the claim; empty for a turn without one.
+	// ClaimID is the claim. It is empty for a turn without one.
 	ClaimID string
-	// Key begins the idempotency keys of this attempt's posts.
+	// Key is the prefix of the idempotency keys of the posts of this attempt.
 	Key    string
 	Client Client
-	// Logger is never nil when an executor made the turn.
+	// Logger is never nil if an executor created the turn.
 	Logger *slog.Logger
 
 	fetching sync.Mutex // held while the context is fetched; guards the field below
@@ -40,32 +46,32 @@ type Turn struct {
 	mu         sync.Mutex // guards the fields below
 	posts      int
 	said       Said
-	unanswered []*SendMessageParams // posts of unknown outcome, in the order in which that was known
+	unanswered []*SendMessageParams // posts with an unknown outcome, in the order in which their calls returned
 }
 
-// Said is what a turn has brought into the log through its Turn.
+// Said counts what was posted through a Turn.
 type Said struct {
 	Messages int
-	// Final is true when one of them ended the turn.
+	// Final is true if a message ended the turn.
 	Final bool
-	// Closed is true when it ended the conversation too, and Outcome says how then.
+	// Closed is true if that message also closed the conversation, with the status Outcome.
 	Closed  bool
 	Outcome OutcomeStatus
 }
 
-// Said tells what was posted so far.
+// Said returns what was posted so far.
 func (t *Turn) Said() Said {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.said
 }
 
-// Updates gives the messages since this participant's last turn, and its guidance.
+// Updates returns the messages since the last turn of this participant, and its guidance.
 func (t *Turn) Updates(ctx context.Context) (*GetUpdatesResult, error) {
 	return t.updates(ctx, t.SinceSeq)
 }
 
-// Messages gives all messages of the conversation so far.
+// Messages returns all messages of the conversation so far.
 func (t *Turn) Messages(ctx context.Context) ([]Event, error) {
 	u, err := t.updates(ctx, 0)
 	if err != nil {
@@ -74,7 +80,7 @@ func (t *Turn) Messages(ctx context.Context) ([]Event, error) {
 	return u.Messages, nil
 }
 
-// updates puts all pages after a seq together.
+// updates returns the messages of all pages after a seq.
 func (t *Turn) updates(ctx context.Context, since int64) (*GetUpdatesResult, error) {
 	all := &GetUpdatesResult{Messages: []Event{}}
 	for {
@@ -91,8 +97,9 @@ func (t *Turn) updates(ctx context.Context, since int64) (*GetUpdatesResult, err
 	}
 }
 
-// Earlier gives the messages and traces that earlier claims of this turn have left, those that a restart of the hub has ended too: they count no more, but may save
-// work. Traces are among them where the client sees them.
+// Earlier returns the messages and traces of earlier claims of this turn, including claims that a
+// restart of the hub ended. They no longer count, but can save work. Traces are included if the
+// client may read them.
 func (t *Turn) Earlier(ctx context.Context) ([]Event, error) {
 	u, err := t.Updates(ctx)
 	if err != nil {
@@ -110,7 +117,7 @@ func (t *Turn) Earlier(ctx context.Context) ([]Event, error) {
 	return left, nil
 }
 
-// appendRange adds the events of a withdrawn range.
+// appendRange appends the events of a withdrawn range.
 func (t *Turn) appendRange(ctx context.Context, to []Event, w Withdrawn) ([]Event, error) {
 	for since := w.FromSeq - 1; since < w.ToSeq; {
 		page, err := t.Client.Tail(ctx, &TailParams{ConversationID: t.ConversationID, SinceSeq: since})
@@ -130,12 +137,14 @@ func (t *Turn) appendRange(ctx context.Context, to []Event, w Withdrawn) ([]Even
 	return to, nil
 }
 
-// Post appends a message of this turn. A call that fails with ErrOutcomeUnknown is repeated by the client; see Key.
+// Post appends a message of this turn. The client repeats a call that fails with ErrOutcomeUnknown.
+// See Key.
 func (t *Turn) Post(ctx context.Context, m Message, f Finality) (*SendResult, error) {
 	return t.send(ctx, m, &SendMessageParams{Finality: f})
 }
 
-// PostTo is Post that ends the turn and names who shall be next: for the policies addressed and moderator.
+// PostTo posts a message that ends the turn and names the next participant, for the policies
+// addressed and moderator.
 func (t *Turn) PostTo(ctx context.Context, next string, m Message) (*SendResult, error) {
 	return t.send(ctx, m, &SendMessageParams{Finality: FinalityTurn, TurnHint: &TurnHint{Next: next}})
 }
@@ -145,7 +154,8 @@ func (t *Turn) Complete(ctx context.Context, m Message, o Outcome) (*SendResult,
 	return t.send(ctx, m, &SendMessageParams{Finality: FinalityConversation, Outcome: &o})
 }
 
-// PostPayload is Post with the payload as it is to be in the log, for members that Message does not have. Outcome goes with FinalityConversation alone.
+// PostPayload is Post with an encoded payload, for members that Message does not have. o must be
+// nil unless f is FinalityConversation.
 func (t *Turn) PostPayload(ctx context.Context, payload json.RawMessage, f Finality, o *Outcome) (*SendResult, error) {
 	return t.sendPayload(ctx, payload, &SendMessageParams{Finality: f, Outcome: o})
 }
@@ -159,11 +169,12 @@ func (t *Turn) send(ctx context.Context, m Message, p *SendMessageParams) (*Send
 }
 
 func (t *Turn) sendPayload(ctx context.Context, payload json.RawMessage, p *SendMessageParams) (*SendResult, error) {
-	p.ConversationID, p.Payload, p.Turn, p.ClaimID, p.ClientRequestID = t.ConversationID, payload, t.Number, t.ClaimID, t.nextKey()
+	p.ConversationID, p.Payload, p.Turn, p.ClaimID, p.ClientRequestID = t.ConversationID, payload, t.Number, t.ClaimID,
+		t.nextKey()
 	return t.sendMessage(ctx, p)
 }
 
-// sendMessage keeps what has become of a post.
+// sendMessage sends a message and records its outcome.
 func (t *Turn) sendMessage(ctx context.Context, p *SendMessageParams) (*SendResult, error) {
 	r, err := t.Client.SendMessage(ctx, p)
 	t.mu.Lock()
@@ -185,8 +196,10 @@ func (t *Turn) sendMessage(ctx context.Context, p *SendMessageParams) (*SendResu
 	return r, nil
 }
 
-// Settle repeats the posts whose outcome is unknown, as where their ctx has ended before the answer, each under its key: so Said knows of them, and they are in the log
-// once. When the turn is over nothing is added any more. No other post may be under way. It fails with what the last of them was refused with.
+// Settle repeats the posts with an unknown outcome under their keys, for example posts whose ctx
+// ended before the result. After it, Said includes them, and each of them is in the log once. If
+// the turn is over, nothing is added. No other post may be in progress. Settle returns the error of
+// the last post.
 func (t *Turn) Settle(ctx context.Context) error {
 	t.mu.Lock()
 	posts := t.unanswered
@@ -210,25 +223,32 @@ func (t *Turn) Trace(ctx context.Context, tr Trace) (*SendResult, error) {
 	})
 }
 
-// Delta passes a piece of the text that is about to be posted to live subscribers. Index counts the pieces from 0.
+// Delta sends a part of the text that will be posted to live subscribers. index is the number of
+// the part, from 0.
 func (t *Turn) Delta(ctx context.Context, index int64, text string) error {
 	return t.Client.SendDelta(ctx, &SendDeltaParams{
 		ConversationID: t.ConversationID, Turn: t.Number, ClaimID: t.ClaimID, Index: index, Text: text,
 	})
 }
 
-// Attach adds a file to the conversation and gives what a message refers to it by.
+// Attach adds a file to the conversation, and returns the reference for a message.
 func (t *Turn) Attach(ctx context.Context, name, mediaType string, data []byte) (Attachment, error) {
-	r, err := t.Client.PutAttachment(ctx, &PutAttachmentParams{ConversationID: t.ConversationID, Name: name, MediaType: mediaType, Data: data})
+	r, err := t.Client.PutAttachment(
+		ctx,
+		&PutAttachmentParams{ConversationID: t.ConversationID, Name: name, MediaType: mediaType, Data: data},
+	)
 	if err != nil {
 		return Attachment{}, err
 	}
 	return Attachment{SHA256: r.SHA256, Name: name, MediaType: mediaType}, nil
 }
 
-// StartSession starts an agent for a result, out of this conversation unless p names another parent. A key of this turn is used where p has none: so a call
-// that is repeated, as by a client that has lost the answer, is one session. In mode sync it waits as long as p.TimeoutMs says; while it waits the turn
-// holds none of its executor's capacity. When ctx ends first, as with the claim, the session goes on until it ends or the parent is closed.
+// StartSession starts an agent for a result. The parent is this conversation unless p names another
+// one. If p has no key, the call uses a key of this turn, so that a repeated call returns the same
+// session.
+//
+// In mode sync it waits at most p.TimeoutMs. While it waits, the turn does not use capacity of its
+// executor. If ctx ends first, the session continues until it ends or its parent is closed.
 func (t *Turn) StartSession(ctx context.Context, p *StartSessionParams) (*Session, error) {
 	q := *p
 	if q.Resume == "" { // a session that is resumed has its parent
@@ -240,18 +260,31 @@ func (t *Turn) StartSession(ctx context.Context, p *StartSessionParams) (*Sessio
 	return t.Client.StartSession(ctx, &q)
 }
 
-// Approve asks under the claim of this turn whether it may do something, and waits for the answer: until the approval is resolved, or ctx ends. A p without ConversationID and ClaimID is for this
-// turn. Meanwhile the claim stands and its time does not run. An attempt that comes after this one meets the same approval by the same key, answered or not. Only an approval with the Status
-// ApprovalApproved allows anything, and where it has an Answer that is what to do. When ctx ends the approval stays as it is.
+// Approve requests an approval under the claim of this turn, and waits until it is resolved or ctx
+// ends. p.ConversationID and p.ClaimID default to those of the turn. While it waits, the claim
+// remains current and its deadline does not run. If ctx ends, the approval remains pending. A later
+// attempt with the same key receives the same approval, answered or not.
+//
+// Only the status [ApprovalApproved] allows the action. If the approval has an Answer, it replaces
+// the proposed arguments.
 func (t *Turn) Approve(ctx context.Context, p *RequestApprovalParams) (*Approval, error) {
-	ctx, span := StartSpan(ctx, SpanStart{Name: SpanApproval, Attributes: []Attribute{{Key: AttrGenAIConversationID, Value: t.ConversationID}}})
+	ctx, span := StartSpan(
+		ctx,
+		SpanStart{
+			Name:       spannames.SpanApproval,
+			Attributes: []Attribute{{Key: spannames.AttrGenAIConversationID, Value: t.ConversationID}},
+		},
+	)
 	defer span.End()
 	a, err := t.approve(ctx, p)
 	if err != nil {
 		span.Fail(ErrorKind(err))
 		return nil, err
 	}
-	span.Set(Attribute{Key: AttrApprovalID, Value: a.ApprovalID}, Attribute{Key: AttrApprovalDecision, Value: string(a.Status)})
+	span.Set(
+		Attribute{Key: spannames.AttrApprovalID, Value: a.ApprovalID},
+		Attribute{Key: spannames.AttrApprovalDecision, Value: string(a.Status)},
+	)
 	return a, nil
 }
 
@@ -275,7 +308,10 @@ func (t *Turn) approve(ctx context.Context, p *RequestApprovalParams) (*Approval
 
 // WaitForChange waits until the log is longer than sinceSeq, at most for timeout.
 func (t *Turn) WaitForChange(ctx context.Context, sinceSeq int64, timeout time.Duration) (*WaitForChangeResult, error) {
-	return t.Client.WaitForChange(ctx, &WaitForChangeParams{ConversationID: t.ConversationID, SinceSeq: sinceSeq, TimeoutMs: timeout.Milliseconds()})
+	return t.Client.WaitForChange(
+		ctx,
+		&WaitForChangeParams{ConversationID: t.ConversationID, SinceSeq: sinceSeq, TimeoutMs: timeout.Milliseconds()},
+	)
 }
 
 func (t *Turn) nextKey() string {

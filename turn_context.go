@@ -5,24 +5,29 @@ import (
 	"encoding/json"
 )
 
-// KindContext is the kind of the trace that says what a turn was given: its data is ContextTrace.
+// KindContext is the kind of the trace that records the agent context of a turn. Its data is
+// ContextTrace.
 const KindContext = "context"
 
-// ContextTrace is what that trace says: where from, not what.
+// ContextTrace is the data of that trace: which events the context has, without their content.
 type ContextTrace struct {
 	Triggers []int64         `json:"triggers"`
 	Sources  []ContextSource `json:"sources"`
 	Bytes    int             `json:"bytes"`
 }
 
-// Context gives what the agent is to work with, as GetContext does, and writes the trace of it. It is fetched once in a turn: another call gives the same.
+// Context returns the agent context, as [Client.GetContext] does, and writes a trace of it. It is
+// fetched once per turn. Later calls return the same result.
 func (t *Turn) Context(ctx context.Context) (*GetContextResult, error) {
 	t.fetching.Lock()
 	defer t.fetching.Unlock()
 	if t.context != nil {
 		return t.context, nil
 	}
-	r, err := t.Client.GetContext(ctx, &GetContextParams{ConversationID: t.ConversationID, AgentID: t.AgentID, ClaimID: t.ClaimID})
+	r, err := t.Client.GetContext(
+		ctx,
+		&GetContextParams{ConversationID: t.ConversationID, AgentID: t.AgentID, ClaimID: t.ClaimID},
+	)
 	if err != nil {
 		return nil, err
 	}

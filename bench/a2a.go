@@ -25,7 +25,8 @@ type A2AOptions struct {
 	Duration time.Duration
 	// Memory runs the hub without a disk.
 	Memory bool
-	// Dir is where the log is put for the time of the run; empty means the directory for temporary files.
+	// Dir is where the log is put for the time of the run; empty means the directory for temporary
+	// files.
 	Dir string
 	// Server is the command of this program that serves the other echo.
 	Server string
@@ -48,10 +49,12 @@ type A2AReport struct {
 // A2ARow is one row: the hub's agent echo beside that of another server.
 type A2ARow struct {
 	Conns int `json:"conns"`
-	// Send is of messages that are sent until their answer, and SendRatio those of the hub per second over those of the other.
+	// Send is of messages that are sent until their answer, and SendRatio those of the hub per second
+	// over those of the other.
 	Send      A2APair `json:"send"`
 	SendRatio Spread  `json:"sendRatio"`
-	// First is of streams: the times are from the request to the first event, and each is read to its end. FirstRatio is the median of the hub over that of the other.
+	// First is of streams: the times are from the request to the first event, and each is read to its
+	// end. FirstRatio is the median of the hub over that of the other.
 	First      A2APair `json:"first"`
 	FirstRatio Spread  `json:"firstRatio"`
 }
@@ -62,8 +65,9 @@ type A2APair struct {
 	Other Rate `json:"other"`
 }
 
-// A2A has connections send messages to an agent that says them again, over JSON-RPC of A2A 1.0, each in a context of its own: to that of a hub, which keeps them, and in turns to one of another server, which is
-// as plain as can be. Each is a process of its own. progress is told what is being done.
+// A2A measures messages to an echo agent over JSON-RPC of A2A 1.0, each in a new context. Slices to
+// a hub, which stores the messages, alternate with slices to a minimal server. Both are separate
+// processes. progress receives a description of each step.
 func A2A(ctx context.Context, o A2AOptions, progress func(string)) (report *A2AReport, err error) {
 	if err := o.check(); err != nil {
 		return nil, &OptionsError{err}
@@ -78,7 +82,8 @@ func A2A(ctx context.Context, o A2AOptions, progress func(string)) (report *A2AR
 		return nil, err
 	}
 	for i, n := range o.Conns {
-		progress(fmt.Sprintf("%d connections, a hub and another server for %s each, in turns, answers and then streams", n, o.Duration))
+		progress(fmt.Sprintf("%d connections, a hub and another server for %s each, in turns, answers and then streams", n,
+			o.Duration))
 		row, err := measureA2A(ctx, o, filepath.Join(dir, fmt.Sprint(i)), n)
 		if err != nil {
 			return nil, fmt.Errorf("%d connections: %w", n, err)
@@ -88,7 +93,7 @@ func A2A(ctx context.Context, o A2AOptions, progress func(string)) (report *A2AR
 	return r, r.after(dir)
 }
 
-// measureA2A runs a hub and another server of its own.
+// measureA2A starts a hub and a minimal server, and measures both.
 func measureA2A(ctx context.Context, o A2AOptions, dir string, n int) (*A2ARow, error) {
 	hub, err := StartHub(ctx, HubOptions{Memory: o.Memory, Dir: dir, Env: []string{"PARLEY_A2A=true"}})
 	if err != nil {
@@ -108,7 +113,8 @@ func measureA2A(ctx context.Context, o A2AOptions, dir string, n int) (*A2ARow, 
 	for _, streams := range []bool{false, true} {
 		a, b := &side{target: hub.Target()}, &side{target: other.Target()}
 		for i := range n {
-			a.workers = append(a.workers, newTalker(ctx, "http://"+u.Host+"/a2a/echo", fmt.Sprintf("a%v%d", streams, i), o.Size, streams))
+			a.workers = append(a.workers, newTalker(ctx, "http://"+u.Host+"/a2a/echo", fmt.Sprintf("a%v%d", streams, i), o.Size,
+				streams))
 			b.workers = append(b.workers, newTalker(ctx, other.URL, fmt.Sprintf("b%v%d", streams, i), o.Size, streams))
 		}
 		rates, err := alternate(ctx, o.Duration, a.slice, b.slice)
@@ -153,7 +159,8 @@ type talker struct {
 }
 
 func newTalker(ctx context.Context, url, name string, size int, streams bool) *talker {
-	k := &talker{ctx: ctx, url: url, name: name, text: strings.Repeat("x", size), method: "SendMessage", streams: streams, http: &http.Transport{MaxIdleConnsPerHost: 1}}
+	k := &talker{ctx: ctx, url: url, name: name, text: strings.Repeat("x", size), method: "SendMessage", streams: streams,
+		http: &http.Transport{MaxIdleConnsPerHost: 1}}
 	if streams {
 		k.method = "SendStreamingMessage"
 	}
@@ -177,10 +184,12 @@ func (k *talker) work(end time.Time) error {
 // errNoEcho is an answer that does not end with the task.
 var errNoEcho = errors.New("unexpected answer")
 
-// talk sends a message, reads the whole answer, and says when its first event, or all of it, was there.
+// talk sends a message, reads the whole answer, and says when its first event, or all of it, was
+// there.
 func (k *talker) talk() (first time.Time, err error) {
 	k.n++
-	k.body = fmt.Appendf(k.body[:0], `{"jsonrpc":"2.0","id":%d,"method":%q,"params":{"message":{"messageId":"%s-%d","role":"ROLE_USER","parts":[{"text":%q}]}}}`, k.n, k.method, k.name, k.n, k.text)
+	k.body = fmt.Appendf(k.body[:0],
+		`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{"message":{"messageId":"%s-%d","role":"ROLE_USER","parts":[{"text":%q}]}}}`, k.n, k.method, k.name, k.n, k.text)
 	r, err := http.NewRequestWithContext(k.ctx, http.MethodPost, k.url, bytes.NewReader(k.body))
 	if err != nil {
 		return first, err
@@ -211,7 +220,8 @@ func (k *talker) talk() (first time.Time, err error) {
 	if !k.streams {
 		first = time.Now()
 	}
-	if answer = append(answer, rest...); resp.StatusCode != http.StatusOK || !bytes.Contains(answer, []byte("TASK_STATE_COMPLETED")) {
+	if answer = append(answer, rest...); resp.StatusCode != http.StatusOK ||
+		!bytes.Contains(answer, []byte("TASK_STATE_COMPLETED")) {
 		return first, fmt.Errorf("%w: HTTP %s: %.300s", errNoEcho, resp.Status, answer)
 	}
 	return first, nil

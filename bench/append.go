@@ -1,11 +1,12 @@
-// Package bench measures a hub from outside, against the bare limit in the same run.
+// Package bench measures a hub from outside, and the limit of a bare server in the same run.
 //
-// The hub is a process of its own, started as a user would start it, or one that runs already; so is a bare server that does no more than what
-// the machine asks for: it echoes frames, or writes ones that were made before. Both get the same sockets and frames of the same size, in alternating slices, so that
-// whatever else the machine does meets both alike. A ratio is the median of those of the slices, with the least and the greatest. Server CPU is that
-// of the process, user and system together.
+// The hub is a separate process, started as a user starts it, or one that already runs. The bare
+// server is also a separate process. It does only what the machine requires: it echoes frames, or
+// writes prepared ones. Both use the same sockets and frames of the same size, in alternating
+// slices, so that other load of the machine affects both. A ratio is the median over the slices,
+// with the least and the greatest. Server CPU is the user and system time of the process.
 //
-// [Load], [Fan] and [Replay] are the loads, for whoever wants to compare a hub with something else.
+// [Load], [Fan] and [Replay] are the loads, for comparisons with other servers.
 package bench
 
 import (
@@ -20,7 +21,8 @@ import (
 // AppendOptions of a run of Append.
 type AppendOptions struct {
 	Place
-	// Conns are numbers of connections, and InFlight of calls under way on each: one measurement for each pair.
+	// Conns are numbers of connections, and InFlight of calls under way on each: one measurement for
+	// each pair.
 	Conns    []int
 	InFlight []int
 	// Duration is how long appends are measured for each pair; the echo gets the same.
@@ -31,7 +33,7 @@ type AppendOptions struct {
 	Conversations int
 }
 
-// loads gives what each measurement does.
+// loads returns the operation of each measurement.
 func (o AppendOptions) loads() (all []LoadOptions, err error) {
 	for _, conns := range o.Conns {
 		for _, inFlight := range o.InFlight {
@@ -73,13 +75,13 @@ type AppendRow struct {
 	Echo     Rate `json:"echo"`
 	// Ratio is append per second over echo per second.
 	Ratio Spread `json:"ratio"`
-	// Sync are 4 KiB appends to a file, each made durable, in turns with the others; only for one call at a time. OverSync is how many times as long as one of
-	// these an append takes, by the medians.
+	// Sync are 4 KiB appends to a file, each made durable, in turns with the others; only for one call
+	// at a time. OverSync is how many times as long as one of these an append takes, by the medians.
 	Sync     *Rate   `json:"sync,omitempty"`
 	OverSync *Spread `json:"overSync,omitempty"`
 }
 
-// Append runs the benchmark. progress is told what is being done.
+// Append runs the benchmark. progress receives a description of each step.
 func Append(ctx context.Context, o AppendOptions, progress func(string)) (*AppendReport, error) {
 	loads, err := o.loads()
 	if err != nil {
@@ -93,7 +95,8 @@ func Append(ctx context.Context, o AppendOptions, progress func(string)) (*Appen
 			return err
 		}
 		for _, l := range loads {
-			progress(fmt.Sprintf("%d connections, %d in flight: appending for %s, and as long echoing, in turns", l.Conns, l.InFlight, o.Duration))
+			progress(fmt.Sprintf("%d connections, %d in flight: appending for %s, and as long echoing, in turns", l.Conns,
+				l.InFlight, o.Duration))
 			row, err := s.measureAppend(ctx, l, ids, o.Duration, r)
 			if err != nil {
 				return fmt.Errorf("%d connections, %d in flight: %w", l.Conns, l.InFlight, err)
@@ -104,7 +107,8 @@ func Append(ctx context.Context, o AppendOptions, progress func(string)) (*Appen
 	})
 }
 
-func (s *stage) measureAppend(ctx context.Context, o LoadOptions, ids []string, d time.Duration, r *AppendReport) (AppendRow, error) {
+func (s *stage) measureAppend(ctx context.Context, o LoadOptions, ids []string, d time.Duration,
+	r *AppendReport) (AppendRow, error) {
 	row := AppendRow{Conns: o.Conns, InFlight: o.InFlight}
 	appends, err := newLoad(ctx, s.hub, o, ids)
 	if err != nil {
@@ -152,7 +156,7 @@ func (row *AppendRow) compareSync(appends, syncs []Rate) {
 	row.Sync, row.OverSync = &sync, &spread
 }
 
-// leave closes what was made in a hub that goes on.
+// leave closes the conversations that the benchmark created in a hub that continues to run.
 func (s *stage) leave(ctx context.Context, ids []string) error {
 	if s.self != nil {
 		return nil

@@ -10,11 +10,12 @@ import (
 	"time"
 )
 
-// appender appends on one connection, with some calls in flight. Each of these has a slot: the id of a call is its slot and a multiple of their number.
+// appender appends on one connection, with some calls in flight. Each of these has a slot: the id
+// of a call is its slot and a multiple of their number.
 type appender struct {
 	*socket
 	echo bool   // the answer is the frame itself, not an acknowledgement
-	name string // tells its keys from those of others
+	name string // a prefix of its keys
 	ids  []string
 	text string
 	dice *rand.Rand
@@ -23,7 +24,7 @@ type appender struct {
 	calls   int64
 	sent    []sending // by slot
 	open    int
-	done    []int // slots whose answer has come, in one read
+	done    []int // slots whose answers were in one read
 	took    []time.Duration
 	answers func([]byte) error
 }
@@ -86,7 +87,7 @@ func (a *appender) work(end time.Time) error {
 	}
 }
 
-// send gathers a message that ends its turn, under a key of its own, to a conversation chosen at random.
+// send queues a message that ends its turn, with a new key, to a random conversation.
 func (a *appender) send(slot int, now time.Time) {
 	a.calls++
 	id := a.calls*int64(len(a.sent)) + int64(slot)
@@ -116,7 +117,8 @@ func (a *appender) answer(frame []byte) error {
 	if id <= 0 || a.sent[slot].id != id {
 		return fmt.Errorf("an answer to no call in flight: %.300s", frame)
 	}
-	good := !a.echo && acknowledges(frame) || a.echo && len(frame) == a.sent[slot].bytes && bytes.Contains(frame[:min(len(frame), within)], sendMark)
+	good := !a.echo && acknowledges(frame) || a.echo && len(frame) == a.sent[slot].bytes &&
+		bytes.Contains(frame[:min(len(frame), within)], sendMark)
 	if !good {
 		return fmt.Errorf("unexpected answer: %.300s", frame)
 	}
@@ -131,5 +133,6 @@ func (a *appender) taken() (int, []time.Duration) { return take(&a.took) }
 // loads counts the appenders of this process.
 var loads atomic.Int64
 
-// loadName is one that no other appender of this process has: several may use the same conversations.
+// loadName is one that no other appender of this process has: several may use the same
+// conversations.
 func loadName(index int) string { return fmt.Sprintf("%d-%d", loads.Add(1), index) }

@@ -24,9 +24,10 @@ const (
 	bareHold   = "hold"   // a socket that says nothing
 )
 
-// ServeBare is the bare transport that a hub is compared with, until ctx ends. It answers each frame with itself, or writes frames that were made once to
-// as many sockets as listen. It does nothing that a hub's door could leave out: one buffer a connection, used again and again, no deadline on a call,
-// no queue.
+// ServeBare is the bare transport that a hub is compared with, until ctx ends. It answers each
+// frame with itself, or writes frames that were made once to as many sockets as listen. It does
+// nothing that a hub's door could leave out: one buffer a connection, used again and again, no
+// deadline on a call, no queue.
 func ServeBare(ctx context.Context, ready func(url string) error) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -53,7 +54,7 @@ func ServeBare(ctx context.Context, ready func(url string) error) error {
 	return nil
 }
 
-// echo answers each frame with itself. What has come together goes back together: a client that has several frames under way gets them with one write.
+// echo answers each frame with itself. Frames that arrive together are answered with one write.
 func echo(w http.ResponseWriter, r *http.Request) {
 	t := &tap{ResponseWriter: w}
 	c, err := accept(t, r)
@@ -89,10 +90,11 @@ func accept(w http.ResponseWriter, r *http.Request) (*websocket.Conn, error) {
 type bare struct {
 	mu    sync.Mutex // guards the fields below
 	conns []net.Conn
-	kept  []*websocket.Conn // of conns: one that nobody refers to closes its connection
+	kept  []*websocket.Conn // keeps conns reachable: an unreachable one closes its connection
 }
 
-// listen takes a socket in; what it says is not read. The lock is held over the handshake: who has heard its answer gets all that is shouted from then on.
+// listen adds a socket. It does not read from it. The lock is held during the handshake, so that a
+// client that has its answer receives all later frames.
 func (b *bare) listen(w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -163,7 +165,7 @@ func (p *prepared) prepare(o Order) {
 	p.order = o
 }
 
-// pieces gives what the writes have, one after another.
+// pieces returns the contents of the writes in order.
 func (p *prepared) pieces(yield func([]byte) bool) {
 	perWrite := max(1, p.order.PerWrite)
 	for left := p.order.Frames; left > 0; left -= perWrite {
@@ -191,7 +193,8 @@ func (p *prepared) writeAll(conns []net.Conn) {
 	}
 }
 
-// hold keeps a socket with as little as Go allows: one goroutine, which waits for a few bytes. It is no WebSocket but by its handshake.
+// hold keeps a socket with as little as Go allows: one goroutine, which waits for a few bytes. It
+// is no WebSocket but by its handshake.
 func hold(w http.ResponseWriter, _ *http.Request) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -199,7 +202,8 @@ func hold(w http.ResponseWriter, _ *http.Request) {
 	}
 	go func() {
 		defer conn.Close()
-		_, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+		_, err := io.WriteString(conn,
+			"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
 		var few [64]byte
 		for err == nil {
 			_, err = conn.Read(few[:])

@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// call makes one call and waits for its answer, of which it gives the frame. Other frames are dropped. A refusal is an error.
+// call makes one call and returns the frame of its answer. It drops other frames, and returns a
+// refusal as an error.
 func (s *socket) call(method string, params any) ([]byte, error) {
 	return s.callAside(method, params, func([]byte) {})
 }
 
-// callAside is call, and gives the other frames that came in the same reads to aside.
+// callAside is call, and passes other frames of the same reads to aside.
 func (s *socket) callAside(method string, params any, aside func(frame []byte)) ([]byte, error) {
 	encoded, err := json.Marshal(params)
 	if err != nil {
@@ -47,8 +48,8 @@ func (s *socket) callAside(method string, params any, aside func(frame []byte)) 
 	return answer, nil
 }
 
-// rest has a socket that nobody uses read, since a hub ends connections that do not answer its pings. What else comes is dropped. After it
-// wake must be called before the socket is used.
+// rest reads from an idle socket, because a hub closes connections that do not answer its pings. It
+// drops other frames. Call wake before the next use of the socket.
 func (s *socket) rest() {
 	s.resting = make(chan error, 1)
 	go func() {
@@ -66,7 +67,7 @@ func (s *socket) wake() error {
 	if s.resting == nil {
 		return nil
 	}
-	s.conn.SetReadDeadline(time.Now()) // where it fails the socket is closed, and the rest has ended by itself
+	s.conn.SetReadDeadline(time.Now()) // if it fails, the socket is closed, and rest ends by itself
 	err := <-s.resting
 	s.resting = nil
 	if !errors.Is(err, os.ErrDeadlineExceeded) {

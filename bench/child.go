@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// hubToken is the admin token of the hub under test, which lives no longer than the run and listens on loopback only.
+// hubToken is the admin token of the hub under test, which lives no longer than the run and listens
+// on loopback only.
 const hubToken = "plt_bench_bench"
 
 // Child is a program that runs as a server for the time of a benchmark. End it with Stop.
@@ -39,7 +40,8 @@ type HubOptions struct {
 	Env []string
 }
 
-// StartHub starts a hub that listens on loopback, has no limits of rate, and ends with ctx at the latest.
+// StartHub starts a hub that listens on loopback, has no limits of rate, and ends with ctx at the
+// latest.
 func StartHub(ctx context.Context, o HubOptions) (*Child, error) {
 	args := []string{"serve", "--dev", "--listen", "127.0.0.1:0", "-o", "json"}
 	if !o.Memory {
@@ -74,7 +76,8 @@ func findParley() (string, error) {
 	return parley, nil
 }
 
-// startChild starts a program, this one where it is empty, with args, and waits for the line that says where it listens.
+// startChild starts a program, this one where it is empty, with args, and waits for the line that
+// says where it listens.
 func startChild(ctx context.Context, program string, env []string, args ...string) (*Child, error) {
 	c, err := newChild(ctx, program, env, args...)
 	if err != nil {
@@ -142,7 +145,7 @@ func (c *Child) kill() {
 	c.cmd.Wait()
 }
 
-// CPU is the CPU time that the child has used; 0 where the system does not tell.
+// CPU is the CPU time that the child has used, or 0 if the system does not report it.
 func (c *Child) CPU() time.Duration { return ProcessCPU(c.cmd.Process.Pid) }
 
 // pid is that of the process.

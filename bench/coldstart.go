@@ -13,18 +13,21 @@ import (
 
 // ColdstartOptions of a run of Coldstart.
 type ColdstartOptions struct {
-	// Events that the log has at least, spread over so many conversations at random, none of them closed.
+	// Events that the log has at least, spread over so many conversations at random, none of them
+	// closed.
 	Events        int
 	Conversations int
 	// Size is the length of a message's text in bytes.
 	Size int
 	// Rounds is how often each start is measured.
 	Rounds int
-	// Unindexed is how many new events there are when the hub is killed, if they come before the journal brings its index up to date: 1 to MaxUnindexed.
+	// Unindexed is how many new events there are when the hub is killed, if they come before the
+	// journal brings its index up to date: 1 to MaxUnindexed.
 	Unindexed int
 	// Settle is how long memory must not change for.
 	Settle time.Duration
-	// Keep is a directory where the log is made, and left for the next run; empty means that it is made anew and thrown away.
+	// Keep is the directory of the log, which the next run uses again. If it is empty, the log is
+	// temporary.
 	Keep string
 }
 
@@ -40,7 +43,8 @@ func (o ColdstartOptions) check() error {
 
 // load fills the log.
 func (o ColdstartOptions) load(acked *atomic.Int64) LoadOptions {
-	return LoadOptions{Conns: 64, InFlight: max(1, min(16, pipelinedBytes/max(1, o.Size))), Size: o.Size, Conversations: o.Conversations, acked: acked}
+	return LoadOptions{Conns: 64, InFlight: max(1, min(16, pipelinedBytes/max(1, o.Size))), Size: o.Size,
+		Conversations: o.Conversations, acked: acked}
 }
 
 // ColdstartReport is what a run of Coldstart measured.
@@ -50,20 +54,24 @@ type ColdstartReport struct {
 	LogBytes      int64 `json:"logBytes"`
 	// FillPerSecond is how fast the log was made; 0 where it was there.
 	FillPerSecond float64 `json:"fillPerSecond,omitempty"`
-	// Empty is the start of a hub with one conversation and nothing in it, Clean that with the log after an orderly end, and Killed that after kill -9 under load.
+	// Empty is the start of a hub with one conversation and nothing in it, Clean that with the log
+	// after an orderly end, and Killed that after kill -9 under load.
 	Empty  Start `json:"empty"`
 	Clean  Start `json:"clean"`
 	Killed Start `json:"killed"`
-	// UnindexedEvents are about how many events were new since the last change of the index when the hub was killed.
+	// UnindexedEvents are about how many events were new since the last change of the index when the
+	// hub was killed.
 	UnindexedEvents Spread `json:"unindexedEvents"`
 	Machine
 }
 
-// Start is how long a hub takes to start: from its exec until it takes calls, and until a first append is durable and acknowledged.
+// Start is how long a hub takes to start: from its exec until it takes calls, and until a first
+// append is durable and acknowledged.
 type Start struct {
 	ReadyMs  Spread `json:"readyMs"`
 	AppendMs Spread `json:"appendMs"`
-	// MemoryKiB is resident memory that is no file's when that append is acknowledged, and SettledKiB when it does not change any more.
+	// MemoryKiB is resident memory that is no file's when that append is acknowledged, and SettledKiB
+	// when it does not change any more.
 	MemoryKiB  Spread `json:"memoryKib"`
 	SettledKiB int64  `json:"settledKib"`
 
@@ -74,7 +82,7 @@ func (s *Start) fill() {
 	s.ReadyMs, s.AppendMs, s.MemoryKiB = SpreadOf(s.ready), SpreadOf(s.appended), SpreadOf(s.memory)
 }
 
-// filled is what stands beside a log that was made, so that the next run finds it.
+// filled describes a log in a file beside it, so that the next run can use the log.
 type filled struct {
 	Events        int      `json:"events"`
 	Size          int      `json:"size"`
@@ -90,7 +98,8 @@ type cold struct {
 	progress func(string)
 }
 
-// Coldstart runs the benchmark. The log is made by appends over sockets, so that it is as a hub makes it.
+// Coldstart runs the benchmark. The log is made by appends over sockets, so that it is as a hub
+// makes it.
 func Coldstart(ctx context.Context, o ColdstartOptions, progress func(string)) (r *ColdstartReport, err error) {
 	if err := o.check(); err != nil {
 		return nil, &OptionsError{err}
@@ -245,7 +254,8 @@ func (c *cold) found() bool {
 	if err != nil || json.Unmarshal(b, &c.filled) != nil {
 		return false
 	}
-	return c.filled.Events >= c.options.Events && c.filled.Size == c.options.Size && len(c.filled.Conversations) == c.options.Conversations
+	return c.filled.Events >= c.options.Events && c.filled.Size == c.options.Size &&
+		len(c.filled.Conversations) == c.options.Conversations
 }
 
 func (c *cold) note() error {

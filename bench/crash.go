@@ -10,19 +10,23 @@ import (
 	"time"
 )
 
-// A hub under load is killed shortly before the journal would bring its index up to date, by the number of new events or by time, whichever comes first. So nearly
-// as much as can be is left to be read from the end of the log.
+// A hub under load is killed shortly before the journal would bring its index up to date, by the
+// number of new events or by time, whichever comes first. So nearly as much as can be is left to be
+// read from the end of the log.
 const (
-	// MaxUnindexed is a little less than the events after which the journal does so, and crashTime than the time.
+	// MaxUnindexed is a little less than the events after which the journal does so, and crashTime
+	// than the time.
 	MaxUnindexed = 48_000
 	crashTime    = 2600 * time.Millisecond
-	// crashLimit bounds the load, and sameChange is how near to one another changes of the index's file are those of one update.
+	// crashLimit bounds the load, and sameChange is how near to one another changes of the index's
+	// file are those of one update.
 	crashLimit = 60 * time.Second
 	sameChange = 300 * time.Millisecond
 	crashLook  = 2 * time.Millisecond
 )
 
-// crash starts a hub, appends, and kills it. It gives about how many events were new since the index was brought up to date.
+// crash starts a hub, appends events, and kills it. It returns the approximate number of events
+// since the last update of the index.
 func (c *cold) crash(ctx context.Context) (int64, error) {
 	hub, err := StartHub(ctx, HubOptions{Dir: c.data()})
 	if err != nil {
@@ -44,7 +48,7 @@ func (c *cold) crash(ctx context.Context) (int64, error) {
 	hub.kill()
 	failed := <-ended
 	if err == nil && failed == nil {
-		err = errors.New("the load has ended before the kill")
+		err = errors.New("the load ended before the kill")
 	}
 	c.filled.Events += int(acked.Load())
 	if err == nil && acked.Load() == 0 {

@@ -18,7 +18,7 @@ func (w *waiting) driven(sockets []*socket, pause time.Duration) *side {
 	return s
 }
 
-// alonely makes the same for conversations that nobody waits for.
+// alonely returns the same side for conversations without waiters.
 func alonely(t Target, sockets []*socket, ids []string, pause time.Duration) *side {
 	w := &waiting{target: t}
 	for _, id := range ids {
@@ -27,8 +27,9 @@ func alonely(t Target, sockets []*socket, ids []string, pause time.Duration) *si
 	return w.driven(sockets, pause)
 }
 
-// called makes a side that sends its events to conversations that nobody waits for, as alonely does, and behind each one lets those that driven would
-// have woken make a call that does not wait. They go on waiting meanwhile. There are as many ids as conversations that are waited for.
+// called returns a side that appends to conversations without waiters, as alonely does. After each
+// event, the connections that driven would have woken make a call that does not wait, and continue
+// to wait. There are as many conversation ids as conversations with waiters.
 func (w *waiting) called(sockets []*socket, ids []string, pause time.Duration) *side {
 	s := w.driven(sockets, pause)
 	for i, one := range s.workers {
@@ -40,7 +41,8 @@ func (w *waiting) called(sockets []*socket, ids []string, pause time.Duration) *
 	return s
 }
 
-// driver sends an event after every pause, each to the next of its rooms, and waits until all who wait there have heard of it.
+// driver sends an event after every pause, each to the next of its rooms, and waits until all who
+// wait there have heard of it.
 type driver struct {
 	*socket
 	pause  time.Duration
@@ -50,7 +52,7 @@ type driver struct {
 
 	n    int             // events
 	told int             // events that were counted
-	took []time.Duration // of each waiter; where there are none, of each event
+	took []time.Duration // of each waiter, or of each event if there are no waiters
 }
 
 func (d *driver) work(end time.Time) error {
@@ -65,7 +67,7 @@ func (d *driver) work(end time.Time) error {
 			return err
 		}
 		if next = next.Add(d.pause); next.Before(time.Now()) {
-			next = time.Now() // who is late does not hurry
+			next = time.Now() // a late sender does not catch up
 		}
 	}
 	return nil
@@ -90,7 +92,8 @@ func (d *driver) event(i int) error {
 	return d.await(r)
 }
 
-// calls sends an event beside a room, and then a call of each of its waiters, which is answered at once.
+// calls sends an event beside a room, and then a call of each of its waiters, which is answered at
+// once.
 func (d *driver) calls(r, beside *room) error {
 	if err := d.post(beside.id, d.n, 1, 500); err != nil {
 		return err

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // FanOptions are for NewFan.
 type FanOptions struct {
-	// Subscribers of one conversation, each on a socket of its own.
+	// Subscribers is the number of subscribers of one conversation, each with its own socket.
 	Subscribers int
 	// Size is the length of a message's text in bytes.
 	Size int
@@ -21,7 +22,8 @@ type FanOptions struct {
 	Bare Order
 }
 
-// Order is what a bare server is asked for: frames of so many bytes, which are made once and of which so many go out with one write.
+// Order is what a bare server is asked for: frames of so many bytes, which are made once and of
+// which so many go out with one write.
 type Order struct {
 	Bytes    int `json:"bytes"`
 	Frames   int `json:"frames"`
@@ -41,7 +43,8 @@ func (o FanOptions) check() error {
 	return nil
 }
 
-// Fan is one conversation with many subscribers, and one who writes to it. Against a bare server it asks for frames to as many sockets.
+// Fan is one conversation with many subscribers, and one who writes to it. Against a bare server it
+// asks for frames to as many sockets.
 type Fan struct {
 	target       Target
 	options      FanOptions
@@ -114,7 +117,7 @@ func NewFan(ctx context.Context, t Target, o FanOptions) (f *Fan, err error) {
 	return f, nil
 }
 
-// subscribe subscribes all readers of a hub from where the log stands.
+// subscribe subscribes all readers of a hub from the end of the log.
 func (f *Fan) subscribe(ctx context.Context) error {
 	if f.target.bare() {
 		return nil
@@ -129,12 +132,14 @@ func (f *Fan) subscribe(ctx context.Context) error {
 	return nil
 }
 
-// subscribeTo subscribes to the events that are still to come, and waits until nothing older can come.
+// subscribeTo subscribes to the events that are still to come, and waits until nothing older can
+// come.
 func subscribeTo(s *socket, conversation string) error {
 	current := false
-	answer, err := s.callAside(parley.MethodSubscribe, &parley.SubscribeParams{ConversationID: conversation}, func(frame []byte) {
-		current = current || isCaughtUp(frame)
-	})
+	answer, err := s.callAside(methods.Subscribe, &parley.SubscribeParams{ConversationID: conversation},
+		func(frame []byte) {
+			current = current || isCaughtUp(frame)
+		})
 	if err != nil {
 		return err
 	}
@@ -168,7 +173,7 @@ func (r *reader) run() {
 	}
 }
 
-// event counts an event. What else a hub tells, as guidance, is passed over.
+// event counts an event. It ignores other notifications, such as guidance.
 func (r *reader) event(frame []byte) error {
 	if !isEvent(frame) {
 		return nil
@@ -209,8 +214,8 @@ func (f *Fan) fail(err error) {
 	}
 }
 
-// Burst writes events as fast as they go, and waits until every subscriber has all of them. The rate is of deliveries, and the server's CPU
-// that of the appends too.
+// Burst writes events as fast as they go, and waits until every subscriber has all of them. The
+// rate is of deliveries, and the server's CPU that of the appends too.
 func (f *Fan) Burst(ctx context.Context, events int) (Rate, error) {
 	if events < 1 {
 		return Rate{}, fmt.Errorf("events: %d: expected at least 1", events)
@@ -227,10 +232,12 @@ func (f *Fan) Burst(ctx context.Context, events int) (Rate, error) {
 	return use.rate(events*len(f.readers), nil), nil
 }
 
-// Paced writes one event after every pause. The rate is of deliveries; its times are those of events, from when one was sent until the last subscriber had it.
+// Paced writes one event after every pause. The rate is of deliveries; its times are those of
+// events, from when one was sent until the last subscriber had it.
 func (f *Fan) Paced(ctx context.Context, events int, pause time.Duration) (Rate, error) {
 	if events < 1 || pause <= 0 {
-		return Rate{}, fmt.Errorf("events: %d, one each %s: expected at least 1, and more than no time between them", events, pause)
+		return Rate{}, fmt.Errorf("events: %d, one each %s: expected at least 1, and more than no time between them", events,
+			pause)
 	}
 	p := &pacedRun{before: f.published, awaited: make([]atomic.Int64, events), lastAt: make([]time.Time, events)}
 	for i := range p.awaited {

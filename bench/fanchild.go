@@ -10,12 +10,13 @@ import (
 	"time"
 )
 
-// fanChild is a Fan in a process of its own: ten thousand sockets are as many as one process may have open beside others, and what reads them counts apart.
+// fanChild is a Fan in a separate process. One process cannot open more than about ten thousand
+// sockets, and the CPU time of the readers is measured separately.
 type fanChild struct {
 	*Child
 }
 
-// fanStart is the first line that a fanChild is told.
+// fanStart is the first line on the standard input of a fanChild.
 type fanStart struct {
 	URL     string     `json:"url"`
 	Token   string     `json:"token,omitempty"`
@@ -27,7 +28,7 @@ type fanStart struct {
 type fanOrder struct {
 	Events int           `json:"events"`
 	Pause  time.Duration `json:"pause,omitempty"`
-	Bare   Order         `json:"bare"` // for a bare server, but for how many
+	Bare   Order         `json:"bare"` // for a bare server, except the number
 }
 
 // fanAnswer is what a fanChild says to each line.
@@ -54,7 +55,7 @@ func startFan(ctx context.Context, t Target, o FanOptions) (*fanChild, error) {
 	return f, nil
 }
 
-// ask gives an order and waits until it is done.
+// ask sends an order and waits until it is done.
 func (f *fanChild) ask(ctx context.Context, o fanOrder) (fanAnswer, error) { return f.tell(ctx, o) }
 
 func (f *fanChild) tell(ctx context.Context, line any) (answer fanAnswer, err error) {
@@ -70,13 +71,14 @@ func (f *fanChild) tell(ctx context.Context, line any) (answer fanAnswer, err er
 	return answer, err
 }
 
-// Stop ends the child: what it reads has ended.
+// Stop ends the child by closing its standard input.
 func (f *fanChild) Stop() {
 	f.stdin.Close()
 	f.Child.Stop()
 }
 
-// RunFan is the other end of a Fan in a process of its own: orders come from in, and out gets the answers. It ends with in.
+// RunFan is the other end of a Fan in a separate process. It reads orders from in and writes the
+// answers to out. It returns at the end of in.
 func RunFan(ctx context.Context, in io.Reader, out func(any) error) error {
 	lines := json.NewDecoder(bufio.NewReader(in))
 	var start fanStart

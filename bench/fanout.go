@@ -14,8 +14,8 @@ type FanoutOptions struct {
 	Subscribers []int
 	// Deliveries is about how many one burst makes.
 	Deliveries int
-	// Paced is how many events go out one by one in each round, and Pause the time from one to the next for up to 1,000 subscribers; with more of them it
-	// is longer by as much.
+	// Paced is how many events go out one by one in each round, and Pause the time from one to the
+	// next for up to 1,000 subscribers; with more of them it is longer by as much.
 	Paced int
 	Pause time.Duration
 	// Rounds is how often each thing is measured.
@@ -60,7 +60,8 @@ type FanoutReport struct {
 	Machine
 }
 
-// pacedSubscribers are as many as get each event within the pause. With more of them the pause is longer, so that events do not queue up.
+// pacedSubscribers are as many as get each event within the pause. With more of them the pause is
+// longer, so that events do not queue up.
 const pacedSubscribers = 1000
 
 // coalesced is how many frames the bare server writes at once in the second of its bursts.
@@ -77,14 +78,14 @@ type FanoutRow struct {
 	BareCoalesced  Rate   `json:"bareCoalesced"`
 	Ratio          Spread `json:"ratio"`
 	RatioCoalesced Spread `json:"ratioCoalesced"`
-	// Paced has the times from when an event was sent until its last delivery; the hub's have the commit in them. PacedRatio is that of the 99th percentiles: less is
-	// better.
+	// Paced has the times from when an event was sent until its last delivery; the hub's have the
+	// commit in them. PacedRatio is that of the 99th percentiles: less is better.
 	Paced      Rate   `json:"paced"`
 	PacedBare  Rate   `json:"pacedBare"`
 	PacedRatio Spread `json:"pacedRatio"`
 }
 
-// Fanout runs the benchmark: one conversation with many subscribers, each on a socket of its own.
+// Fanout runs the benchmark: one conversation with many subscribers, each with its own socket.
 func Fanout(ctx context.Context, o FanoutOptions, progress func(string)) (*FanoutReport, error) {
 	if err := o.check(); err != nil {
 		return nil, &OptionsError{err}

@@ -5,7 +5,8 @@ import (
 	"strconv"
 )
 
-// What frames of a hub begin with, and what is looked for in them. They are not decoded: the client shares the machine with what is measured.
+// What frames of a hub begin with, and what is looked for in them. They are not decoded: the client
+// shares the machine with what is measured.
 var (
 	eventStart  = []byte(`{"jsonrpc":"2.0","method":"event","params":`)
 	answerStart = []byte(`{"jsonrpc":"2.0","id":`)
@@ -31,7 +32,7 @@ func isCaughtUp(frame []byte) bool { return bytes.HasPrefix(frame, caughtUp) }
 
 func isEvent(frame []byte) bool { return bytes.HasPrefix(frame, eventStart) }
 
-// numberAfter gives the number that follows mark in frame, -1 if there is none.
+// numberAfter returns the number after mark in frame, or -1.
 func numberAfter(frame, mark []byte) int64 {
 	at := bytes.Index(frame, mark)
 	if at < 0 {
@@ -40,7 +41,7 @@ func numberAfter(frame, mark []byte) int64 {
 	return leadingNumber(frame[at+len(mark):])
 }
 
-// leadingNumber gives the number that b begins with, -1 if there is none.
+// leadingNumber returns the number at the start of b, or -1.
 func leadingNumber(b []byte) int64 {
 	end := 0
 	for end < len(b) && b[end] >= '0' && b[end] <= '9' {
@@ -53,7 +54,7 @@ func leadingNumber(b []byte) int64 {
 	return n
 }
 
-// answerID gives the id of an answer, -1 if it is no number.
+// answerID returns the id of an answer, or -1 if it is not a number.
 func answerID(frame []byte) int64 {
 	if !bytes.HasPrefix(frame, answerStart) {
 		return numberAfter(frame[:min(len(frame), within)], []byte(`"id":`))

@@ -11,7 +11,8 @@ import (
 // GrowthOptions of a run of Growth.
 type GrowthOptions struct {
 	Place
-	// Events is how far the log grows, and Windows how often it is looked at on the way: when it is empty, at the end, and evenly between.
+	// Events is how far the log grows, and Windows how often it is looked at on the way: when it is
+	// empty, at the end, and evenly between.
 	Events  int
 	Windows int
 	// Duration is how long appends are measured in each window; the echo gets the same.
@@ -41,7 +42,8 @@ type GrowthReport struct {
 	Conversations int         `json:"conversations"`
 	Journal       string      `json:"journal"`
 	Rows          []GrowthRow `json:"rows"`
-	// Change is the ratio of append to echo in the last window over that in the first, and ChangeCPU the same of the server's CPU of an append: 1 is no change.
+	// Change is the ratio of append to echo in the last window over that in the first, and ChangeCPU
+	// the same of the server's CPU of an append: 1 is no change.
 	Change    Spread  `json:"change"`
 	ChangeCPU float64 `json:"changeCpu"`
 	Machine
@@ -56,7 +58,8 @@ type GrowthRow struct {
 	Ratio  Spread `json:"ratio"`
 	// FillPerSecond is how fast the log has grown since the window before.
 	FillPerSecond float64 `json:"fillPerSecond,omitempty"`
-	// MemoryKiB is the hub's resident memory that is no file's, and MappedKiB that of files; both as of the end of the window, under load.
+	// MemoryKiB is the hub's resident memory that is no file's, and MappedKiB that of files; both as
+	// of the end of the window, under load.
 	MemoryKiB int64 `json:"memoryKib"`
 	MappedKiB int64 `json:"mappedKib"`
 	// LogBytes and IndexBytes are the sizes of the journal's files.
@@ -64,12 +67,14 @@ type GrowthRow struct {
 	IndexBytes int64 `json:"indexBytes"`
 }
 
-// Growth runs the benchmark: how appending changes while the log grows. The log is filled as it is measured, by appends over sockets.
+// Growth runs the benchmark: how appending changes while the log grows. The log is filled as it is
+// measured, by appends over sockets.
 func Growth(ctx context.Context, o GrowthOptions, progress func(string)) (*GrowthReport, error) {
 	if err := o.check(); err != nil {
 		return nil, &OptionsError{err}
 	}
-	r := &GrowthReport{Conns: o.Conns, InFlight: o.InFlight, Size: o.Size, Conversations: o.Conversations, Journal: o.journal()}
+	r := &GrowthReport{Conns: o.Conns, InFlight: o.InFlight, Size: o.Size, Conversations: o.Conversations,
+		Journal: o.journal()}
 	return r, o.set(ctx, &r.Machine, func(s *stage) error {
 		ids, err := makeConversations(ctx, &s.hub, o.Conversations)
 		if err != nil {
@@ -140,10 +145,11 @@ func (g *growing) append(ctx context.Context, d time.Duration) (Rate, error) {
 	return rate, err
 }
 
-// fillSlice is how long appends go on until somebody looks how many they were.
+// fillSlice is how long appends run before their number is read.
 const fillSlice = 200 * time.Millisecond
 
-// fill appends until the log has some events, and says how many there were in a second: 0 where it had them.
+// fill appends until the log has some events, and says how many there were in a second: 0 where it
+// had them.
 func (g *growing) fill(ctx context.Context, want int) (float64, error) {
 	start, had := time.Now(), g.events
 	for g.events < want {
@@ -160,7 +166,7 @@ func (g *growing) fill(ctx context.Context, want int) (float64, error) {
 func (g *growing) fileBytes(name string) int64 {
 	info, err := os.Stat(filepath.Join(g.dir, name))
 	if err != nil {
-		return 0 // in memory there is none
+		return 0 // a log in memory has no files
 	}
 	return info.Size()
 }

@@ -13,8 +13,8 @@ type IdleOptions struct {
 	// Sockets that are open, each subscribed to one of so many conversations.
 	Sockets       int
 	Conversations int
-	// GOGC is how much garbage the hub may have, in hundredths of what it holds, while it is looked at what sockets hold. The less, the nearer is its memory to
-	// that, and the more it collects.
+	// GOGC is how much garbage the hub may have, in hundredths of what it holds, while it is looked at
+	// what sockets hold. The less, the nearer is its memory to that, and the more it collects.
 	GOGC int
 	// Settle is how long memory must not change for.
 	Settle time.Duration
@@ -32,16 +32,19 @@ func (o IdleOptions) check() error {
 	return checkSettle(o.Settle)
 }
 
-// IdleReport is what a run of Idle measured. Memory is what stands in it when it does not change any more.
+// IdleReport is the result of Idle. Memory is the size after it has become stable.
 type IdleReport struct {
 	Sockets       int    `json:"sockets"`
 	Conversations int    `json:"conversations"`
 	Journal       string `json:"journal"`
 	GOGC          int    `json:"gogc"`
-	// Connect is of sockets connected, authenticated and subscribed, to a hub as it is; and AsItIsKiBPerSocket is its memory for each, with the garbage of connecting.
+	// Connect is of sockets connected, authenticated and subscribed, to a hub as it is; and
+	// AsItIsKiBPerSocket is its memory for each, with the garbage of connecting.
 	Connect            Rate    `json:"connect"`
 	AsItIsKiBPerSocket float64 `json:"asItIsKibPerSocket"`
-	// The others are of a hub that collects garbage early. KiBPerSocket is resident memory, less that of the hub without the sockets; of it, HeapKiBPerSocket is what is allocated, garbage too, and StackKiBPerSocket stacks.
+	// The others are of a hub that collects garbage early. KiBPerSocket is resident memory, less that
+	// of the hub without the sockets; of it, HeapKiBPerSocket is what is allocated, garbage too, and
+	// StackKiBPerSocket stacks.
 	KiBPerSocket        float64 `json:"kibPerSocket"`
 	HeapKiBPerSocket    float64 `json:"heapKibPerSocket"`
 	StackKiBPerSocket   float64 `json:"stackKibPerSocket"`
@@ -55,7 +58,8 @@ type IdleReport struct {
 	Machine
 }
 
-// Idle runs the benchmark: what a socket costs that is authenticated and subscribed, and on which nothing happens.
+// Idle runs the benchmark: what a socket costs that is authenticated and subscribed, and on which
+// nothing happens.
 func Idle(ctx context.Context, o IdleOptions, progress func(string)) (*IdleReport, error) {
 	if err := o.check(); err != nil {
 		return nil, &OptionsError{err}
@@ -82,7 +86,8 @@ func Idle(ctx context.Context, o IdleOptions, progress func(string)) (*IdleRepor
 			return err
 		}
 		r.EmptyKiB = early.emptyKiB
-		r.KiBPerSocket, r.HeapKiBPerSocket, r.StackKiBPerSocket, r.GoroutinesPerSocket = early.kib, early.heap, early.stack, early.goroutines
+		r.KiBPerSocket, r.HeapKiBPerSocket, r.StackKiBPerSocket, r.GoroutinesPerSocket = early.kib, early.heap, early.stack,
+			early.goroutines
 		progress(fmt.Sprintf("connecting %d bare sockets", o.Sockets))
 		return s.measureHeld(ctx, &o, r)
 	})

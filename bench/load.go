@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // LoadOptions are for NewLoad.
@@ -27,33 +29,37 @@ type LoadOptions struct {
 	acked *atomic.Int64 // nil, or counts acknowledgements as they come
 }
 
-// pipelinedBytes bounds what is on its way on one connection with more than one call in flight: no more than a socket holds both ways.
+// pipelinedBytes bounds what is on its way on one connection with more than one call in flight: no
+// more than a socket holds both ways.
 const pipelinedBytes = 256 << 10
 
 func (o LoadOptions) check() error {
 	switch {
 	case o.Conns < 1 || o.Conns > 8000:
 		return fmt.Errorf("connections: %d: expected 1 to 8000", o.Conns)
-	case o.InFlight < 1 || o.InFlight > parley.MaxInFlight:
-		return fmt.Errorf("in flight: %d: expected 1 to %d", o.InFlight, parley.MaxInFlight)
+	case o.InFlight < 1 || o.InFlight > limits.MaxInFlight:
+		return fmt.Errorf("in flight: %d: expected 1 to %d", o.InFlight, limits.MaxInFlight)
 	case o.Conversations < 1 || o.Conversations > 100_000:
 		return fmt.Errorf("conversations: %d: expected 1 to 100000", o.Conversations)
 	case o.Size < 1 || o.Size > 512<<10:
 		return fmt.Errorf("size: %d: expected 1 to %d bytes", o.Size, 512<<10)
 	case o.InFlight > 1 && o.InFlight*o.Size > pipelinedBytes:
-		return fmt.Errorf("size: %d: expected at most %d bytes with %d calls in flight", o.Size, pipelinedBytes/o.InFlight, o.InFlight)
+		return fmt.Errorf("size: %d: expected at most %d bytes with %d calls in flight", o.Size, pipelinedBytes/o.InFlight,
+			o.InFlight)
 	}
 	return nil
 }
 
-// Load appends messages to a hub, or sends the same frames to a bare echo. Each connection has as many calls under way as it may: with an
-// answer comes the next call. An append counts when its acknowledgement was read, and that means that it is durable.
+// Load appends messages to a hub, or sends the same frames to a bare echo. Each connection has as
+// many calls under way as it may: with an answer comes the next call. An append counts when its
+// acknowledgement was read, and that means that it is durable.
 type Load struct {
 	side
 	frameBytes int
 }
 
-// NewLoad connects, and makes the conversations in a hub. End it with Close; the conversations stay as they are.
+// NewLoad connects, and makes the conversations in a hub. End it with Close; the conversations stay
+// as they are.
 func NewLoad(ctx context.Context, t Target, o LoadOptions) (*Load, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -120,7 +126,7 @@ func closeSockets(sockets []*socket) {
 	}
 }
 
-// runID tells the conversations of one run from those of others in the same hub.
+// runID distinguishes the conversations of one run from those of other runs in the same hub.
 var runID = sync.OnceValue(func() string {
 	var b [4]byte
 	rand.Read(b[:])
@@ -133,7 +139,8 @@ var made struct {
 	n int
 }
 
-// makeConversations makes n conversations in which an append never waits for a turn and meets no limit. For a bare server it makes names only.
+// makeConversations makes n conversations in which an append never waits for a turn and meets no
+// limit. For a bare server it makes names only.
 func makeConversations(ctx context.Context, t *Target, n int) ([]string, error) {
 	made.Lock()
 	made.n++
@@ -152,7 +159,7 @@ func makeConversations(ctx context.Context, t *Target, n int) ([]string, error) 
 // closeConversations closes conversations, and one that is closed already is left so.
 func closeConversations(ctx context.Context, t *Target, ids []string) error {
 	return t.eachOf(ctx, ids, func(s *socket, id string) error {
-		_, err := s.call(parley.MethodCloseConversation, &parley.CloseConversationParams{ConversationID: id})
+		_, err := s.call(methods.CloseConversation, &parley.CloseConversationParams{ConversationID: id})
 		return err
 	})
 }
@@ -184,7 +191,7 @@ func (t *Target) someOf(ctx context.Context, ids []string, from int, do func(s *
 }
 
 func create(s *socket, id string) error {
-	_, err := s.call(parley.MethodCreateConversation, &parley.CreateConversationParams{
+	_, err := s.call(methods.CreateConversation, &parley.CreateConversationParams{
 		ConversationID: id,
 		Participants:   []parley.Participant{{ID: benchAgent, Kind: parley.KindAgent}},
 		Policy:         &parley.Policy{Kind: parley.PolicyOpen},

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestLoadsAgainstABareServer holds the loads against a server that answers as it is asked: what they count is what it did.
+// TestLoadsAgainstABareServer holds the loads against a server that answers as it is asked: what
+// they count is what it did.
 func TestLoadsAgainstABareServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	urls, ended := make(chan string, 1), make(chan error, 1)
@@ -34,7 +35,7 @@ func TestLoadsAgainstABareServer(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%+v: %v", o, err)
 		}
-		for range 2 { // and the second begins where the first has ended
+		for range 2 { // the second starts where the first ended
 			r, err := l.Append(ctx, 30*time.Millisecond)
 			if err != nil {
 				t.Fatalf("%+v: %v", o, err)
@@ -64,7 +65,7 @@ func TestLoadsAgainstABareServer(t *testing.T) {
 	}
 }
 
-// TestAppenderRefusesWhatIsNoAnswer gives it answers that no hub owes.
+// TestAppenderRefusesWhatIsNoAnswer: frames that are not valid answers are errors.
 func TestAppenderRefusesWhatIsNoAnswer(t *testing.T) {
 	o := &LoadOptions{Conns: 1, InFlight: 2, Size: 3, Conversations: 1}
 	ack := `{"jsonrpc":"2.0","id":4,"result":{"seq":2,"turn":1}}`
@@ -110,7 +111,8 @@ func TestSpread(t *testing.T) {
 			t.Errorf("SpreadOf(%v) = %v, expected %v", c.figures, got, c.want)
 		}
 	}
-	slow, fast := []Rate{{PerSecond: 1}, {PerSecond: 2}, {PerSecond: 3}}, []Rate{{PerSecond: 2}, {PerSecond: 2}, {PerSecond: 2}}
+	slow, fast := []Rate{{PerSecond: 1}, {PerSecond: 2}, {PerSecond: 3}},
+		[]Rate{{PerSecond: 2}, {PerSecond: 2}, {PerSecond: 2}}
 	if got, want := Ratios(slow, fast), (Spread{1, 0.5, 1.5}); got != want {
 		t.Errorf("Ratios = %v, expected %v", got, want)
 	}

@@ -11,7 +11,8 @@ import (
 
 // Disk is what the disk under a directory does.
 type Disk struct {
-	// PerSecond is how many 4 KiB blocks can be appended to a file and made durable in a second, one after another.
+	// PerSecond is how many 4 KiB blocks can be appended to a file and made durable in a second, one
+	// after another.
 	PerSecond float64 `json:"perSecond"`
 	// P50Ms is how long the middle one takes.
 	P50Ms float64 `json:"p50Ms"`
@@ -20,7 +21,8 @@ type Disk struct {
 // probe is how long MeasureDisk tries.
 const probe = 300 * time.Millisecond
 
-// MeasureDisk appends 4 KiB blocks to a file in dir, each made durable before the next, for a third of a second.
+// MeasureDisk appends 4 KiB blocks to a file in dir, each made durable before the next, for a third
+// of a second.
 func MeasureDisk(dir string) (Disk, error) {
 	f, err := os.CreateTemp(dir, "fsync-")
 	if err != nil {
@@ -89,7 +91,7 @@ func diskOf(dir string) (*Disk, error) {
 	return &d, err
 }
 
-// loadAverage is that of the last minute, empty where the system does not tell.
+// loadAverage returns the load average of the last minute, or "" if the system does not report it.
 func loadAverage() string {
 	b, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -99,14 +101,15 @@ func loadAverage() string {
 	return first
 }
 
-// ProcessCPU is the CPU time, user and system together, that a process has used; 0 where the system does not tell.
+// ProcessCPU returns the user and system CPU time of a process, or 0 if the system does not report
+// it.
 func ProcessCPU(pid int) time.Duration { return processCPU(pid) }
 
 // ownCPU is that of this process.
 func ownCPU() time.Duration { return processCPU(os.Getpid()) }
 
-// residentKiB is the memory of a process that is not paged out, in KiB; 0 where the system does not tell. What it has mapped of files, as a log is, counts
-// only where files says so.
+// residentKiB returns the resident memory of a process in KiB, or 0 if the system does not report
+// it. Mapped files, such as a log, count only if files is true.
 func residentKiB(pid int, files bool) int64 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -19,7 +19,8 @@ type MCPOptions struct {
 	Duration time.Duration
 	// Memory runs the hub without a disk.
 	Memory bool
-	// Dir is where the log is put for the time of the run; empty means the directory for temporary files.
+	// Dir is where the log is put for the time of the run; empty means the directory for temporary
+	// files.
 	Dir string
 }
 
@@ -56,7 +57,8 @@ type MCPReport struct {
 	Machine
 }
 
-// MCPRow is one row: post_message over HTTP beside sendMessage over WebSocket, one call at a time on each connection, to the same hub.
+// MCPRow is one row: post_message over HTTP beside sendMessage over WebSocket, one call at a time
+// on each connection, to the same hub.
 type MCPRow struct {
 	Conns int  `json:"conns"`
 	MCP   Rate `json:"mcp"`
@@ -65,8 +67,9 @@ type MCPRow struct {
 	Ratio Spread `json:"ratio"`
 }
 
-// MCP has connections call post_message over HTTP, in the revision of the Model Context Protocol that has no sessions, and in turns as many call sendMessage over
-// WebSocket. The hub is a process of its own. progress is told what is being done.
+// MCP measures calls of post_message over HTTP, in the revision of the Model Context Protocol
+// without sessions. Slices alternate with the same number of connections that call sendMessage over
+// WebSocket. The hub is a separate process. progress receives a description of each step.
 func MCP(ctx context.Context, o MCPOptions, progress func(string)) (report *MCPReport, err error) {
 	if err := o.check(); err != nil {
 		return nil, &OptionsError{err}
@@ -91,7 +94,7 @@ func MCP(ctx context.Context, o MCPOptions, progress func(string)) (report *MCPR
 	return r, r.after(dir)
 }
 
-// measureMCP runs a hub of its own.
+// measureMCP starts a hub and measures it.
 func measureMCP(ctx context.Context, o MCPOptions, dir string, n int) (MCPRow, error) {
 	hub, err := StartHub(ctx, HubOptions{Memory: o.Memory, Dir: dir, Env: []string{"PARLEY_MCP=true"}})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/parleyhub/parley/internal/wire"
 )
 
-// sender calls sendMessage on a connection, one after another, in a conversation of its own.
+// sender calls sendMessage on a connection in its own conversation, one call after another.
 type sender struct {
 	starter
 	conversation, text string
@@ -25,7 +25,8 @@ type sender struct {
 func newSender(stream *wire.Stream, conversation string, size int) (*sender, error) {
 	s := &sender{starter: starter{stream: stream}, conversation: conversation, text: strings.Repeat("x", size)}
 	return s, createBy(stream, &parley.CreateConversationParams{
-		ConversationID: conversation, Participants: []parley.Participant{{ID: benchAgent, Kind: parley.KindPeer}}, Policy: &parley.Policy{Kind: parley.PolicyOpen},
+		ConversationID: conversation, Participants: []parley.Participant{{ID: benchAgent, Kind: parley.KindPeer}},
+		Policy: &parley.Policy{Kind: parley.PolicyOpen},
 		Limits: &parley.Limits{MaxEvents: parley.MaxEventsLimit, MaxBytes: parley.MaxBytesLimit},
 	})
 }
@@ -36,7 +37,9 @@ func (s *sender) work(end time.Time) error {
 		if !start.Before(end) {
 			return nil
 		}
-		err := s.call("sendMessage", `{"conversationId":"%s","payload":{"text":"%s"},"finality":"turn","clientRequestId":"k%d"}`, s.conversation, s.text, s.n)
+		err := s.call("sendMessage",
+			`{"conversationId":"%s","payload":{"text":"%s"},"finality":"turn","clientRequestId":"k%d"}`, s.conversation, s.text,
+			s.n)
 		if err != nil {
 			return err
 		}
@@ -47,7 +50,8 @@ func (s *sender) work(end time.Time) error {
 	}
 }
 
-// poster calls post_message over HTTP, one after another on one connection, in a conversation of its own.
+// poster calls post_message over HTTP, one after another on one connection, in a conversation of
+// its own.
 type poster struct {
 	ctx          context.Context // of the run
 	url, token   string
@@ -62,9 +66,10 @@ type poster struct {
 }
 
 func newPoster(ctx context.Context, hub *Child, conversation string, size int) *poster {
-	u, _ := url.Parse(hub.URL) // the hub has said it, and it was dialed
+	u, _ := url.Parse(hub.URL) // valid: the hub reported it, and it was dialed
 	return &poster{
-		ctx: ctx, url: "http://" + u.Host + "/mcp", token: hub.token, conversation: conversation, text: strings.Repeat("x", size), seq: 1,
+		ctx: ctx, url: "http://" + u.Host + "/mcp", token: hub.token, conversation: conversation,
+		text: strings.Repeat("x", size), seq: 1,
 		http: &http.Transport{MaxIdleConnsPerHost: 1},
 	}
 }
@@ -89,18 +94,20 @@ func (p *poster) work(end time.Time) error {
 	}
 }
 
-// post makes one call and gives its answer.
+// post makes one call and returns its answer.
 func (p *poster) post() ([]byte, error) {
 	p.n++
-	p.body = fmt.Appendf(p.body[:0], `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"post_message","arguments":{"conversation_id":"%s","since_seq":%d,"text":"%s"},`+
-		`"_meta":{"io.modelcontextprotocol/protocolVersion":"%s","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"parley-bench","version":"1"}}}}`,
+	p.body = fmt.Appendf(p.body[:0],
+		`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"post_message","arguments":{"conversation_id":"%s","since_seq":%d,"text":"%s"},`+
+			`"_meta":{"io.modelcontextprotocol/protocolVersion":"%s","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"parley-bench","version":"1"}}}}`,
 		p.n, p.conversation, p.seq, p.text, mcpRevision)
 	r, err := http.NewRequestWithContext(p.ctx, http.MethodPost, p.url, bytes.NewReader(p.body))
 	if err != nil {
 		return nil, err
 	}
 	r.Header = http.Header{
-		"Authorization": {"Bearer " + p.token}, "Parley-Agent": {benchAgent}, "Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
+		"Authorization": {"Bearer " + p.token}, "Parley-Agent": {benchAgent}, "Content-Type": {"application/json"},
+		"Accept":               {"application/json, text/event-stream"},
 		"Mcp-Protocol-Version": {mcpRevision}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"post_message"},
 	}
 	resp, err := p.http.RoundTrip(r)
@@ -115,7 +122,7 @@ func (p *poster) post() ([]byte, error) {
 	return answer, err
 }
 
-// seqOf gives the since_seq of a result.
+// seqOf returns the since_seq of a result.
 func seqOf(answer []byte) (int64, error) {
 	_, rest, found := bytes.Cut(answer, []byte(`"since_seq":`))
 	end := bytes.IndexAny(rest, ",}")

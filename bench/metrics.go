@@ -20,7 +20,7 @@ type memory struct {
 	goroutines float64
 }
 
-// settleLimit bounds how long somebody waits for memory to stand still.
+// settleLimit bounds the wait for stable memory.
 const settleLimit = 30 * time.Second
 
 func checkSettle(d time.Duration) error {
@@ -30,7 +30,8 @@ func checkSettle(d time.Duration) error {
 	return nil
 }
 
-// settle waits until the memory of a process has changed by less than a hundredth for some time, and gives its KiB that are no file's.
+// settle waits until the memory of a process changes by less than one percent for some time. It
+// returns the KiB that do not belong to files.
 func settle(ctx context.Context, pid int, still time.Duration) (int64, error) {
 	last, since := residentKiB(pid, false), time.Now()
 	for end := since.Add(settleLimit); time.Now().Before(end) && time.Since(since) < still; {
@@ -52,11 +53,12 @@ func memoryOf(ctx context.Context, hub *Child, still time.Duration) (m memory, e
 	}
 	target := hub.Target()
 	values, err := target.metrics(ctx)
-	m.heapBytes, m.stackBytes, m.goroutines = values["go_memstats_heap_alloc_bytes"], values["go_memstats_stack_inuse_bytes"], values["go_goroutines"]
+	m.heapBytes, m.stackBytes, m.goroutines = values["go_memstats_heap_alloc_bytes"],
+		values["go_memstats_stack_inuse_bytes"], values["go_goroutines"]
 	return m, err
 }
 
-// metrics gives those of a hub that have no labels.
+// metrics returns the metrics of a hub without labels.
 func (t *Target) metrics(ctx context.Context) (map[string]float64, error) {
 	u, err := url.Parse(t.URL)
 	if err != nil {

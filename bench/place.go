@@ -12,7 +12,8 @@ type Place struct {
 	Hub *Target
 	// Memory starts it without a disk.
 	Memory bool
-	// Dir is where the log is put for the time of the run; empty means the directory for temporary files.
+	// Dir is where the log is put for the time of the run; empty means the directory for temporary
+	// files.
 	Dir string
 
 	bareEnv []string // of the bare server

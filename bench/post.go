@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // postAhead is how many calls post has under way.
-const postAhead = parley.MaxInFlight
+const postAhead = limits.MaxInFlight
 
-// post appends n messages to a conversation, as fast as they go with one connection, and waits for their acknowledgements. from tells their keys from
-// those of others.
+// post appends n messages to a conversation with one connection, as fast as possible, and waits for
+// their acknowledgements. from is a prefix of their keys.
 func (s *socket) post(conversation string, from, n, size int) error {
 	text := strings.Repeat("x", size)
 	sent, acked := 0, 0

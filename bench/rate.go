@@ -12,8 +12,8 @@ type Rate struct {
 	PerSecond float64 `json:"perSecond"`
 	P50Ms     float64 `json:"p50Ms"`
 	P99Ms     float64 `json:"p99Ms"`
-	// ServerCPUus and ClientCPUus are CPU time of the server's processes, and of those that load it, per operation in microseconds; 0 where the
-	// system does not tell.
+	// ServerCPUus and ClientCPUus are the CPU time per operation, in microseconds, of the processes of
+	// the server and of the load. They are 0 if the system does not report it.
 	ServerCPUus float64 `json:"serverCpuUs"`
 	ClientCPUus float64 `json:"clientCpuUs,omitempty"`
 }
@@ -25,7 +25,7 @@ type Spread struct {
 	Max    float64 `json:"max"`
 }
 
-// SpreadOf gives the zero Spread for no figures.
+// SpreadOf returns the zero Spread without figures.
 func SpreadOf(figures []float64) Spread {
 	if len(figures) == 0 {
 		return Spread{}
@@ -40,7 +40,8 @@ func SpreadOf(figures []float64) Spread {
 
 func (s Spread) String() string { return fmt.Sprintf("%.2f (%.2f to %.2f)", s.Median, s.Min, s.Max) }
 
-// Ratios compares two things that were measured in turns: each figure of a over the one of b beside it.
+// Ratios compares two things that were measured in turns: each figure of a over the one of b beside
+// it.
 func Ratios(a, b []Rate) Spread {
 	var all []float64
 	for i := range min(len(a), len(b)) {
@@ -51,7 +52,7 @@ func Ratios(a, b []Rate) Spread {
 	return SpreadOf(all)
 }
 
-// Middle gives the median of each figure of some rates, and all their operations together.
+// Middle returns the median of each figure of several rates, and the sum of their operations.
 func Middle(rates []Rate) Rate {
 	pick := func(of func(*Rate) float64) float64 {
 		var all []float64

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // ReplayRunOptions of a run of ReplayRun.
@@ -27,8 +27,9 @@ func (o ReplayRunOptions) check() error {
 		if err := by.check(); err != nil {
 			return err
 		}
-		if most := parley.MaxPageBytes / (o.Size + eventRoom); by.Page > most {
-			return fmt.Errorf("page: %d: expected at most %d with %d bytes of text: more would not come at once", by.Page, most, o.Size)
+		if most := limits.MaxPageBytes / (o.Size + eventRoom); by.Page > most {
+			return fmt.Errorf("page: %d: expected at most %d with %d bytes of text: more would not come at once", by.Page, most,
+				o.Size)
 		}
 	}
 	return errors.Join(o.ReplayOptions.check(), checkRounds(o.Rounds))
@@ -88,7 +89,8 @@ func ReplayRun(ctx context.Context, o ReplayRunOptions, progress func(string)) (
 	})
 }
 
-func (s *stage) measureReplay(ctx context.Context, replay *Replay, bare *socket, by ReadBy, rounds int) (ReplayRow, error) {
+func (s *stage) measureReplay(ctx context.Context, replay *Replay, bare *socket, by ReadBy, rounds int) (ReplayRow,
+	error) {
 	row := ReplayRow{By: by.String(), ReadBy: by}
 	var reads, writes []Rate
 	if _, err := replay.Run(ctx, by); err != nil { // warms up
@@ -110,7 +112,8 @@ func (s *stage) measureReplay(ctx context.Context, replay *Replay, bare *socket,
 	return row, nil
 }
 
-// readBare reads as many frames of as many bytes as the replay has read: pages one by one when they are ordered, events all together.
+// readBare reads as many frames of as many bytes as the replay has read: pages one by one when they
+// are ordered, events all together.
 func (s *stage) readBare(ctx context.Context, replay *Replay, bare *socket, by ReadBy) (Rate, error) {
 	stop := context.AfterFunc(ctx, bare.close)
 	defer stop()

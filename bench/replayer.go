@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // ReplayOptions are for NewReplay.
@@ -27,7 +29,8 @@ func (o ReplayOptions) check() error {
 	return nil
 }
 
-// ReadBy is a way to read a conversation: the zero ReadBy subscribes from its beginning, others call tail.
+// ReadBy is a way to read a conversation: the zero ReadBy subscribes from its beginning, others
+// call tail.
 type ReadBy struct {
 	// Page is how many events are asked for at once, and Ahead how many pages; Ahead 0 is 1.
 	Page  int `json:"page,omitempty"`
@@ -120,7 +123,8 @@ var (
 	seqMark  = []byte(`{"seq":`)
 )
 
-// pages calls tail until the last event, with some pages asked for before they are needed: in a conversation that hides nothing seqs have no gaps.
+// pages calls tail until the last event, with some pages asked for before they are needed: in a
+// conversation that hides nothing seqs have no gaps.
 func (r *Replay) pages(by ReadBy) error {
 	asked, got, short := int64(0), int64(0), false
 	open := 0
@@ -141,7 +145,8 @@ func (r *Replay) pages(by ReadBy) error {
 		for ; asked < r.latest && open < max(1, by.Ahead); open++ {
 			r.socket.n++
 			start := r.socket.begin()
-			r.socket.out = fmt.Appendf(r.socket.out, `{"jsonrpc":"2.0","id":%d,"method":"tail","params":{"conversationId":"%s","sinceSeq":%d,"limit":%d}}`,
+			r.socket.out = fmt.Appendf(r.socket.out,
+				`{"jsonrpc":"2.0","id":%d,"method":"tail","params":{"conversationId":"%s","sinceSeq":%d,"limit":%d}}`,
 				r.socket.n, r.conversation, asked, by.Page)
 			r.socket.end(start, opText)
 			asked += int64(by.Page)
@@ -156,7 +161,8 @@ func (r *Replay) pages(by ReadBy) error {
 			return err
 		}
 		if short {
-			return fmt.Errorf("a page of %d has fewer events: at %d bytes of text they are more than the %d of a page", by.Page, r.options.Size, parley.MaxPageBytes)
+			return fmt.Errorf("a page of %d has fewer events: at %d bytes of text they are more than the %d of a page", by.Page,
+				r.options.Size, limits.MaxPageBytes)
 		}
 	}
 	return nil
@@ -176,7 +182,7 @@ func (r *Replay) subscribe(ReadBy) error {
 		}
 	}
 	from := int64(0)
-	answer, err := r.socket.callAside(parley.MethodSubscribe, &parley.SubscribeParams{ConversationID: r.conversation, SinceSeq: from}, take)
+	answer, err := r.socket.callAside(methods.Subscribe, &parley.SubscribeParams{ConversationID: r.conversation, SinceSeq: from}, take)
 	if err != nil {
 		return err
 	}
@@ -194,7 +200,7 @@ func (r *Replay) subscribe(ReadBy) error {
 	}
 	at := bytes.Index(answer, subscriptionMark)
 	id, _, _ := bytes.Cut(answer[at+len(subscriptionMark):], []byte(`"`))
-	_, err = r.socket.call(parley.MethodUnsubscribe, &parley.UnsubscribeParams{SubscriptionID: string(id)})
+	_, err = r.socket.call(methods.Unsubscribe, &parley.UnsubscribeParams{SubscriptionID: string(id)})
 	return err
 }
 

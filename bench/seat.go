@@ -8,16 +8,20 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
 // turnAgents are the two that answer each other.
 var turnAgents = [2]string{"left", "right"}
 
-// seatCapacity is how many turns one connection is asked to take at once: half of what may be in flight on it.
-const seatCapacity = parley.MaxInFlight / 2
+// seatCapacity is how many turns one connection is asked to take at once: half of what may be in
+// flight on it.
+const seatCapacity = limits.MaxInFlight / 2
 
-// seat is a connection that is registered as a push executor of one of the agents. It never waits but for the next frame.
+// seat is a connection that is registered as a push executor of one of the agents. It waits for the
+// next frame only.
 type seat struct {
 	stream *wire.Stream
 	agent  string
@@ -29,7 +33,8 @@ type seat struct {
 	took  []time.Duration
 }
 
-// takeSeats connects as many executors of both agents as n conversations need. Those that it gives are connected also when there is an error.
+// takeSeats connects the executors of both agents that n conversations need. The returned ones are
+// connected also if there is an error.
 func takeSeats(ctx context.Context, hub *Child, t *table) ([]*seat, error) {
 	var seats []*seat
 	each := (len(t.finals) + seatCapacity - 1) / seatCapacity
@@ -61,8 +66,8 @@ func (s *seat) register(token, executor string) error {
 		method string
 		params any
 	}{
-		{parley.MethodAuthenticate, parley.AuthenticateParams{Token: token, AgentID: s.agent}},
-		{parley.MethodRegisterExecutor, parley.RegisterExecutorParams{
+		{methods.Authenticate, parley.AuthenticateParams{Token: token, AgentID: s.agent}},
+		{methods.RegisterExecutor, parley.RegisterExecutorParams{
 			ExecutorID: executor, Agents: []string{s.agent}, Mode: parley.ModePush, Capacity: seatCapacity,
 		}},
 	} {
@@ -71,7 +76,8 @@ func (s *seat) register(token, executor string) error {
 			return err
 		}
 		s.n++
-		if err := s.stream.WriteFrame(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, s.n, c.method, params)); err != nil {
+		if err := s.stream.WriteFrame(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, s.n, c.method,
+			params)); err != nil {
 			return err
 		}
 		reply, err := s.stream.ReadFrame(nil)
@@ -107,7 +113,7 @@ func begin(ctx context.Context, hub *Child, n int) error {
 	return nil
 }
 
-// work takes and ends the turns that are offered, until the end is told and the connection closed.
+// work takes and ends the offered turns until the end is announced and the connection is closed.
 func (s *seat) work() error {
 	var buf []byte
 	for {
@@ -124,7 +130,7 @@ func (s *seat) work() error {
 	}
 }
 
-// told is what the hub sends.
+// told is a frame of the hub.
 type told struct {
 	ID     int    `json:"id"`
 	Method string `json:"method"`
@@ -138,14 +144,16 @@ type told struct {
 	Error json.RawMessage `json:"error"`
 }
 
-// handle does what follows on a frame: a turn that is offered is claimed, one that was claimed is ended, one that has ended is noted.
+// handle processes a frame: it claims an offered turn, ends a claimed turn, and counts an ended
+// turn.
 func (s *seat) handle(frame []byte) error {
 	var f told
 	if err := json.Unmarshal(frame, &f); err != nil {
 		return fmt.Errorf("%w: %.300s", err, frame)
 	}
-	if f.Method == parley.NotifyRequestTurn {
-		return s.call(&f.Params.RequestTurn, `"method":"claimTurn","params":{"conversationId":"%s","claimId":"%s"}`, f.Params.ConversationID, f.Params.ClaimID)
+	if f.Method == methods.NotifyRequestTurn {
+		return s.call(&f.Params.RequestTurn, `"method":"claimTurn","params":{"conversationId":"%s","claimId":"%s"}`,
+			f.Params.ConversationID, f.Params.ClaimID)
 	}
 	turn := s.turns[f.ID]
 	delete(s.turns, f.ID)

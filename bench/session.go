@@ -18,7 +18,8 @@ type SessionOptions struct {
 	Duration time.Duration
 	// Memory runs the hub without a disk.
 	Memory bool
-	// Dir is where the log is put for the time of the run; empty means the directory for temporary files.
+	// Dir is where the log is put for the time of the run; empty means the directory for temporary
+	// files.
 	Dir string
 }
 
@@ -49,13 +50,15 @@ type SessionReport struct {
 	Machine
 }
 
-// SessionRate is one row: sessions, from startSession to its answer with the result, beside bare processes of the same program. The server's CPU is that of the
-// hub and the runner, without the programs.
+// SessionRate is one row: sessions, from startSession to its answer with the result, beside bare
+// processes of the same program. The server's CPU is that of the hub and the runner, without the
+// programs.
 type SessionRate struct {
 	AtOnce  int  `json:"atOnce"`
 	Session Rate `json:"session"`
 	Bare    Rate `json:"bare"`
-	// Ratio is sessions per second over bare processes per second, and ExtraMs how much longer a session takes by the median.
+	// Ratio is sessions per second over bare processes per second, and ExtraMs how much longer a
+	// session takes by the median.
 	Ratio   Spread  `json:"ratio"`
 	ExtraMs float64 `json:"extraMs"`
 }
@@ -63,8 +66,9 @@ type SessionRate struct {
 // sessionAgent is the agent whose command does nothing.
 const sessionAgent = "nothing"
 
-// Session starts sessions of a command that does nothing, in mode sync over WebSockets, and in turns the command itself, with the same number at once. The hub and
-// the runner, as parley run starts one, are a process each. progress is told what is being done.
+// Session measures sessions of a command that does nothing, in mode sync over WebSockets. Slices
+// alternate with runs of the command itself, with the same concurrency. The hub and the runner,
+// which is a parley run, are separate processes. progress receives a description of each step.
 func Session(ctx context.Context, o SessionOptions, progress func(string)) (report *SessionReport, err error) {
 	if err := o.check(); err != nil {
 		return nil, &OptionsError{err}
@@ -93,7 +97,7 @@ func Session(ctx context.Context, o SessionOptions, progress func(string)) (repo
 	return r, r.after(dir)
 }
 
-// measureSessions runs a hub and a runner of their own.
+// measureSessions starts a hub and a runner, and measures them.
 func measureSessions(ctx context.Context, o SessionOptions, dir, nothing string, n int) (SessionRate, error) {
 	hub, err := StartHub(ctx, HubOptions{Memory: o.Memory, Dir: filepath.Join(dir, "data")})
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 // worker does one thing after another until end, and notes how long each took.
 type worker interface {
 	work(end time.Time) error
-	// taken gives how often it did so since it was asked last, and what was noted. That is good until work is called again.
+	// taken returns the number of operations since its last call, and the recorded durations, which
+	// are valid until the next call of work.
 	taken() (ops int, took []time.Duration)
 	// close makes work that is under way fail.
 	close()

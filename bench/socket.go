@@ -12,9 +12,10 @@ import (
 	"syscall"
 )
 
-// socket is the client's end of a WebSocket, made for measuring: it takes as little of the processors as can be, so that what is measured is
-// the server. Frames are gathered and written together; a read takes all that is there, into a buffer that is lent for as long as it is
-// looked at. One goroutine at a time uses it.
+// socket is the client's end of a WebSocket, made for measuring: it takes as little of the
+// processors as can be, so that what is measured is the server. Frames are gathered and written
+// together; a read takes all that is there, into a buffer that is lent for as long as it is looked
+// at. One goroutine at a time uses it.
 type socket struct {
 	conn net.Conn
 	raw  syscall.RawConn // nil: the socket is not the kernel's own, as under TLS
@@ -68,7 +69,8 @@ const (
 // usualHead is the length of the head of a frame from a client that has 126 to 65535 bytes.
 const usualHead = 8
 
-// begin gathers a frame: its text is appended to s.out, and then end is called with what begin gave.
+// begin gathers a frame: its text is appended to s.out, and then end is called with what begin
+// gave.
 func (s *socket) begin() (start int) {
 	start = len(s.out)
 	var room [usualHead]byte
@@ -125,7 +127,8 @@ func (s *socket) flush() error {
 	return err
 }
 
-// read waits until something comes and gives each whole frame of it to f, which may keep nothing of it and may gather frames, but not flush them.
+// read waits for data and passes each complete frame to f. f must not keep any of it. f may queue
+// frames, but not flush them.
 func (s *socket) read(f func(payload []byte) error) error {
 	err := s.receive()
 	if s.lent == nil {
@@ -159,7 +162,7 @@ func (s *socket) receive() error {
 	return s.err
 }
 
-// readReady is told that the kernel may have something. It reports false to be told again.
+// readReady is called when the kernel may have data. It returns false to be called again.
 func (s *socket) readReady(fd uintptr) bool {
 	s.borrow()
 	n, err := readFD(fd, (*s.lent)[s.got:])
@@ -176,7 +179,7 @@ func (s *socket) readReady(fd uintptr) bool {
 	return true
 }
 
-// borrow gives a buffer that begins with what is left.
+// borrow returns a buffer that starts with the rest of the last read.
 func (s *socket) borrow() {
 	if s.large != nil {
 		s.lent, s.got = &s.large, len(s.left)
@@ -193,8 +196,8 @@ func (s *socket) giveBack() {
 	s.lent = nil
 }
 
-// keep keeps what is left of a read. A socket that gets frames of about the size of a lent buffer has one of its own from then on, at whose beginning
-// stands what is left.
+// keep stores the rest of a read. A socket that receives frames of about the size of a shared
+// buffer gets its own buffer from then on, which starts with the rest.
 func (s *socket) keep(rest []byte) {
 	need := frameBytes(rest)
 	switch {
@@ -209,7 +212,7 @@ func (s *socket) keep(rest []byte) {
 	}
 }
 
-// parse gives each whole frame of b to f, and returns what is behind them.
+// parse passes each complete frame of b to f, and returns the rest.
 func (s *socket) parse(b []byte, f func(payload []byte) error) ([]byte, error) {
 	for {
 		op, payload, rest, ok := cutFrame(b)
@@ -235,14 +238,14 @@ func (s *socket) parse(b []byte, f func(payload []byte) error) ([]byte, error) {
 	}
 }
 
-// frameBytes is the length of the frame that b begins with, 0 if it cannot be told yet.
+// frameBytes returns the length of the frame at the start of b, or 0 if it is not known yet.
 func frameBytes(b []byte) int {
 	at, n := frameHead(b)
 	return at + int(n)
 }
 
-// frameHead reads the length of the head and of the text of the frame that b begins with, 0 and 0 if the head is not there yet. Frames from a
-// server are not masked.
+// frameHead reads the length of the head and of the text of the frame that b begins with, 0 and 0
+// if the head is not there yet. Frames from a server are not masked.
 func frameHead(b []byte) (at int, n uint64) {
 	if len(b) < 2 {
 		return 0, 0
@@ -275,7 +278,7 @@ func cutFrame(b []byte) (first byte, payload, rest []byte, ok bool) {
 	return b[0], b[at : at+int(n)], b[at+int(n):], true
 }
 
-// pong answers a ping at once: who asks ends connections that do not answer.
+// pong answers a ping at once: the hub closes connections that do not answer.
 func (s *socket) pong(payload []byte) error {
 	gathered := s.out
 	s.out = nil

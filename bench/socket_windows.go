@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// rawOf gives nil: reads are plain ones.
+// rawOf returns nil, so that reads are plain reads.
 func rawOf(net.Conn) syscall.RawConn { return nil }
 
 func readFD(uintptr, []byte) (int, error) { return 0, errors.ErrUnsupported }

@@ -13,10 +13,12 @@ import (
 	"github.com/parleyhub/parley/internal/wire"
 )
 
-// startRunner starts parley as the runner of one agent, whose command is a program without arguments.
+// startRunner starts parley as the runner of one agent, whose command is a program without
+// arguments.
 func startRunner(ctx context.Context, hub *Child, dir, program string) (*Child, error) {
 	blueprint, err := json.Marshal(map[string]any{
-		"name": sessionAgent, "argv": []string{program}, "parameters_schema": map[string]string{"type": "object"}, "timeout": "1m",
+		"name": sessionAgent, "argv": []string{program}, "parameters_schema": map[string]string{"type": "object"},
+		"timeout": "1m",
 	})
 	if err != nil {
 		return nil, err
@@ -31,14 +33,16 @@ func startRunner(ctx context.Context, hub *Child, dir, program string) (*Child, 
 	if err != nil {
 		return nil, err
 	}
-	c := &Child{cmd: exec.CommandContext(ctx, parley, "run", "--blueprints", dir, "--capacity", fmt.Sprint(maxAtOnce), "-o", "json")}
+	c := &Child{cmd: exec.CommandContext(ctx, parley, "run", "--blueprints", dir, "--capacity", fmt.Sprint(maxAtOnce),
+		"-o", "json")}
 	c.cmd.Env = append(os.Environ(), "PARLEY_URL="+hub.URL, "PARLEY_TOKEN="+hub.token, "PARLEY_AGENT=runner")
 	c.cmd.Stderr = &c.stderr
 	endWithParent(c.cmd)
 	return c, c.cmd.Start()
 }
 
-// starter is a connection on which sessions are started one after another, each in mode sync: the answer is the result.
+// starter is a connection on which sessions are started one after another, each in mode sync: the
+// answer is the result.
 type starter struct {
 	stream *wire.Stream
 	index  int
@@ -49,7 +53,7 @@ type starter struct {
 	took  []time.Duration
 }
 
-// takeStarters connects n of them. Those that it gives are connected also when there is an error.
+// takeStarters connects n starters. The returned ones are connected also if there is an error.
 func takeStarters(ctx context.Context, hub *Child, n int) ([]*starter, error) {
 	var all []*starter
 	for i := range n {
@@ -108,7 +112,8 @@ func (s *starter) work(end time.Time) error {
 		if !start.Before(end) {
 			return nil
 		}
-		if err := s.call("startSession", `{"agentName":"%s","clientRequestId":"s%d-%d"}`, sessionAgent, s.index, s.n); err != nil {
+		if err := s.call("startSession", `{"agentName":"%s","clientRequestId":"s%d-%d"}`, sessionAgent, s.index,
+			s.n); err != nil {
 			return err
 		}
 		if !bytes.Contains(s.reply, completed) {

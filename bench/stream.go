@@ -34,7 +34,8 @@ func createBy(s *wire.Stream, p *parley.CreateConversationParams) error {
 	if err != nil {
 		return err
 	}
-	if err := s.WriteFrame(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"createConversation","params":%s}`, params)); err != nil {
+	if err := s.WriteFrame(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"createConversation","params":%s}`,
+		params)); err != nil {
 		return err
 	}
 	return expectAnswer(s, `"result":{`)

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// processCPU reads user and system time of a process; 0 when it has ended.
+// processCPU returns the user and system time of a process, or 0 after its end.
 func processCPU(pid int) time.Duration {
 	const ofProcess = 2 // of the clocks of a process, the one that counts what its threads were scheduled
 	var t syscall.Timespec

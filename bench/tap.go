@@ -22,7 +22,8 @@ func (t *tap) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	early, err := rw.Reader.Peek(rw.Reader.Buffered()) // the answer to the handshake goes out before the HTTP server stops reading
+	// the answer to the handshake goes out before the HTTP server stops reading
+	early, err := rw.Reader.Peek(rw.Reader.Buffered())
 	if err != nil {
 		return nil, nil, errors.Join(err, conn.Close())
 	}
@@ -34,7 +35,7 @@ func (t *tap) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // gatherConn holds what is written back while more is to come. One goroutine writes.
 type gatherConn struct {
 	net.Conn
-	early     []byte // what was read already; of who reads
+	early     []byte // already read; owned by the reader
 	gathering bool
 	gathered  []byte
 }

@@ -22,9 +22,10 @@ type Target struct {
 	Token string
 	// TLS is for wss and https; nil is good.
 	TLS *tls.Config
-	// PID is the server's process, so that its CPU time can be told; 0 where it is not known or elsewhere.
+	// PID is the process of the server, whose CPU time is measured. It is 0 if it is unknown or on
+	// another machine.
 	PID int
-	// CPU tells that time where it is of more than one process; nil is good.
+	// CPU returns the CPU time if the server has several processes. It may be nil.
 	CPU func() time.Duration
 }
 
@@ -37,7 +38,7 @@ const handshakeTimeout = 20 * time.Second
 // bare says whether the target is no hub.
 func (t *Target) bare() bool { return t.Token == "" }
 
-// cpu is 0 where it cannot be told.
+// cpu returns 0 if the time is not known.
 func (t *Target) cpu() time.Duration {
 	switch {
 	case t.CPU != nil:
@@ -48,7 +49,8 @@ func (t *Target) cpu() time.Duration {
 	return 0
 }
 
-// dial opens a socket, which speaks as benchAgent where the target is a hub. route is added to the path.
+// dial opens a socket, which speaks as benchAgent where the target is a hub. route is added to the
+// path.
 func (t *Target) dial(ctx context.Context, route string) (*socket, error) {
 	u, err := url.Parse(t.URL)
 	if err != nil {
@@ -88,7 +90,7 @@ func (t *Target) connect(ctx context.Context, u *url.URL) (net.Conn, error) {
 	return (&tls.Dialer{Config: t.TLS}).DialContext(ctx, "tcp", addr)
 }
 
-// upgrade makes a WebSocket of conn, and gives what came right behind the answer.
+// upgrade upgrades conn to a WebSocket. It returns the bytes that followed the answer.
 func (t *Target) upgrade(conn net.Conn, u *url.URL, route string) ([]byte, error) {
 	h := http.Header{
 		"Upgrade": {"websocket"}, "Connection": {"Upgrade"}, "Sec-WebSocket-Version": {"13"},

@@ -19,7 +19,8 @@ type TurnOptions struct {
 	Duration time.Duration
 	// Memory runs the hub without a disk.
 	Memory bool
-	// Dir is where the log is put for the time of the run; empty means the directory for temporary files.
+	// Dir is where the log is put for the time of the run; empty means the directory for temporary
+	// files.
 	Dir string
 }
 
@@ -28,7 +29,7 @@ func (o TurnOptions) check() error {
 		return fmt.Errorf("duration: %s: expected at least 100ms", o.Duration)
 	}
 	if len(o.Conversations) == 0 {
-		return errors.New("conversations: there are none: expected numbers from 1 to 10000")
+		return errors.New("conversations: empty list (expected: numbers from 1 to 10000)")
 	}
 	for _, n := range o.Conversations {
 		if n < 1 || n > 10_000 {
@@ -41,7 +42,8 @@ func (o TurnOptions) check() error {
 // TurnReport is what a run of Turn measured.
 type TurnReport struct {
 	Journal string `json:"journal"`
-	// Turns has one row for each number of conversations. Its times are from the acknowledgement of the predecessor's final message to that of the turn's own.
+	// Turns has one row for each number of conversations. Its times are from the acknowledgement of
+	// the predecessor's final message to that of the turn's own.
 	Turns []TurnRate `json:"turns"`
 
 	Machine
@@ -53,8 +55,9 @@ type TurnRate struct {
 	Rate
 }
 
-// Turn lets two agents of push executors answer each other over WebSockets: a final message that is durable, request_turn, claimTurn, and the
-// reply, durable too. progress is told what is being done.
+// Turn measures two agents of push executors that answer each other over WebSockets. Each turn has
+// a durable final message, request_turn, claimTurn and the durable reply. progress receives a
+// description of each step.
 func Turn(ctx context.Context, o TurnOptions, progress func(string)) (report *TurnReport, err error) {
 	if err := o.check(); err != nil {
 		return nil, &OptionsError{err}
@@ -93,7 +96,7 @@ type table struct {
 	start  time.Time
 }
 
-// measureTurns runs a hub of its own, with n conversations.
+// measureTurns starts a hub with n conversations and measures it.
 func measureTurns(ctx context.Context, o TurnOptions, dir string, n int) (Rate, error) {
 	hub, err := StartHub(ctx, HubOptions{Memory: o.Memory, Dir: dir})
 	if err != nil {

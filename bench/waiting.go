@@ -94,7 +94,8 @@ func (s *socket) awaitChange(conversation string, id, since, timeoutMs int64) {
 	s.end(start, opText)
 }
 
-// atOnceID is the id of a call that does not wait, beside the one that does; those of a waiter begin with 1.
+// atOnceID is the id of a call that does not wait, beside the one that does; those of a waiter
+// begin with 1.
 const atOnceID = 0
 
 func (w *waiter) run() {
@@ -119,14 +120,14 @@ func (w *waiter) answer(frame []byte) error {
 	}
 	if answerID(frame) == atOnceID {
 		if latest != w.seen {
-			return fmt.Errorf("an event that nobody has sent: %.300s", frame)
+			return fmt.Errorf("an event that was not sent: %.300s", frame)
 		}
 		w.room.heard()
 		return nil
 	}
 	if !bytes.Contains(frame, timedOutMark) {
 		if latest != w.seen+1 {
-			return fmt.Errorf("an event was missed, or told twice: %.300s", frame)
+			return fmt.Errorf("an event was missed or repeated: %.300s", frame)
 		}
 		w.room.heard()
 	}

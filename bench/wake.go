@@ -10,13 +10,15 @@ import (
 // WakeOptions of a run of Wake.
 type WakeOptions struct {
 	Place
-	// Waiters are in waitForChange, each on a socket of its own, spread evenly over so many conversations.
+	// Waiters is the number of callers of waitForChange, each with its own socket, spread evenly over
+	// the conversations.
 	Waiters       int
 	Conversations int
 	// PerSecond is how many events go out in a second, on Drivers connections.
 	PerSecond int
 	Drivers   int
-	// Duration is how long events go out to conversations with waiters; those without, those beside which the waiters call, and a bare echo get the same.
+	// Duration is how long events go out to conversations with waiters; those without, those beside
+	// which the waiters call, and a bare echo get the same.
 	Duration time.Duration
 }
 
@@ -42,23 +44,29 @@ type WakeReport struct {
 	Conversations int    `json:"conversations"`
 	Each          int    `json:"waitersOfOne"`
 	Journal       string `json:"journal"`
-	// Wake is of events to conversations with waiters; its times are from when an event was sent until the answer to one waiter was read. Append is of events at the same pace to
-	// conversations without; its times are from when one was sent until its acknowledgement.
+	// Wake is of events to conversations with waiters; its times are from when an event was sent until
+	// the answer to one waiter was read. Append is of events at the same pace to conversations
+	// without; its times are from when one was sent until its acknowledgement.
 	Wake   Rate `json:"wake"`
 	Append Rate `json:"append"`
-	// Call is of events at the same pace to conversations without waiters, behind each of which as many waiters as an event wakes call waitForChange on their sockets,
-	// with an answer at once, while they go on waiting; its times are from when these calls were sent until the answer to one was read.
+	// Call is of events at the same pace to conversations without waiters, behind each of which as
+	// many waiters as an event wakes call waitForChange on their sockets, with an answer at once,
+	// while they go on waiting; its times are from when these calls were sent until the answer to one
+	// was read.
 	Call Rate `json:"call"`
-	// Echo is of bare echoes of frames of about the same length, on a few busy sockets: what the transport alone can do.
+	// Echo is of bare echoes of frames of about the same length, on a few busy sockets: what the
+	// transport alone can do.
 	Echo Rate `json:"echo"`
-	// ExtraCPUus is what an event with waiters takes of the server's processors beyond one without, and PerWaiterCPUus that for each waiter: it is woken, answered, and calls
-	// again. PerCallCPUus is what a call takes that is answered at once: it is read, decoded, answered, and the answer written. BeyondCallCPUus is what waiting
-	// and being woken take beyond that.
+	// ExtraCPUus is what an event with waiters takes of the server's processors beyond one without,
+	// and PerWaiterCPUus that for each waiter: it is woken, answered, and calls again. PerCallCPUus is
+	// what a call takes that is answered at once: it is read, decoded, answered, and the answer
+	// written. BeyondCallCPUus is what waiting and being woken take beyond that.
 	ExtraCPUus      Spread `json:"extraCpuUs"`
 	PerWaiterCPUus  Spread `json:"perWaiterCpuUs"`
 	PerCallCPUus    Spread `json:"perCallCpuUs"`
 	BeyondCallCPUus Spread `json:"beyondCallCpuUs"`
-	// BeyondCallMeanCPUus is that over all of the run: it has its share of what is in a few pieces only, as the hub's collections of garbage are.
+	// BeyondCallMeanCPUus is that over all of the run: it has its share of what is in a few pieces
+	// only, as the hub's collections of garbage are.
 	BeyondCallMeanCPUus float64 `json:"beyondCallMeanCpuUs"`
 	// KiBPerWaiter is resident memory of the hub for each waiter with its socket.
 	KiBPerWaiter float64 `json:"kibPerWaiter,omitempty"`
@@ -70,7 +78,8 @@ func Wake(ctx context.Context, o WakeOptions, progress func(string)) (*WakeRepor
 	if err := o.check(); err != nil {
 		return nil, &OptionsError{err}
 	}
-	r := &WakeReport{Waiters: o.Waiters, Conversations: o.Conversations, Each: o.Waiters / o.Conversations, Journal: o.journal()}
+	r := &WakeReport{Waiters: o.Waiters, Conversations: o.Conversations, Each: o.Waiters / o.Conversations,
+		Journal: o.journal()}
 	return r, o.set(ctx, &r.Machine, func(s *stage) error { return s.measureWake(ctx, &o, r, progress) })
 }
 
@@ -99,7 +108,8 @@ func (s *stage) measureWake(ctx context.Context, o *WakeOptions, r *WakeReport, 
 		return err
 	}
 	defer closeSockets(drivers)
-	echoes, err := newLoad(ctx, s.bare, LoadOptions{Conns: min(256, o.Waiters), InFlight: 1, Size: 1, Conversations: 1}, awaited[:1])
+	echoes, err := newLoad(ctx, s.bare, LoadOptions{Conns: min(256, o.Waiters), InFlight: 1, Size: 1, Conversations: 1},
+		awaited[:1])
 	if err != nil {
 		return err
 	}
@@ -118,7 +128,8 @@ func (s *stage) measureWake(ctx context.Context, o *WakeOptions, r *WakeReport, 
 	return nil
 }
 
-// fill takes what was measured in turns: events with waiters, events without, these with calls beside, and echoes.
+// fill takes what was measured in turns: events with waiters, events without, these with calls
+// beside, and echoes.
 func (r *WakeReport) fill(rates [][]Rate) {
 	wake, alone, call := rates[0], rates[1], rates[2]
 	r.Wake, r.Append, r.Call, r.Echo = Middle(wake), Middle(alone), Middle(call), Middle(rates[3])
@@ -131,7 +142,8 @@ func (r *WakeReport) fill(rates [][]Rate) {
 		called = append(called, (call[i].ServerCPUus-alone[i].ServerCPUus)/each)
 		beyond = append(beyond, (wake[i].ServerCPUus-call[i].ServerCPUus)/each)
 	}
-	r.ExtraCPUus, r.PerWaiterCPUus, r.PerCallCPUus, r.BeyondCallCPUus = SpreadOf(extra), SpreadOf(waiter), SpreadOf(called), SpreadOf(beyond)
+	r.ExtraCPUus, r.PerWaiterCPUus, r.PerCallCPUus, r.BeyondCallCPUus = SpreadOf(extra), SpreadOf(waiter),
+		SpreadOf(called), SpreadOf(beyond)
 	r.BeyondCallMeanCPUus = (meanCPU(wake) - meanCPU(call)) / each
 }
 

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestWakeReport: what is said of one waiter is what an event with waiters takes beyond the same with calls.
+// TestWakeReport: the cost of one waiter is the difference between an event with waiters and the
+// same event with calls.
 func TestWakeReport(t *testing.T) {
 	cpu := func(us ...float64) (rates []Rate) {
 		for _, one := range us {
@@ -24,7 +25,8 @@ func TestWakeReport(t *testing.T) {
 	if got, want := r.BeyondCallMeanCPUus, (700.0-1970.0/3)/10; math.Abs(got-want) > 1e-9 {
 		t.Errorf("over all it is %v, expected %v", got, want)
 	}
-	if got := []float64{r.Wake.ServerCPUus, r.Append.ServerCPUus, r.Call.ServerCPUus, r.Echo.ServerCPUus}; !slices.Equal(got, []float64{700, 300, 650, 8}) {
+	if got := []float64{r.Wake.ServerCPUus, r.Append.ServerCPUus, r.Call.ServerCPUus,
+		r.Echo.ServerCPUus}; !slices.Equal(got, []float64{700, 300, 650, 8}) {
 		t.Errorf("the rates are of %v", got)
 	}
 }

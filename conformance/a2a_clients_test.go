@@ -43,7 +43,8 @@ func (s *strangers) workshop(t *testing.T) string {
 	return dir
 }
 
-// TestA2AClients: clients of the protocol's makers, of both generations, in both versions and bindings, do with the agent echo all that they can.
+// TestA2AClients: clients of the protocol's makers, of both generations, in both versions and
+// bindings, do with the agent echo all that they can.
 func TestA2AClients(t *testing.T) {
 	t.Parallel()
 	s := newStrangers(t, "a2a")
@@ -62,7 +63,8 @@ func TestA2AClients(t *testing.T) {
 			tag := strings.TrimSuffix(c.script, ".mjs") + "-" + c.binding + "-" + c.version
 			t.Run(tag, func(t *testing.T) {
 				t.Parallel()
-				r := s.runIn(t, dir, append(os.Environ(), "NO_COLOR=1"), filepath.Join(dir, c.script), h.HTTP(), c.binding, c.version, hook.url+"/"+tag, tag)
+				r := s.runIn(t, dir, append(os.Environ(), "NO_COLOR=1"), filepath.Join(dir, c.script), h.HTTP(), c.binding,
+					c.version, hook.url+"/"+tag, tag)
 				p := &a2aPlay{t: t, tag: tag, binding: c.binding, version: c.version, steps: map[string]json.RawMessage{}}
 				p.read(r)
 				p.judge()
@@ -142,7 +144,8 @@ func (p *a2aPlay) judge() {
 	}
 	got := p.step("get")
 	p.task("get", got.Task, a2a.TaskStateCompleted, "hello there")
-	if h := got.Task.History; got.Task.ID != sent.ID || len(h) == 0 || h[0].Role != a2a.MessageRoleUser || !strings.HasSuffix(h[0].ID, "-send") || len(got.Short.History) != 0 {
+	if h := got.Task.History; got.Task.ID != sent.ID || len(h) == 0 || h[0].Role != a2a.MessageRoleUser ||
+		!strings.HasSuffix(h[0].ID, "-send") || len(got.Short.History) != 0 {
 		p.t.Errorf("get: %s", p.steps["get"])
 	}
 	for step, want := range map[string]string{"ended": "UnsupportedOperationError", "missing": "TaskNotFoundError"} {
@@ -151,20 +154,23 @@ func (p *a2aPlay) judge() {
 		}
 	}
 	asked := p.task("ask", p.step("ask").Task, a2a.TaskStateInputRequired, "What shall I say?")
-	if reply := p.task("reply", p.step("reply").Task, a2a.TaskStateCompleted, "You said: a reply"); reply.ID != asked.ID || reply.ContextID != asked.ContextID {
+	if reply := p.task("reply", p.step("reply").Task, a2a.TaskStateCompleted,
+		"You said: a reply"); reply.ID != asked.ID || reply.ContextID != asked.ContextID {
 		p.t.Errorf("the reply went to %s and not to %s", reply.ID, asked.ID)
 	}
 	list := p.step("list")
 	switch {
 	case p.version == "0.3" && list.Error == "":
 		p.t.Errorf("0.3 has a list: %s", p.steps["list"])
-	case p.version == "1.0" && (len(list.Tasks) != 1 || list.Tasks[0].ID != asked.ID || list.TotalSize != 1 || len(list.One.Tasks) != 1 || list.One.NextPageToken == ""):
+	case p.version == "1.0" && (len(list.Tasks) != 1 || list.Tasks[0].ID != asked.ID || list.TotalSize != 1 ||
+		len(list.One.Tasks) != 1 || list.One.NextPageToken == ""):
 		p.t.Errorf("list: %s", p.steps["list"])
 	}
 	p.judgeParts()
 	c := p.step("cancel")
 	p.task("canceled", c.Canceled, a2a.TaskStateCanceled, "")
-	if begun := c.Begun.Task; begun.Status.State.Terminal() || begun.ID != c.Canceled.ID || c.Again.Error != "TaskNotCancelableError" {
+	if begun := c.Begun.Task; begun.Status.State.Terminal() || begun.ID != c.Canceled.ID ||
+		c.Again.Error != "TaskNotCancelableError" {
 		p.t.Errorf("cancel: %s", p.steps["cancel"])
 	}
 }
@@ -172,13 +178,15 @@ func (p *a2aPlay) judge() {
 func (p *a2aPlay) judgeCard() {
 	s := p.step("card")
 	for what, card := range map[string]*a2aCard{"card": &s.Card, "extended card": &s.Extended.Result} {
-		if card.Name != "Echo" || !card.Capabilities.Streaming || !card.Capabilities.PushNotifications || len(card.SupportedInterfaces) < 2 && card.URL == "" {
+		if card.Name != "Echo" || !card.Capabilities.Streaming || !card.Capabilities.PushNotifications ||
+			len(card.SupportedInterfaces) < 2 && card.URL == "" {
 			p.t.Errorf("%s: %s", what, p.steps["card"])
 		}
 	}
 }
 
-// task fails the test unless a task is in a state with words; a completed one has them as its artifact too.
+// task fails the test unless a task is in a state with words; a completed one has them as its
+// artifact too.
 func (p *a2aPlay) task(what string, task *a2a.Task, state a2a.TaskState, words string) *a2a.Task {
 	p.t.Helper()
 	if task == nil {
@@ -188,7 +196,8 @@ func (p *a2aPlay) task(what string, task *a2a.Task, state a2a.TaskState, words s
 	if task.Status.State != state || said != words || task.ID == "" || task.ContextID == "" {
 		p.t.Errorf("%s: %s %q and not %s %q", what, task.Status.State, said, state, words)
 	}
-	if state == a2a.TaskStateCompleted && (len(task.Artifacts) != 1 || len(task.Artifacts[0].Parts) == 0 || task.Artifacts[0].Parts[0].Text() != words) {
+	if state == a2a.TaskStateCompleted && (len(task.Artifacts) != 1 || len(task.Artifacts[0].Parts) == 0 ||
+		task.Artifacts[0].Parts[0].Text() != words) {
 		p.t.Errorf("%s: artifacts %+v", what, task.Artifacts)
 	}
 	return task
@@ -208,7 +217,8 @@ func (p *a2aPlay) judgeParts() {
 	for i := range want {
 		want[i] = byte(i)
 	}
-	for what, parts := range map[string]a2a.ContentParts{"artifact": task.Artifacts[0].Parts, "history": task.History[0].Parts} {
+	for what, parts := range map[string]a2a.ContentParts{"artifact": task.Artifacts[0].Parts,
+		"history": task.History[0].Parts} {
 		var raw []byte
 		var name string
 		var data any
@@ -220,7 +230,9 @@ func (p *a2aPlay) judgeParts() {
 				data = v.Value
 			}
 		}
-		if p.binding == "HTTP+JSON" && p.version == "0.3" { // where bytes are base64 of base64, as most have them, though not this client, and files have no names
+		// where bytes are base64 of base64, as most have them, though not this client, and files have no
+		// names
+		if p.binding == "HTTP+JSON" && p.version == "0.3" {
 			raw, _ = base64.StdEncoding.DecodeString(string(raw))
 			name = "all.bin"
 		}
@@ -231,7 +243,8 @@ func (p *a2aPlay) judgeParts() {
 	}
 }
 
-// judgeStreams looks at the streams: the order, the end, and that nothing is lost where one was cut.
+// judgeStreams looks at the streams: the order, the end, and that nothing is lost where one was
+// cut.
 func (p *a2aPlay) judgeStreams() {
 	events := p.step("stream").Events
 	p.begins("stream", events)
@@ -289,7 +302,8 @@ func (p *a2aPlay) begins(what string, events []a2a.StreamResponse) {
 	}
 }
 
-// completes fails the test unless events end with an artifact and a completed status, and no status before is terminal.
+// completes fails the test unless events end with an artifact and a completed status, and no status
+// before is terminal.
 func (p *a2aPlay) completes(what string, events []a2a.StreamResponse, words string) {
 	p.t.Helper()
 	artifact := ""
@@ -298,7 +312,8 @@ func (p *a2aPlay) completes(what string, events []a2a.StreamResponse, words stri
 		case *a2a.TaskArtifactUpdateEvent:
 			artifact = u.Artifact.Parts[0].Text()
 		case *a2a.TaskStatusUpdateEvent:
-			if ended := u.Status.State.Terminal(); ended != (i == len(events)-1) || ended && (u.Status.State != a2a.TaskStateCompleted || a2aWords(u.Status.Message) != words) {
+			if ended := u.Status.State.Terminal(); ended != (i == len(events)-1) || ended &&
+				(u.Status.State != a2a.TaskStateCompleted || a2aWords(u.Status.Message) != words) {
 				p.t.Errorf("%s: event %d is %s %q", what, i, u.Status.State, a2aWords(u.Status.Message))
 			}
 		}
@@ -335,7 +350,7 @@ func a2aJSON(t *testing.T, events []a2a.StreamResponse) []string {
 	return all
 }
 
-// judgePush looks at what was configured, and at what the webhook was told.
+// judgePush checks the configuration and the notifications of the webhook.
 func (p *a2aPlay) judgePush(hook *a2aHook) {
 	id := string(p.step("ask").Task.ID)
 	var push struct {
@@ -358,7 +373,8 @@ func (p *a2aPlay) judgePush(hook *a2aHook) {
 	}
 	for _, d := range told {
 		kind := map[string]string{"1.0": "application/a2a+json", "0.3": "application/json"}[p.version]
-		if d.header.Get("X-A2A-Notification-Token") == "" || d.header.Get("Content-Type") != kind || !strings.Contains(d.body, id) {
+		if d.header.Get("X-A2A-Notification-Token") == "" || d.header.Get("Content-Type") != kind ||
+			!strings.Contains(d.body, id) {
 			p.t.Errorf("the webhook was told %v %s", d.header, d.body)
 		}
 	}
@@ -368,12 +384,13 @@ func (p *a2aPlay) judgePush(hook *a2aHook) {
 		StatusUpdate struct{ Status struct{ State string } }
 	}
 	err := json.Unmarshal([]byte(told[len(told)-1].body), &last)
-	if p.version == "1.0" && last.StatusUpdate.Status.State != "TASK_STATE_COMPLETED" || p.version == "0.3" && (last.Kind != "task" || last.Status.State != "completed") {
+	if p.version == "1.0" && last.StatusUpdate.Status.State != "TASK_STATE_COMPLETED" || p.version == "0.3" &&
+		(last.Kind != "task" || last.Status.State != "completed") {
 		p.t.Errorf("%v: the last that the webhook was told is %s", err, told[len(told)-1].body)
 	}
 }
 
-// a2aHook is a webhook that keeps all it is told, by path.
+// a2aHook is a webhook that records its requests by path.
 type a2aHook struct {
 	url string
 

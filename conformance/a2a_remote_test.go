@@ -37,7 +37,8 @@ var allBytes = func() []byte {
 // allBytesSum is its SHA-256.
 const allBytesSum = "40aff2e9d2d8922e47afd4648e6967497158785fbd1da870e7110266bf944880"
 
-// TestA2ARemoteAgents: servers of the protocol's makers, in two languages, both generations, both versions and bindings, sit in conversations of the hub by parley a2a invite.
+// TestA2ARemoteAgents: servers of the protocol's makers, in two languages, both generations, both
+// versions and bindings, sit in conversations of the hub by parley a2a invite.
 func TestA2ARemoteAgents(t *testing.T) {
 	t.Parallel()
 	s := newStrangers(t, "a2a")
@@ -45,7 +46,8 @@ func TestA2ARemoteAgents(t *testing.T) {
 	h := program.Start(t, t.TempDir())
 	t.Run("all", func(t *testing.T) { // ends when they all have
 		for _, v := range []struct{ name, binding, version string }{
-			{"rpc-1", "JSONRPC", "1.0"}, {"rest-1", "HTTP+JSON", "1.0"}, {"rpc-0", "JSONRPC", "0.3"}, {"rest-0", "HTTP+JSON", "0.3"},
+			{"rpc-1", "JSONRPC", "1.0"}, {"rest-1", "HTTP+JSON", "1.0"}, {"rpc-0", "JSONRPC", "0.3"},
+			{"rest-0", "HTTP+JSON", "0.3"},
 		} {
 			play := func(name string, start func(r *a2aRemote)) {
 				t.Run(name, func(t *testing.T) {
@@ -65,7 +67,7 @@ func TestA2ARemoteAgents(t *testing.T) {
 	h.Stop(t)
 }
 
-// a2aRemote is a remote agent, and what it was told.
+// a2aRemote is a remote agent with the messages that it received.
 type a2aRemote struct {
 	t    *testing.T
 	hub  *hubproc.Hub
@@ -96,7 +98,7 @@ func (r *a2aRemote) cancels(id string) {
 	r.canceled = append(r.canceled, id)
 }
 
-// told gives the message with a text, if it came, and whether its task was canceled.
+// told returns the message with a text, if it arrived, and whether its task was canceled.
 func (r *a2aRemote) told(text string) (m *a2aHeard, canceled bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,7 +141,7 @@ func (r *a2aRemote) startScript(s *strangers, dir, script, binding, version stri
 				Step, URL string
 				a2aHeard
 			}
-			_ = json.Unmarshal(lines.Bytes(), &line) // what is none of its lines says nothing
+			_ = json.Unmarshal(lines.Bytes(), &line) // other lines are ignored
 			switch line.Step {
 			case "listening":
 				urls <- line.URL
@@ -174,16 +176,18 @@ func (r *a2aRemote) startGo(binding, version string) {
 	web := httptest.NewServer(mux)
 	r.t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
 	card := &a2a.AgentCard{
-		Name: "far", Description: "a scripted agent", Version: "1", Capabilities: a2a.AgentCapabilities{Streaming: true}, DefaultInputModes: []string{"*/*"},
+		Name: "far", Description: "a scripted agent", Version: "1", Capabilities: a2a.AgentCapabilities{Streaming: true},
+		DefaultInputModes:  []string{"*/*"},
 		DefaultOutputModes: []string{"text/plain"}, Skills: []a2a.AgentSkill{},
-		SupportedInterfaces: []*a2a.AgentInterface{{URL: web.URL, ProtocolBinding: a2a.TransportProtocol(binding), ProtocolVersion: a2a.ProtocolVersion(version)}},
+		SupportedInterfaces: []*a2a.AgentInterface{{URL: web.URL, ProtocolBinding: a2a.TransportProtocol(binding),
+			ProtocolVersion: a2a.ProtocolVersion(version)}},
 	}
 	mux.Handle("/.well-known/agent-card.json", a2asrv.NewStaticAgentCardHandler(card))
 	mux.Handle("/", serve)
 	r.url = web.URL
 }
 
-// a2aSaid is what the remote agent has said in the hub.
+// a2aSaid returns the messages of the remote agent in the hub.
 type a2aSaid struct {
 	Text        string
 	Data        json.RawMessage
@@ -223,7 +227,8 @@ func (r *a2aRemote) play() {
 		{"plain", "no task for that", "completed"},
 	} {
 		got := r.say(k, c.say)
-		if got.Text != c.text || got.A2A.State != c.state || slices.Contains(got.Tags, "input_required") != (c.state == "input-required") {
+		if got.Text != c.text || got.A2A.State != c.state || slices.Contains(got.Tags,
+			"input_required") != (c.state == "input-required") {
 			r.t.Errorf("said %q: %+v", c.say, got)
 		}
 		if c.say == "blue" && got.A2A.TaskID != task {
@@ -257,7 +262,8 @@ func (r *a2aRemote) files(k *talk) {
 	r.until("the file comes", func() bool { m, _ := r.told("look"); return m != nil })
 	m, _ := r.told("look")
 	want := base64.StdEncoding.EncodeToString(allBytes)
-	if r.old && strings.HasPrefix(r.name, "js") { // to whom it goes as base64 of base64, which most servers of 0.3 take, though not these
+	// to whom it goes as base64 of base64, which most servers of 0.3 take, though not these
+	if r.old && strings.HasPrefix(r.name, "js") {
 		want = base64.StdEncoding.EncodeToString([]byte(want))
 	}
 	if len(m.Files) != 1 || m.Files[0] != want {
@@ -267,7 +273,8 @@ func (r *a2aRemote) files(k *talk) {
 		return strings.Contains(k.parley("tail", k.id, "--types", "message"), "the answer to look")
 	})
 	got := r.say(k, "file")
-	if len(got.Attachments) != 1 || got.Attachments[0].SHA256 != allBytesSum || got.Attachments[0].MediaType != "application/octet-stream" || got.Attachments[0].Name != "all.bin" && !r.old {
+	if len(got.Attachments) != 1 || got.Attachments[0].SHA256 != allBytesSum ||
+		got.Attachments[0].MediaType != "application/octet-stream" || got.Attachments[0].Name != "all.bin" && !r.old {
 		r.t.Errorf("its files: %+v", got.Attachments)
 	}
 	if got.Text != "a file" || string(got.Data) != `{"n":42}` {
@@ -275,14 +282,19 @@ func (r *a2aRemote) files(k *talk) {
 	}
 }
 
-// ends: a task that works, and one that waits for input, are canceled over there when their conversation is closed here.
+// ends: a task that works, and one that waits for input, are canceled over there when their
+// conversation is closed here.
 func (r *a2aRemote) ends() {
 	for _, c := range []struct{ say, waits string }{{"hold", "looking at hold"}, {"ask", "which one?"}} {
 		k := r.seat("end-" + c.say)
 		k.parley("send", k.id, c.say, "--as", "ann")
 		r.until("it answers "+c.say, func() bool { return strings.Contains(k.parley("tail", k.id), c.waits) })
 		k.parley("conversation", "close", k.id, "--as", "ann")
-		r.until(fmt.Sprintf("the task of %q is canceled", c.say), func() bool { _, canceled := r.told(c.say); return canceled })
+		r.until(fmt.Sprintf("the task of %q is canceled", c.say), func() bool {
+			_,
+				canceled := r.told(c.say)
+			return canceled
+		})
 	}
 }
 
@@ -345,7 +357,8 @@ func (g *goAgent) script(x *a2asrv.ExecutorContext, text string) []a2a.Event {
 	case "reject":
 		return append(all, status(a2a.TaskStateRejected, "not for me"))
 	case "file":
-		a := a2a.NewArtifactEvent(x, a2a.NewTextPart("a file"), a2a.NewRawPart(allBytes), a2a.NewDataPart(map[string]any{"n": 42.0}))
+		a := a2a.NewArtifactEvent(x, a2a.NewTextPart("a file"), a2a.NewRawPart(allBytes),
+			a2a.NewDataPart(map[string]any{"n": 42.0}))
 		a.Artifact.Parts[1].Filename, a.Artifact.Parts[1].MediaType = "all.bin", "application/octet-stream"
 		return append(all, a, done)
 	}

@@ -31,7 +31,7 @@ func newTalk(t *testing.T, h *hubproc.Hub, id, agent string) *talk {
 	return k
 }
 
-// parley runs the program, and gives what it prints.
+// parley runs the program, and returns what it prints.
 func (k *talk) parley(args ...string) string {
 	k.t.Helper()
 	cmd := exec.CommandContext(k.t.Context(), string(program), args...)
@@ -113,7 +113,8 @@ func TestPythonCommand(t *testing.T) {
 			t.Errorf("answered %v", got)
 		}
 		all := k.parley("tail", k.id)
-		for _, want := range []string{"adding 2 numbers", "trace stderr: turn 2, attempt 1: 1 messages", "closed: completed, said bye"} {
+		for _, want := range []string{"adding 2 numbers", "trace stderr: turn 2, attempt 1: 1 messages",
+			"closed: completed, said bye"} {
 			if !strings.Contains(all, want) {
 				t.Errorf("%q is missing:\n%s", want, all)
 			}
@@ -145,7 +146,8 @@ func TestPythonInDocs(t *testing.T) {
 	})
 }
 
-// TestNodeAgent lets the example in Node take its turns by itself: twice, and one of them is killed.
+// TestNodeAgent lets the example in Node take its turns by itself: twice, and one of them is
+// killed.
 func TestNodeAgent(t *testing.T) {
 	t.Parallel()
 	node := require(t, "node")

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// TestPythonBlueprints lets the example in Python be an agent, and a command in Python start sessions of it: by plain HTTP, with the token of its own session.
-// The two share a runner that runs one command at a time.
+// TestPythonBlueprints: the example in Python is an agent. A command in Python starts sessions of
+// it over plain HTTP, with the token of its own session. Both use one runner that runs one command
+// at a time.
 func TestPythonBlueprints(t *testing.T) {
 	t.Parallel()
 	require(t, "python3")
@@ -19,7 +20,8 @@ func TestPythonBlueprints(t *testing.T) {
 	defer h.Stop(t)
 	t.Run("sessions", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "blueprints")
-		for _, from := range []string{filepath.Join("..", "examples", "blueprints"), filepath.Join("testdata", "blueprints")} {
+		for _, from := range []string{filepath.Join("..", "examples", "blueprints"),
+			filepath.Join("testdata", "blueprints")} {
 			for _, name := range []string{"csv*", "compare*"} {
 				copyAll(t, filepath.Join(from, name), dir)
 			}

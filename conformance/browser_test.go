@@ -24,7 +24,8 @@ import (
 // hostile is a message that would run if a page or the hub took it for HTML.
 const hostile = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`
 
-// TestBrowser opens a page of another origin in a real browser: it reads a conversation by ticket, over SSE and over a WebSocket.
+// TestBrowser opens a page of another origin in a real browser: it reads a conversation by ticket,
+// over SSE and over a WebSocket.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t)
@@ -53,10 +54,14 @@ func TestBrowser(t *testing.T) {
 			if title := see(t, ctx, "document.title"); title == "owned" {
 				t.Error("a message ran as HTML")
 			}
-			p.open(ctx, link, "refused")                                                                             // used already
-			p.open(ctx, p.link(door, id, p.ticket(id, "https://elsewhere.example")), "refused")                      // made for another page
-			p.open(ctx, p.link(door, id, "not-a-ticket"), "refused")                                                 // never made
-			p.open(ctx, strings.Replace(p.link(door, id, p.ticket(id, "")), "127.0.0.1", "localhost", 1), "refused") // the page's own origin is another
+			// used already
+			p.open(ctx, link, "refused")
+			// made for another page
+			p.open(ctx, p.link(door, id, p.ticket(id, "https://elsewhere.example")), "refused")
+			// never made
+			p.open(ctx, p.link(door, id, "not-a-ticket"), "refused")
+			// the page's own origin is another
+			p.open(ctx, strings.Replace(p.link(door, id, p.ticket(id, "")), "127.0.0.1", "localhost", 1), "refused")
 		})
 		id = p.create() // so that both see the same
 	}
@@ -73,9 +78,11 @@ type page struct {
 func (p *page) create() string {
 	p.t.Helper()
 	var s struct{ ConversationID string }
-	p.decode(p.call("ann", "createConversation", `{"participants":[{"id":"ann","kind":"human"},{"id":"bob","kind":"human"}]}`), &s)
+	p.decode(p.call("ann", "createConversation",
+		`{"participants":[{"id":"ann","kind":"human"},{"id":"bob","kind":"human"}]}`), &s)
 	text, _ := json.Marshal(hostile)
-	p.call("ann", "sendMessage", fmt.Sprintf(`{"conversationId":%q,"payload":{"text":%s},"finality":"turn"}`, s.ConversationID, text))
+	p.call("ann", "sendMessage", fmt.Sprintf(`{"conversationId":%q,"payload":{"text":%s},"finality":"turn"}`,
+		s.ConversationID, text))
 	return s.ConversationID
 }
 
@@ -105,7 +112,7 @@ func (p *page) open(ctx context.Context, link, state string) {
 	wait(p.t, ctx, fmt.Sprintf(`//p[@id="state" and text()=%q]`, state))
 }
 
-// call makes a call as somebody and gives its result.
+// call makes a call as a participant and returns its result.
 func (p *page) call(as, method, params string) json.RawMessage {
 	p.t.Helper()
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params)
@@ -113,7 +120,8 @@ func (p *page) call(as, method, params string) json.RawMessage {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	req.Header = http.Header{"Authorization": {"Bearer " + hubproc.Token}, "Parley-Agent": {as}, "Content-Type": {"application/json"}}
+	req.Header = http.Header{"Authorization": {"Bearer " + hubproc.Token}, "Parley-Agent": {as},
+		"Content-Type": {"application/json"}}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		p.t.Fatal(err)
@@ -133,13 +141,13 @@ func (p *page) decode(raw json.RawMessage, into any) {
 	}
 }
 
-// chromium is the browser of all tests. Its start costs more than most tests, so it starts once, with
-// the first test that needs it. TestMain stops it.
+// chromium is the browser of all tests. Its start costs more than most tests, so it starts once,
+// with the first test that needs it. TestMain stops it.
 var chromium browserProcess
 
-// headlessShell is Chromium without windows: the same engine, network stack and storage. Where it is
-// installed the tests use it, because each window of the whole browser starts processes for its own
-// toolbar and side panels, which cost more than most tests.
+// headlessShell is Chromium without windows: the same engine, network stack and storage. Where it
+// is installed the tests use it, because each window of the whole browser starts processes for its
+// own toolbar and side panels, which cost more than most tests.
 const headlessShell = "chromium-headless-shell"
 
 // browserProcess is a browser that starts when it is needed.
@@ -182,8 +190,8 @@ func (b *browserProcess) close() {
 	}
 }
 
-// newBrowser returns a browser for one test: a browser context of the shared process. Its tabs share
-// cookies and storage with each other, and with no other test. It ends with the test.
+// newBrowser returns a browser for one test: a browser context of the shared process. Its tabs
+// share cookies and storage with each other, and with no other test. It ends with the test.
 func newBrowser(t *testing.T) context.Context {
 	t.Helper()
 	path, err := exec.LookPath(headlessShell)
@@ -220,7 +228,7 @@ func wait(t *testing.T, ctx context.Context, xpath string) {
 	}
 }
 
-// see gives the value of an expression in the page.
+// see returns the value of an expression in the page.
 func see(t *testing.T, ctx context.Context, expression string) string {
 	t.Helper()
 	got, err := chromedp.Run(ctx, chromedp.EvaluateAsDevTools[string](expression))

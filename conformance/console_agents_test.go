@@ -14,7 +14,7 @@ import (
 	"github.com/parleyhub/parley/internal/hubproc"
 )
 
-// startSession starts a session as somebody and gives its id.
+// startSession starts a session as a participant and returns its id.
 func (w *consoleWorld) startSession(as string, params map[string]any) string {
 	w.t.Helper()
 	var r struct{ SessionID string }
@@ -31,7 +31,8 @@ func (w *consoleWorld) createMany(n int) {
 	made.SetLimit(32)
 	for range n {
 		made.Go(func() error {
-			_, err := w.ask(hubproc.Token, "ann", "createConversation", map[string]any{"participants": []map[string]string{{"id": "ann", "kind": "human"}, {"id": "bob", "kind": "human"}}})
+			_, err := w.ask(hubproc.Token, "ann", "createConversation",
+				map[string]any{"participants": []map[string]string{{"id": "ann", "kind": "human"}, {"id": "bob", "kind": "human"}}})
 			return err
 		})
 	}
@@ -40,14 +41,16 @@ func (w *consoleWorld) createMany(n int) {
 	}
 }
 
-// TestConsoleAgents: the view says what an agent takes, who runs it, what it does and what has failed, and that its runner has gone; and of how many conversations that is told.
+// TestConsoleAgents: the view shows the parameters of an agent, its runner, its sessions and
+// failures, and the loss of its runner. It shows in how many conversations.
 func TestConsoleAgents(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
 	dir := t.TempDir()
 	blueprint, err := json.Marshal(map[string]any{
 		"name": "work", "description": "Works " + hostile, "params_via": "stdin", "parameters_schema": map[string]any{
-			"type": "object", "properties": map[string]any{"how": map[string]any{"type": "string", "enum": []string{"badly", "slowly"}}},
+			"type": "object", "properties": map[string]any{"how": map[string]any{"type": "string", "enum": []string{"badly",
+				"slowly"}}},
 		},
 		"argv": []string{"sh", "-c", `case "$(cat)" in *badly*) echo "it broke" >&2; exit 3;; *) exec sleep 60;; esac`},
 	})
@@ -65,9 +68,11 @@ func TestConsoleAgents(t *testing.T) {
 	b.waitText("tr[data-name=work]", "desk")
 	b.waitText("tr[data-name=work] .running", "0")
 
-	slow := w.startSession("admin", map[string]any{"agentName": "work", "parameters": map[string]any{"how": "slowly"}, "mode": "async_poll"})
+	slow := w.startSession("admin", map[string]any{"agentName": "work", "parameters": map[string]any{"how": "slowly"},
+		"mode": "async_poll"})
 	b.waitText("tr[data-name=work] .running", "1")
-	bad := w.startSession("admin", map[string]any{"agentName": "work", "parameters": map[string]any{"how": "badly"}, "mode": "async_poll"})
+	bad := w.startSession("admin", map[string]any{"agentName": "work", "parameters": map[string]any{"how": "badly"},
+		"mode": "async_poll"})
 	b.waitText("tr[data-name=work] .failed", "1")
 	b.waitText(`tr[data-name=work] .load`, "1 of 16 turns") // the slow one
 	b.waitText(`tr[data-executor=desk]`, "room: 4")
@@ -104,7 +109,8 @@ func TestConsoleAgents(t *testing.T) {
 	b.route("/agents/work") // here only its own are looked at
 	b.waitText("section[aria-labelledby=agent-failed] li", "failed")
 
-	for end := time.Now().Add(patience); strings.Contains(string(w.call("admin", "listAgents", map[string]any{})), `"online":true`); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(patience); strings.Contains(string(w.call("admin", "listAgents", map[string]any{})),
+		`"online":true`); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) { // a runner may come back for 30 s
 			t.Fatal("the agent of a runner that was killed is online")
 		}

@@ -6,14 +6,16 @@ import (
 	"testing"
 )
 
-// TestConsoleApprovals answers what an agent asks: with other arguments, with a no, and at the same time as somebody else, who is told who was first.
+// TestConsoleApprovals answers approvals: with other arguments, with a rejection, and at the same
+// time as another person, whose answer was first.
 func TestConsoleApprovals(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
 	asker := newAsker(w, "ask", "ann:human", "ben:human", "bot:agent")
 	first := asker.ask("one", "bot wants to run refund", map[string]any{"tool": "refund", "arguments": map[string]any{"amount": 120, "to": "carl " + hostile},
 		"injected_args": map[string]any{"reason": "the parcel was lost"}, "agent": "bot"})
-	second := asker.ask("two", "bot wants to run close_account", map[string]any{"tool": "close_account", "arguments": map[string]any{"id": "carl"}})
+	second := asker.ask("two", "bot wants to run close_account",
+		map[string]any{"tool": "close_account", "arguments": map[string]any{"id": "carl"}})
 
 	scopes := []string{"read", "write", "approve"}
 	ann := w.open(visitor{Agent: "ann", Scopes: scopes}, "/approvals")
@@ -39,7 +41,8 @@ func TestConsoleApprovals(t *testing.T) {
 	}
 	ben.waitText(card(first)+" .approval-said", "ann has approved it") // without his doing
 
-	// ben answers what ann has in front of her: she presses before she sees it, and is told who was first.
+	// ben answers what ann has in front of her: she presses before she sees it, and is told who was
+	// first.
 	ann.eval(holdPolls)
 	ben.button("Reject", card(second))
 	ben.waitText(card(second)+"[data-status=rejected] .approval-said", "ben has rejected it")
@@ -50,7 +53,8 @@ func TestConsoleApprovals(t *testing.T) {
 		t.Errorf("the approval is %+v", got)
 	}
 
-	// A new one comes by itself; who may not answer it is told so, and its link leads to the event.
+	// A new approval appears by itself. A reader that may not answer it sees that, and its link leads
+	// to the event.
 	third := asker.ask("three", "bot asks about nothing", nil)
 	ben.waitText(card(third), "bot asks about nothing")
 	ben.click(card(third) + " .approval-head a")
@@ -80,7 +84,8 @@ func newAsker(w *consoleWorld, id string, participants ...string) *asker {
 	w.t.Helper()
 	w.create(id, "Asking", map[string]any{"startsWith": "bot"}, participants...)
 	var claim struct{ ClaimID string }
-	if err := json.Unmarshal(w.call("bot", "claimTurn", map[string]any{"conversationId": id, "turn": 1}), &claim); err != nil {
+	if err := json.Unmarshal(w.call("bot", "claimTurn", map[string]any{"conversationId": id, "turn": 1}),
+		&claim); err != nil {
 		w.t.Fatal(err)
 	}
 	return &asker{w, id, claim.ClaimID}
@@ -91,15 +96,17 @@ type approved struct {
 	Answer                          map[string]any
 }
 
-// ask asks and gives the id of the approval. Where there are details, the answer may have other arguments.
+// ask requests an approval and returns its id. With details, the answer may have other arguments.
 func (a *asker) ask(key, title string, details map[string]any) string {
 	a.w.t.Helper()
 	params := map[string]any{"conversationId": a.id, "claimId": a.claimID, "key": key, "title": title}
 	if details != nil {
 		params["details"] = details
-		params["answerSchema"] = map[string]any{"type": "object", "required": []string{"amount"}, "properties": map[string]any{
-			"amount": map[string]any{"type": "integer", "minimum": 1, "maximum": 1000, "description": "In euros."}, "to": map[string]any{"type": "string"},
-		}}
+		params["answerSchema"] = map[string]any{"type": "object", "required": []string{"amount"},
+			"properties": map[string]any{
+				"amount": map[string]any{"type": "integer", "minimum": 1, "maximum": 1000, "description": "In euros."},
+				"to":     map[string]any{"type": "string"},
+			}}
 	}
 	var r approved
 	if err := json.Unmarshal(a.w.call("bot", "requestApproval", params), &r); err != nil {

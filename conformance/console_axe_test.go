@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestConsoleAxe lets axe-core look at every view, in both themes: it finds no serious fault of accessibility.
+// TestConsoleAxe lets axe-core look at every view, in both themes: it finds no serious fault of
+// accessibility.
 func TestConsoleAxe(t *testing.T) {
 	t.Parallel()
 	dir, err := installed["axe"]()
@@ -23,9 +24,12 @@ func TestConsoleAxe(t *testing.T) {
 	}
 	w := newConsoleWorld(t)
 	a := newAsker(w, "ask", "ann:human", "bot:agent")
-	a.ask("one", "bot wants to run refund", map[string]any{"tool": "refund", "arguments": map[string]any{"amount": 120}, "injected_args": map[string]any{"reason": "lost"}})
-	w.call("bot", "sendTrace", map[string]any{"conversationId": "ask", "claimId": a.claimID, "payload": map[string]any{"kind": "plan", "text": "first this, then that"}})
-	w.call("ann", "putAttachment", map[string]any{"conversationId": "ask", "data": []byte("the file"), "name": "a.txt", "mediaType": "text/plain"})
+	a.ask("one", "bot wants to run refund", map[string]any{"tool": "refund", "arguments": map[string]any{"amount": 120},
+		"injected_args": map[string]any{"reason": "lost"}})
+	w.call("bot", "sendTrace", map[string]any{"conversationId": "ask", "claimId": a.claimID,
+		"payload": map[string]any{"kind": "plan", "text": "first this, then that"}})
+	w.call("ann", "putAttachment", map[string]any{"conversationId": "ask", "data": []byte("the file"), "name": "a.txt",
+		"mediaType": "text/plain"})
 	id := w.create("talk", "The talk", nil, "ann:human", "ben:human")
 	w.say("ann", id, "one")
 	w.say("ben", id, "two")
@@ -35,11 +39,14 @@ func TestConsoleAxe(t *testing.T) {
 	w.call("ann", "closeConversation", map[string]any{"conversationId": "done"})
 	shared := filepath.Join(t.TempDir(), "shared.html")
 	share(t, w, id, shared)
-	runBlueprint(w, map[string]any{"name": "report", "argv": []string{"echo", "done"}, "description": "Writes a report.", "params_via": "stdin", "parameters_schema": map[string]any{
-		"type": "object", "required": []string{"title"}, "properties": map[string]any{
-			"title": map[string]any{"type": "string"}, "kind": map[string]any{"enum": []any{"short", 2}}, "tags": map[string]any{"type": "array", "items": map[string]any{"type": "string"}},
-			"style": map[string]any{"type": "object", "properties": map[string]any{"bold": map[string]any{"type": "boolean"}}}, "odd": map[string]any{},
-		}}})
+	runBlueprint(w, map[string]any{"name": "report", "argv": []string{"echo", "done"}, "description": "Writes a report.",
+		"params_via": "stdin", "parameters_schema": map[string]any{
+			"type": "object", "required": []string{"title"}, "properties": map[string]any{
+				"title": map[string]any{"type": "string"}, "kind": map[string]any{"enum": []any{"short", 2}},
+				"tags":  map[string]any{"type": "array", "items": map[string]any{"type": "string"}},
+				"style": map[string]any{"type": "object", "properties": map[string]any{"bold": map[string]any{"type": "boolean"}}},
+				"odd":   map[string]any{},
+			}}})
 
 	b := w.open(visitor{}, "/approvals")
 	for _, v := range []struct{ name, route, ready, press string }{
@@ -86,7 +93,8 @@ func TestConsoleAxe(t *testing.T) {
 	})
 }
 
-// accessible fails the test for each serious or critical fault that axe finds, in the light theme and in the dark one.
+// accessible fails the test for each serious or critical fault that axe finds, in the light theme
+// and in the dark one.
 func (b *tab) accessible(axe string) {
 	b.t.Helper()
 	b.eval("typeof globalThis.axe === 'undefined' && (" + "(() => {" + axe + "\n})()" + ") || ''")

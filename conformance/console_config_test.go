@@ -11,7 +11,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// hashConfigs prints the digests that the console computes of the configs that it is given. Each is computed twice: with the browser's own means, and as in a page that has none.
+// hashConfigs prints the digests that the console computes of the configs that it is given. Each is
+// computed twice: with the browser's own means, and as in a page that has none.
 const hashConfigs = `
 const { digestOf } = await import(process.env.PAGE + '/config.js');
 const configs = JSON.parse(process.env.CONFIGS);
@@ -21,7 +22,9 @@ Object.defineProperty(globalThis, 'crypto', { value: {} });
 for (const text of configs) sums.push(await digestOf(JSON.parse(text)));
 console.log(JSON.stringify(sums));`
 
-// TestConsoleConfigHash: the console finds the config with which an agent ran by the hash that parley.AgentConfigHash gives, whatever stands in it, and over plain HTTP too, where a browser has no digests.
+// TestConsoleConfigHash: the console finds the config of a run by the hash of
+// parley.AgentConfigHash, whatever the config contains. This also works over plain HTTP, where a
+// browser has no digests.
 func TestConsoleConfigHash(t *testing.T) {
 	t.Parallel()
 	node := require(t, "node")
@@ -43,7 +46,8 @@ func TestConsoleConfigHash(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(node, "--no-warnings", "--input-type=module", "-e", hashConfigs)
-	cmd.Env = append(os.Environ(), "PAGE="+(&url.URL{Scheme: "file", Path: filepath.ToSlash(page)}).String(), "CONFIGS="+string(given))
+	cmd.Env = append(os.Environ(), "PAGE="+(&url.URL{Scheme: "file", Path: filepath.ToSlash(page)}).String(),
+		"CONFIGS="+string(given))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

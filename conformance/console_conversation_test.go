@@ -11,15 +11,16 @@ import (
 	"github.com/parleyhub/parley/internal/hubproc"
 )
 
-// seqsShown gives the seqs of the events that the model of the open conversation has, as JSON.
+// seqsShown returns the seqs of the events that the model of the open conversation has, as JSON.
 const seqsShown = `JSON.stringify(document.querySelector("parley-conversation").conversation.events.map(e => e.seq))`
 
-// person is somebody who takes part and has no more powers than that.
+// person is a participant without other rights.
 func person(id string) visitor {
 	return visitor{Agent: id, Scopes: []string{"read", "write", "create"}}
 }
 
-// TestConsoleTwoPeople: two people in two browsers and a scripted agent hold a conversation, and each sees what the others say as it is said.
+// TestConsoleTwoPeople: two people in two browsers and a scripted agent hold a conversation, and
+// each sees what the others say as it is said.
 func TestConsoleTwoPeople(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -39,10 +40,13 @@ func TestConsoleTwoPeople(t *testing.T) {
 
 	claim := claimTurn(w, id, 3)
 	ann.waitText("parley-countdown", "left")
-	w.call("bot", "sendDelta", map[string]any{"conversationId": id, "turn": 3, "claimId": claim, "index": 0, "text": "I am thin"})
-	w.call("bot", "sendDelta", map[string]any{"conversationId": id, "turn": 3, "claimId": claim, "index": 1, "text": "king"})
+	w.call("bot", "sendDelta", map[string]any{"conversationId": id, "turn": 3, "claimId": claim, "index": 0,
+		"text": "I am thin"})
+	w.call("bot", "sendDelta", map[string]any{"conversationId": id, "turn": 3, "claimId": claim, "index": 1,
+		"text": "king"})
 	ann.waitText(".telling .body", "I am thinking")
-	w.call("bot", "sendMessage", map[string]any{"conversationId": id, "turn": 3, "claimId": claim, "payload": map[string]any{"text": "I am thinking about it."}, "finality": "turn"})
+	w.call("bot", "sendMessage", map[string]any{"conversationId": id, "turn": 3, "claimId": claim,
+		"payload": map[string]any{"text": "I am thinking about it."}, "finality": "turn"})
 	for _, b := range []*tab{ann, bob} {
 		b.waitText(".row.message .body", "I am thinking about it.")
 		b.until(`!document.querySelector(".telling")`)
@@ -60,41 +64,47 @@ func speak(b *tab, text string) {
 	b.click("parley-composer button[type=submit]")
 }
 
-// claimTurn claims a turn for the agent bot, and gives the claim's id.
+// claimTurn claims a turn for the agent bot, and returns the claim's id.
 func claimTurn(w *consoleWorld, id string, turn int) string {
 	w.t.Helper()
 	var c struct{ ClaimID string }
-	if err := json.Unmarshal(w.call("bot", "claimTurn", map[string]any{"conversationId": id, "turn": turn}), &c); err != nil {
+	if err := json.Unmarshal(w.call("bot", "claimTurn", map[string]any{"conversationId": id, "turn": turn}),
+		&c); err != nil {
 		w.t.Fatal(err)
 	}
 	return c.ClaimID
 }
 
-// TestConsoleClaimLapses: of an agent that claims its turn, begins to speak and dies, the page shows the time that it has, that it is over, and that its words do not count.
+// TestConsoleClaimLapses: of an agent that claims its turn, begins to speak and dies, the page
+// shows the time that it has, that it is over, and that its words do not count.
 func TestConsoleClaimLapses(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
-	id := w.create("case", "", map[string]any{"startsWith": "bot", "limits": map[string]any{"turnTimeoutMs": 10_000}}, "ann:human", "bot:agent")
+	id := w.create("case", "", map[string]any{"startsWith": "bot", "limits": map[string]any{"turnTimeoutMs": 10_000}},
+		"ann:human", "bot:agent")
 	ann := w.open(person("ann"), "/c/case")
 	ann.wait(`.row[data-seq="1"]`)
 	claim := claimTurn(w, id, 1)
 	ann.waitText(".standing", "attempt 1")
 	ann.waitText(".standing parley-countdown", "left")
-	w.call("bot", "sendMessage", map[string]any{"conversationId": id, "claimId": claim, "turn": 1, "payload": map[string]any{"text": "I have half an ans"}, "finality": "none"})
+	w.call("bot", "sendMessage", map[string]any{"conversationId": id, "claimId": claim, "turn": 1,
+		"payload": map[string]any{"text": "I have half an ans"}, "finality": "none"})
 	ann.waitText(`.row.message[data-seq="3"] .body`, "half an ans")
-	ann.waitText(`.row.withdrawn[data-seq="3"] .chip`, "withdrawn: attempt 1 expired") // nobody has renewed the claim
+	ann.waitText(`.row.withdrawn[data-seq="3"] .chip`, "withdrawn: attempt 1 expired") // the claim was not renewed
 	ann.waitText(`.row.system[data-seq="4"]`, "was not renewed in time")
 	ann.waitGone(".standing")
 	again := claimTurn(w, id, 1)
 	ann.waitText(".standing", "attempt 2")
-	w.call("bot", "sendMessage", map[string]any{"conversationId": id, "claimId": again, "turn": 1, "payload": map[string]any{"text": "The whole answer."}, "finality": "turn"})
+	w.call("bot", "sendMessage", map[string]any{"conversationId": id, "claimId": again, "turn": 1,
+		"payload": map[string]any{"text": "The whole answer."}, "finality": "turn"})
 	ann.waitText(".row.message .body", "The whole answer.")
 	if got := ann.eval(`[...document.querySelectorAll(".row.withdrawn")].map(e => e.dataset.seq).join()`); got != "3" {
 		t.Errorf("withdrawn are %s, want 3", got)
 	}
 }
 
-// TestConsoleShowsSessions: a session stands below the event that has started it, live, with what is said in it and how it ends.
+// TestConsoleShowsSessions: a session is below the event that started it, live, with its messages
+// and its end.
 func TestConsoleShowsSessions(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -104,7 +114,8 @@ func TestConsoleShowsSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer worker.Close()
-	if err := worker.Call("registerExecutor", map[string]any{"executorId": "w1", "agents": []string{"worker"}}, nil); err != nil {
+	if err := worker.Call("registerExecutor", map[string]any{"executorId": "w1", "agents": []string{"worker"}},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	b := w.open(visitor{}, "/c/case")
@@ -143,7 +154,8 @@ func TestConsoleFindsItsWay(t *testing.T) {
 	for i := range 300 {
 		w.say("ann", id, fmt.Sprintf("This is word number %d of a long talk.", i+2))
 	}
-	w.call("ann", "sendNote", map[string]any{"conversationId": id, "payload": map[string]any{"schema": "odd.v1", "data": map[string]any{"hidden": "needle"}}})
+	w.call("ann", "sendNote", map[string]any{"conversationId": id,
+		"payload": map[string]any{"schema": "odd.v1", "data": map[string]any{"hidden": "needle"}}})
 	b := w.open(visitor{}, "/c/case/77")
 	b.wait(`.row.current[data-seq="77"]`)
 	b.click(`.row[data-seq="77"] .dots`)
@@ -184,7 +196,8 @@ func TestConsoleFindsItsWay(t *testing.T) {
 	b.waitText("h1", "no such conversation")
 }
 
-// TestConsoleCompares: a conversation and its fork side by side, by what they share and where they differ.
+// TestConsoleCompares: a conversation and its fork side by side, by what they share and where they
+// differ.
 func TestConsoleCompares(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -203,7 +216,8 @@ func TestConsoleCompares(t *testing.T) {
 	b.waitText(".facts-line", "fork of case at #2")
 }
 
-// TestConsoleFollowsTheEnd: at the end new events are shown as they come; who reads further up is told how many there are, and what it reads stays where it is.
+// TestConsoleFollowsTheEnd: at the end of the page, new events are shown as they arrive. A reader
+// further up sees their number, and its view does not move.
 func TestConsoleFollowsTheEnd(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -241,7 +255,7 @@ func settle(b *tab) {
 	b.until("window.settled === 1")
 }
 
-// sameSeqs compares what the page has with what the hub gives to the same reader.
+// sameSeqs compares the events of the page with those that the hub returns to the same reader.
 func sameSeqs(t *testing.T, w *consoleWorld, as, id string, b *tab) {
 	t.Helper()
 	var want []int64
@@ -250,7 +264,8 @@ func sameSeqs(t *testing.T, w *consoleWorld, as, id string, b *tab) {
 			Events             []struct{ Seq int64 }
 			NextSeq, LatestSeq int64
 		}
-		if err := json.Unmarshal(w.call(as, "tail", map[string]any{"conversationId": id, "sinceSeq": since, "limit": 1000}), &page); err != nil {
+		if err := json.Unmarshal(w.call(as, "tail", map[string]any{"conversationId": id, "sinceSeq": since, "limit": 1000}),
+			&page); err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range page.Events {
@@ -273,5 +288,6 @@ func sameSeqs(t *testing.T, w *consoleWorld, as, id string, b *tab) {
 func clickText(b *tab, selector, text string) {
 	b.t.Helper()
 	b.until(fmt.Sprintf(`[...document.querySelectorAll(%q)].some(e => e.textContent.trim() === %q)`, selector, text))
-	b.eval(fmt.Sprintf(`[...document.querySelectorAll(%q)].find(e => e.textContent.trim() === %q).click() ?? ''`, selector, text))
+	b.eval(fmt.Sprintf(`[...document.querySelectorAll(%q)].find(e => e.textContent.trim() === %q).click() ?? ''`,
+		selector, text))
 }

@@ -16,17 +16,20 @@ import (
 	"github.com/parleyhub/parley/internal/hubproc"
 )
 
-// TestConsoleDownloads: a file of a message is there with its name, size and type, and what the browser keeps of it has the same bytes, whatever it is called. It is never shown in the page.
+// TestConsoleDownloads: a file of a message is there with its name, size and type, and what the
+// browser keeps of it has the same bytes, whatever it is called. It is never shown in the page.
 func TestConsoleDownloads(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
 	w.create("files", "", nil, "ann:human", "bob:human")
 	data := bytes.Repeat([]byte("<script>top.owned = 1</script>\x00\xff"), 3000)
 	var a map[string]any
-	if err := json.Unmarshal(w.call("ann", "putAttachment", map[string]any{"conversationId": "files", "data": data, "name": "a <b>.html", "mediaType": "text/html"}), &a); err != nil {
+	if err := json.Unmarshal(w.call("ann", "putAttachment", map[string]any{"conversationId": "files", "data": data,
+		"name": "a <b>.html", "mediaType": "text/html"}), &a); err != nil {
 		t.Fatal(err)
 	}
-	w.call("ann", "sendMessage", map[string]any{"conversationId": "files", "finality": "turn", "payload": map[string]any{"attachments": []any{map[string]any{"sha256": a["sha256"], "name": "a <b>.html"}}}})
+	w.call("ann", "sendMessage", map[string]any{"conversationId": "files", "finality": "turn",
+		"payload": map[string]any{"attachments": []any{map[string]any{"sha256": a["sha256"], "name": "a <b>.html"}}}})
 	dir := t.TempDir()
 	if _, err := chromedp.CallBrowser(w.browser, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
 		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir,
@@ -40,7 +43,8 @@ func TestConsoleDownloads(t *testing.T) {
 	b.waitText(".row.message .files", "94 KiB")
 	clickText(b, ".row.message .files button", "Download")
 	var got []byte
-	for end := time.Now().Add(patience); len(got) < len(data) && time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
+	for end := time.Now().Add(patience); len(got) < len(data) &&
+		time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
 		names, _ := filepath.Glob(filepath.Join(dir, "*.html"))
 		if len(names) == 1 {
 			got, _ = os.ReadFile(names[0])
@@ -54,7 +58,8 @@ func TestConsoleDownloads(t *testing.T) {
 	}
 }
 
-// TestConsoleCallbacks: what a session calls back with leads to where it was started, and from there to the callback.
+// TestConsoleCallbacks: what a session calls back with leads to where it was started, and from
+// there to the callback.
 func TestConsoleCallbacks(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -64,11 +69,13 @@ func TestConsoleCallbacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer worker.Close()
-	if err := worker.Call("registerExecutor", map[string]any{"executorId": "w1", "agents": []string{"worker"}}, nil); err != nil {
+	if err := worker.Call("registerExecutor", map[string]any{"executorId": "w1", "agents": []string{"worker"}},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	var s struct{ SessionID string }
-	if err := json.Unmarshal(w.call("ann", "startSession", map[string]any{"agentName": "worker", "prompt": "Count.", "mode": "async_callback", "parentConversationId": "case"}), &s); err != nil {
+	if err := json.Unmarshal(w.call("ann", "startSession", map[string]any{"agentName": "worker", "prompt": "Count.",
+		"mode": "async_callback", "parentConversationId": "case"}), &s); err != nil {
 		t.Fatal(err)
 	}
 	b := w.open(person("bob"), "/c/case")
@@ -77,7 +84,8 @@ func TestConsoleCallbacks(t *testing.T) {
 	if err := worker.Call("claimTurn", map[string]any{"conversationId": s.SessionID, "turn": 2}, &c); err != nil {
 		t.Fatal(err)
 	}
-	if err := worker.Call("sendMessage", map[string]any{"conversationId": s.SessionID, "claimId": c.ClaimID, "payload": map[string]any{"result": map[string]any{"result_type": "agent", "result_text": "One, two, three."}}, "finality": "conversation"}, nil); err != nil {
+	if err := worker.Call("sendMessage", map[string]any{"conversationId": s.SessionID, "claimId": c.ClaimID, "payload": map[string]any{"result": map[string]any{"result_type": "agent", "result_text": "One, two, three."}},
+		"finality": "conversation"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	b.waitText(".row.message .callbacks", "One, two, three.")
@@ -89,7 +97,8 @@ func TestConsoleCallbacks(t *testing.T) {
 	b.wait(fmt.Sprintf(`.row.current[data-seq=%q]`, at))
 }
 
-// TestConsoleWakes: of an event that woke an agent the timeline says whom and leads there, and the panel says by which selector; of another one it says why not.
+// TestConsoleWakes: of an event that woke an agent the timeline says whom and leads there, and the
+// panel says by which selector; of another one it says why not.
 func TestConsoleWakes(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -100,9 +109,11 @@ func TestConsoleWakes(t *testing.T) {
 			"schema_name": "tool.request.v1", "role": "trigger", "context_match": []any{map[string]any{"path": "$.tool", "op": "eq", "value": "search"}},
 		}}},
 	})
-	w.create("case", "", map[string]any{"policy": map[string]any{"kind": "triggers"}, "startsWith": "ann"}, "ann:human", "search:tool")
+	w.create("case", "", map[string]any{"policy": map[string]any{"kind": "triggers"}, "startsWith": "ann"}, "ann:human",
+		"search:tool")
 	note := func(tool string) {
-		w.call("ann", "sendNote", map[string]any{"conversationId": "case", "payload": map[string]any{"schema": "tool.request.v1", "data": map[string]any{"tool": tool, "input": map[string]any{"query": "x"}}}})
+		w.call("ann", "sendNote", map[string]any{"conversationId": "case",
+			"payload": map[string]any{"schema": "tool.request.v1", "data": map[string]any{"tool": tool, "input": map[string]any{"query": "x"}}}})
 	}
 	note("other")          // 2
 	knows := func() bool { // the answer names search at once, and its selectors once its runner has registered

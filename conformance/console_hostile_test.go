@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// hostileTexts are what somebody may say to take the page over, or to hide what is said.
+// hostileTexts are texts that try to take over the page or to hide other text.
 var hostileTexts = map[string]string{
 	"html":     hostile,
 	"svg":      `<svg onload="alert(1)"><script>alert(2)</script></svg><iframe srcdoc="<script>parent.alert(3)</script>"></iframe>`,
@@ -21,7 +21,8 @@ var hostileTexts = map[string]string{
 	"proto":    `{"__proto__":{"owned":true},"constructor":{"prototype":{"owned":true}}}`,
 }
 
-// TestConsoleHostileTexts: whatever is said, as text, data, names, titles and traces, is shown as text and does nothing.
+// TestConsoleHostileTexts: whatever is said, as text, data, names, titles and traces, is shown as
+// text and does nothing.
 func TestConsoleHostileTexts(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -29,10 +30,13 @@ func TestConsoleHostileTexts(t *testing.T) {
 	deep := strings.Repeat(`{"a":[`, 25) + `"the bottom"` + strings.Repeat(`]}`, 25)
 	for name, text := range hostileTexts {
 		w.call("ann", "sendMessage", map[string]any{"conversationId": id, "finality": "none", "payload": map[string]any{
-			"text": text, "schema": text[:min(len(text), 100)], "tags": []string{name}, text: text, "data": map[string]any{text: []string{text}, "__proto__": text, "deep": json.RawMessage(deep)},
+			"text": text, "schema": text[:min(len(text), 100)], "tags": []string{name}, text: text,
+			"data": map[string]any{text: []string{text}, "__proto__": text, "deep": json.RawMessage(deep)},
 		}})
-		w.call("ann", "sendTrace", map[string]any{"conversationId": id, "payload": map[string]any{"kind": "llm_tool_result", "text": text, "data": map[string]any{"tool": text, "text": text, "metadata": text}}})
-		w.call("ann", "sendNote", map[string]any{"conversationId": id, "payload": map[string]any{"schema": "hostile", "tags": []string{"<b>" + name}, "data": text}})
+		w.call("ann", "sendTrace", map[string]any{"conversationId": id,
+			"payload": map[string]any{"kind": "llm_tool_result", "text": text, "data": map[string]any{"tool": text, "text": text, "metadata": text}}})
+		w.call("ann", "sendNote", map[string]any{"conversationId": id,
+			"payload": map[string]any{"schema": "hostile", "tags": []string{"<b>" + name}, "data": text}})
 	}
 	w.say("ann", id, "see https://parley.example/docs?q=1. And "+strings.Repeat("x", 850<<10)) // one line
 	w.say("bob", id, "the end")
@@ -54,15 +58,18 @@ func TestConsoleHostileTexts(t *testing.T) {
 		b.eval(fmt.Sprintf(`(t => { t.open.add(%d); t.raw.add(%[1]d); t.menus.add(%[1]d); t.mark(%[1]d, true); return ""; })(document.querySelector("parley-timeline"))`, seq))
 		b.wait(fmt.Sprintf(`.row[data-seq="%d"]`, seq))
 		b.eval(`[...document.querySelectorAll("parley-timeline details")].forEach(d => { d.open = true; }) ?? ""`)
-		for _, text := range []string{"img", "svg", "script", "iframe", "[onerror]", "[onload]", "[onclick]", "[style*=url]", `a[href^="javascript" i]`, `a[href^="data" i]`} {
+		for _, text := range []string{"img", "svg", "script", "iframe", "[onerror]", "[onload]", "[onclick]", "[style*=url]",
+			`a[href^="javascript" i]`, `a[href^="data" i]`} {
 			if n := b.eval(fmt.Sprintf("document.querySelector('main').querySelectorAll(%q).length", text)); n != "0" {
 				t.Fatalf("event %d made %s elements %s", seq, n, text)
 			}
 		}
 	}
 	b.waitText(".cut button", "Show all")
-	clickText(b, fmt.Sprintf(`.row[data-seq="%d"] .body .cut button`, latest-1), b.text(fmt.Sprintf(`.row[data-seq="%d"] .body .cut button`, latest-1)))
-	b.until(fmt.Sprintf(`document.querySelector('.row[data-seq="%d"] .text.long').textContent.length > 850 * 1024`, latest-1))
+	clickText(b, fmt.Sprintf(`.row[data-seq="%d"] .body .cut button`, latest-1),
+		b.text(fmt.Sprintf(`.row[data-seq="%d"] .body .cut button`, latest-1)))
+	b.until(fmt.Sprintf(`document.querySelector('.row[data-seq="%d"] .text.long').textContent.length > 850 * 1024`,
+		latest-1))
 	if width := b.eval("document.documentElement.scrollWidth <= innerWidth"); width != "true" {
 		t.Error("a long line makes the page wider than the window")
 	}
@@ -78,7 +85,7 @@ func TestConsoleHostileTexts(t *testing.T) {
 	}
 }
 
-// checkShown looks at what the page has made of a text that hides others, and of a link.
+// checkShown checks how the page shows a text that hides others, and a link.
 func checkShown(t *testing.T, b *tab) {
 	t.Helper()
 	b.eval(`(t => { t.mark(t.conversation.events.find(e => e.payload.tags?.[0] === "bidi").seq, true); return ""; })(document.querySelector("parley-timeline"))`)

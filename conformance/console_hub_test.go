@@ -8,7 +8,7 @@ import (
 	"github.com/parleyhub/parley/internal/hubproc"
 )
 
-// reader follows the conversation case by the page's own module, and keeps the events that it is told.
+// reader follows the conversation case with the module of the page, and records the events.
 const reader = `(async () => {
 	const { Hub } = await import('/console/js/hub.js');
 	window.told = { seqs: [], states: [], refused: '' };
@@ -20,7 +20,8 @@ const reader = `(async () => {
 	hub.call('sendMessage', { conversationId: 'case', payload: { text: 'x'.repeat(1 << 20) }, finality: 'none' }).catch((err) => { told.large = err.reason; });
 })().catch((err) => { window.told = { failed: String(err) }; }), ''`
 
-// TestConsoleReadsEachEventOnce: over a hub that is killed and comes back, a subscription is told each event once, in order, and a call that was made meanwhile is answered.
+// TestConsoleReadsEachEventOnce: over restarts of a killed hub, a subscription yields each event
+// once and in order, and a call in between is answered.
 func TestConsoleReadsEachEventOnce(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -49,7 +50,7 @@ func TestConsoleReadsEachEventOnce(t *testing.T) {
 		t.Errorf("refused: %s", refused)
 	}
 
-	// A token that has ended: the page asks for another.
+	// An expired token: the page asks for another.
 	w.call("admin", "revokeToken", map[string]any{"tokenId": b.eval(`JSON.parse(sessionStorage.getItem('parley.token')).token.split('_')[1]`)})
 	b.wait("parley-signin")
 	if kept := b.eval(`sessionStorage.getItem('parley.token')`); kept != "null" {
@@ -57,7 +58,8 @@ func TestConsoleReadsEachEventOnce(t *testing.T) {
 	}
 }
 
-// manyNotes writes as many notes as may be under way at once, which get lost with their socket, and one that waits behind them.
+// manyNotes writes as many notes as may be under way at once, which get lost with their socket, and
+// one that waits behind them.
 const manyNotes = `(() => {
 	const send = WebSocket.prototype.send;
 	const note = (data) => hub.as('ann').call('sendNote', { conversationId: 'case', payload: { schema: 'n', data }, clientRequestId: data + Math.random() }).then(() => { told.notes = (told.notes ?? 0) + 1; });
@@ -70,7 +72,8 @@ const manyNotes = `(() => {
 	return '';
 })()`
 
-// TestConsoleKeepsTheOrder: a call that is sent again when the hub is back comes before those that were made after it.
+// TestConsoleKeepsTheOrder: a call that is sent again when the hub is back comes before those that
+// were made after it.
 func TestConsoleKeepsTheOrder(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestConsoleList: the list follows what changes, says who has the floor, what is stuck and what is of what, and keeps its filter in the address.
+// TestConsoleList: the list follows changes, shows the floor, stuck turns and sessions, and keeps
+// its filter in the address.
 func TestConsoleList(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -23,7 +24,7 @@ func TestConsoleList(t *testing.T) {
 	stuck.until(`/[0-9]s/.test(document.querySelector("parley-floor .since").textContent)`)
 	stuck.waitText("parley-floor .chip", "nobody runs it now")
 	w.executor("nobody")
-	stuck.waitGone("parley-floor .chip") // now somebody does
+	stuck.waitGone("parley-floor .chip") // now an executor is online
 	w.call("nobody", "claimTurn", map[string]any{"conversationId": "stuck", "turn": 2})
 	stuck.waitText(".standing", "works on turn 2")
 	b.waitText(`tr[data-id=stuck] .floor`, "works")
@@ -31,7 +32,8 @@ func TestConsoleList(t *testing.T) {
 	newAsker(w, "asking", "ann:human", "bot:agent").ask("one", "bot wants to pay", nil)
 	b.waitText(`tr[data-id=asking] .floor`, "waits for an approval")
 	background(t, w.hub, string(program), "run", "--agent", "flaky", "--", "false")
-	w.create("tried", "", map[string]any{"startsWith": "flaky", "limits": map[string]any{"maxAttempts": 1}}, "ann:human", "flaky:agent")
+	w.create("tried", "", map[string]any{"startsWith": "flaky", "limits": map[string]any{"maxAttempts": 1}}, "ann:human",
+		"flaky:agent")
 	b.waitText(`tr[data-id=tried] .floor`, "attempts used up")
 	failing := w.open(visitor{}, "/agents/flaky")
 	failing.waitText("section[aria-labelledby=agent-failing] li", "attempts used up")
@@ -83,11 +85,13 @@ func TestConsoleList(t *testing.T) {
 	}
 }
 
-// TestConsoleListNests: sessions stand below the conversation out of which they were started, can be folded away, and one workspace is listed alone.
+// TestConsoleListNests: sessions are below the conversation that started them and can be collapsed,
+// and one workspace can be listed alone.
 func TestConsoleListNests(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
-	runBlueprint(w, map[string]any{"name": "echo", "argv": []string{"echo", "done"}, "description": "Says so.", "params_via": "stdin", "parameters_schema": map[string]any{"type": "object"}})
+	runBlueprint(w, map[string]any{"name": "echo", "argv": []string{"echo", "done"}, "description": "Says so.",
+		"params_via": "stdin", "parameters_schema": map[string]any{"type": "object"}})
 	w.create("parent", "The parent", nil, "ann:human", "bob:human")
 	w.create("ward", "Of the ward", map[string]any{"workspace": "ward-7"}, "ann:human", "bob:human")
 	first := w.startSession("ann", map[string]any{"agentName": "echo", "parentConversationId": "parent", "mode": "async_poll"})
@@ -98,11 +102,12 @@ func TestConsoleListNests(t *testing.T) {
 		b.until(fmt.Sprintf("(rows => rows.indexOf(%q) > rows.indexOf('parent') && rows.indexOf(%[1]q) <= rows.indexOf('parent') + 2)([...document.querySelectorAll('tr[data-id]')].map(r => r.dataset.id))", id))
 		b.until(fmt.Sprintf("parseFloat(getComputedStyle(document.querySelector(%q).firstElementChild).paddingInlineStart) > parseFloat(getComputedStyle(document.querySelector('tr[data-id=parent]').firstElementChild).paddingInlineStart)", row(first)))
 	}
-	b.waitText(row(first)+" .title", "echo") // nobody has given it a title
+	b.waitText(row(first)+" .title", "echo") // it has no title
 	b.waitText(row(first)+" .mark", "session for ann")
 	b.waitText(row(first)+" .mark.ok", "completed")
 	below(first)
-	second := w.startSession("ann", map[string]any{"agentName": "echo", "parentConversationId": "parent", "mode": "async_poll"}) // it comes live
+	// it comes live
+	second := w.startSession("ann", map[string]any{"agentName": "echo", "parentConversationId": "parent", "mode": "async_poll"})
 	b.waitText(row(second)+" .mark.ok", "completed")
 	below(second)
 
@@ -128,7 +133,8 @@ func TestConsoleListNests(t *testing.T) {
 	b.waitGone(row("other"))
 }
 
-// TestConsoleSurvives: the page says when the hub is away, and goes on with all that has happened when it is back.
+// TestConsoleSurvives: the page shows that the hub is not reachable, and continues with all events
+// when it is back.
 func TestConsoleSurvives(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestConsoleModel plays testdata/console/model.mjs: what the console makes of a log, without a page.
+// TestConsoleModel plays testdata/console/model.mjs: what the console makes of a log, without a
+// page.
 func TestConsoleModel(t *testing.T) {
 	t.Parallel()
 	node := require(t, "node")
@@ -17,7 +18,8 @@ func TestConsoleModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(node, "--no-warnings", "--test", "--test-reporter=spec", filepath.Join("testdata", "console", "model.mjs"))
+	cmd := exec.Command(node, "--no-warnings", "--test", "--test-reporter=spec",
+		filepath.Join("testdata", "console", "model.mjs"))
 	cmd.Env = append(os.Environ(), "PAGE="+(&url.URL{Scheme: "file", Path: filepath.ToSlash(page)}).String())
 	out, err := cmd.CombinedOutput()
 	if err != nil {

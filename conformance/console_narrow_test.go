@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// overflowing gives what sticks out of the page to the right, and is not in a part that scrolls by itself; empty: nothing.
+// overflowing returns the elements that are wider than the page and not in a scrolling part, or "".
 const overflowing = `(() => {
 	const wide = document.documentElement.clientWidth;
 	if (document.documentElement.scrollWidth <= wide) return '';
@@ -19,20 +19,26 @@ const overflowing = `(() => {
 		.map((e) => e.localName + '.' + e.className + ' to ' + Math.round(e.getBoundingClientRect().right)).slice(0, 8).join(', ');
 })()`
 
-// TestConsoleNarrow: on a telephone nothing has to be pushed from side to side to be read, in any view, and what one speaks with is in reach.
+// TestConsoleNarrow: on a telephone nothing has to be pushed from side to side to be read, in any
+// view, and what one speaks with is in reach.
 func TestConsoleNarrow(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
 	a := newAsker(w, "ask", "ann:human", "bot:agent")
-	a.ask("one", "bot wants to run a-tool-with-a-rather-long-name_and_no_place_to_break_it", map[string]any{"tool": "refund", "arguments": map[string]any{"reference": strings.Repeat("0123456789", 20)}, "injected_args": map[string]any{"why": "lost"}})
+	a.ask("one", "bot wants to run a-tool-with-a-rather-long-name_and_no_place_to_break_it",
+		map[string]any{"tool": "refund", "arguments": map[string]any{"reference": strings.Repeat("0123456789", 20)},
+			"injected_args": map[string]any{"why": "lost"}})
 	for i := range 4 {
-		w.call("bot", "sendTrace", map[string]any{"conversationId": "ask", "claimId": a.claimID, "payload": map[string]any{"kind": "thought", "text": fmt.Sprint(strings.Repeat("a long thought ", 30), i)}})
+		w.call("bot", "sendTrace", map[string]any{"conversationId": "ask", "claimId": a.claimID,
+			"payload": map[string]any{"kind": "thought", "text": fmt.Sprint(strings.Repeat("a long thought ", 30), i)}})
 	}
 	w.create("talk", strings.Repeat("Averyverylongword", 6), map[string]any{"policy": map[string]any{"kind": "addressed"}}, "ann:human", "a-participant-with-a-name-that-is-as-long-as-names-are-let-be-64")
-	w.call("ann", "sendMessage", map[string]any{"conversationId": "talk", "finality": "none", "payload": map[string]any{"text": strings.Repeat("x", 500), "data": map[string]any{"deep": map[string]any{"deeper": map[string]any{"deepest": strings.Repeat("y", 300)}}}}})
+	w.call("ann", "sendMessage", map[string]any{"conversationId": "talk", "finality": "none",
+		"payload": map[string]any{"text": strings.Repeat("x", 500), "data": map[string]any{"deep": map[string]any{"deeper": map[string]any{"deepest": strings.Repeat("y", 300)}}}}})
 	w.call("ann", "forkConversation", map[string]any{"conversationId": "talk", "seq": 2, "forkId": "fork"})
-	runBlueprint(w, map[string]any{"name": "report", "argv": []string{"echo", "done"}, "description": strings.Repeat("Writes a report. ", 20), "params_via": "stdin", "parameters_schema": map[string]any{
-		"type": "object", "properties": map[string]any{"title": map[string]any{"type": "string"}, "tags": map[string]any{"type": "array", "items": map[string]any{"type": "string"}}}}})
+	runBlueprint(w, map[string]any{"name": "report", "argv": []string{"echo", "done"},
+		"description": strings.Repeat("Writes a report. ", 20), "params_via": "stdin", "parameters_schema": map[string]any{
+			"type": "object", "properties": map[string]any{"title": map[string]any{"type": "string"}, "tags": map[string]any{"type": "array", "items": map[string]any{"type": "string"}}}}})
 	b := w.tab()
 	b.do(chromedp.EmulateViewport(375, 700))
 	b.visit(w.hub.HTTP() + "/console")
@@ -43,8 +49,10 @@ func TestConsoleNarrow(t *testing.T) {
 	b.visit(w.link(visitor{}, ""))
 	b.wait("body.signed-in")
 	for _, v := range []struct{ route, ready, press string }{
-		{"/", "tr[data-id=ask] .floor .mark", ""}, {"/c/talk", "#speak-text", ""}, {"/c/ask", "#speak-text", "Why"}, {"/approvals", ".approval", "Edit the arguments"}, {"/agents", "tr[data-name]", ""},
-		{"/agents/report", ".facts", ""}, {"/start/report", ".start-form", "Add"}, {"/compare/talk/fork", ".pair", ""}, {"/c/talk", "#speak-text", "Fork…"},
+		{"/", "tr[data-id=ask] .floor .mark", ""}, {"/c/talk", "#speak-text", ""}, {"/c/ask", "#speak-text", "Why"},
+		{"/approvals", ".approval", "Edit the arguments"}, {"/agents", "tr[data-name]", ""},
+		{"/agents/report", ".facts", ""}, {"/start/report", ".start-form", "Add"}, {"/compare/talk/fork", ".pair", ""},
+		{"/c/talk", "#speak-text", "Fork…"},
 	} {
 		b.eval("document.querySelector('main').firstElementChild?.setAttribute('data-old', '') ?? ''")
 		b.route(v.route)
@@ -68,7 +76,8 @@ func TestConsoleNarrow(t *testing.T) {
 	}
 }
 
-// TestConsoleByKeys: without a mouse one finds a conversation, speaks in it, reads an event's JSON and why, and sees which keys there are. Nothing moves for who does not want that.
+// TestConsoleByKeys: without a mouse one finds a conversation, speaks in it, reads an event's JSON
+// and why, and sees which keys there are. Nothing moves for who does not want that.
 func TestConsoleByKeys(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -76,7 +85,8 @@ func TestConsoleByKeys(t *testing.T) {
 	w.create("work", "", map[string]any{"workspace": "lab"}, "ann:human", "bob:human")
 	b := w.open(person("ann"), "")
 	still := []*emulation.MediaFeature{{Name: "prefers-reduced-motion", Value: "reduce"}}
-	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: still}); err != nil {
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{Features: still}); err != nil {
 		t.Fatal(err)
 	}
 	b.wait("tr[data-id=talk]")
@@ -114,7 +124,8 @@ func TestConsoleByKeys(t *testing.T) {
 	b.wait(".row .raw")
 	b.tabTo(".row.current .dots")
 	b.press(kb.Enter)
-	b.until(`document.activeElement.matches('.row.current .dots')`) // the row was drawn anew, and the focus is where it was
+	// the row was drawn again and kept the focus
+	b.until(`document.activeElement.matches('.row.current .dots')`)
 	b.tabTo(".row.current .menu button:last-child")
 	b.press(kb.Enter)
 	b.waitText("parley-why h2", "after event")
@@ -136,5 +147,6 @@ func (b *tab) tabTo(selector string) {
 		}
 		b.press(kb.Tab)
 	}
-	b.t.Fatalf("no number of Tab leads to %s; the focus is on %s", selector, b.eval("document.activeElement.outerHTML.slice(0, 200)"))
+	b.t.Fatalf("no number of Tab leads to %s; the focus is on %s", selector,
+		b.eval("document.activeElement.outerHTML.slice(0, 200)"))
 }

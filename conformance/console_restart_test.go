@@ -7,7 +7,8 @@ import (
 	"github.com/parleyhub/parley/internal/hubproc"
 )
 
-// TestConsoleOutlivesTheHub: the hub is killed and started again under an open page, three times, while people go on speaking; the page loses nothing and has nothing twice.
+// TestConsoleOutlivesTheHub: the hub is killed and started again under an open page, three times,
+// while people continue speaking; the page loses nothing and has nothing twice.
 func TestConsoleOutlivesTheHub(t *testing.T) {
 	t.Parallel()
 	addr, data := hubproc.LowAddress(t), t.TempDir()

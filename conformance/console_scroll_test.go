@@ -15,16 +15,18 @@ import (
 // manyEvents is how long a conversation must be that still scrolls smoothly.
 const manyEvents = 10_000
 
-// maxRows is the largest number of rows that the page may hold while it scrolls. What a frame costs depends on it, not on
-// the length of the conversation.
+// maxRows is the largest number of rows that the page may hold while it scrolls. What a frame costs
+// depends on it, not on the length of the conversation.
 const maxRows = 100
 
-// TestConsoleScrolls loads 10,000 events and scrolls through them. The page never holds more than maxRows rows, and it draws
-// a live event in the next frame. The times between frames are logged: they depend on the machine.
+// TestConsoleScrolls loads 10,000 events and scrolls through them. The page never holds more than
+// maxRows rows, and it draws a live event in the next frame. The times between frames are logged:
+// they depend on the machine.
 func TestConsoleScrolls(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
-	id := w.create("long", "A long talk", map[string]any{"policy": map[string]any{"kind": "open"}}, "ann:human", "bob:human")
+	id := w.create("long", "A long talk", map[string]any{"policy": map[string]any{"kind": "open"}}, "ann:human",
+		"bob:human")
 	sayMany(w, id, manyEvents-1)
 	b := w.open(visitor{}, "/c/long")
 	b.wait(fmt.Sprintf(`.row[data-seq="%d"]`, manyEvents)) // the end is there first
@@ -44,7 +46,8 @@ func TestConsoleScrolls(t *testing.T) {
 	clickText(b, ".newer", "To the end")
 	b.wait(fmt.Sprintf(`.row[data-seq="%d"]`, manyEvents))
 
-	// From when the event is taken to when a frame shows it: in ms, which depend on the machine, and in frames, which do not.
+	// From when the event is taken to when a frame shows it: in ms, which depend on the machine, and
+	// in frames, which do not.
 	b.eval(`(() => {
 		const c = document.querySelector("parley-conversation").conversation;
 		const off = c.listen((change) => {
@@ -115,15 +118,15 @@ func sayOne(w *consoleWorld, id string, i int) error {
 // frameTimes are the times between frames in ms, in order.
 type frameTimes []float64
 
-// at gives the time that p of 100 frames stay below.
+// at returns the time below which p of 100 frames stay.
 func (f frameTimes) at(p int) float64 { return f[min(len(f)*p/100, len(f)-1)] }
 
 func (f frameTimes) String() string {
 	return fmt.Sprintf("%d frames, p50 %.1f ms, p95 %.1f ms, p99 %.1f ms", len(f), f.at(50), f.at(95), f.at(99))
 }
 
-// scroll scrolls the timeline by so many px each frame, for 200 frames, or up to the edge. It returns the times between
-// frames and the largest number of rows that the page held.
+// scroll scrolls the timeline by so many px each frame, for 200 frames, or up to the edge. It
+// returns the times between frames and the largest number of rows that the page held.
 func scroll(b *tab, by int) (times frameTimes, rows int) {
 	b.t.Helper()
 	b.eval(fmt.Sprintf(`(() => {

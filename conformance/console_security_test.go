@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// TestConsoleHostileWords plays testdata/console/hostile.mjs: events of odd shapes, and shared files that claim too much, without a page.
+// TestConsoleHostileWords plays testdata/console/hostile.mjs: events of odd shapes, and shared
+// files that claim too much, without a page.
 func TestConsoleHostileWords(t *testing.T) {
 	t.Parallel()
 	node := require(t, "node")
@@ -21,26 +22,32 @@ func TestConsoleHostileWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(node, "--no-warnings", "--test", "--test-reporter=spec", filepath.Join("testdata", "console", "hostile.mjs"))
+	cmd := exec.Command(node, "--no-warnings", "--test", "--test-reporter=spec",
+		filepath.Join("testdata", "console", "hostile.mjs"))
 	cmd.Env = append(os.Environ(), "PAGE="+(&url.URL{Scheme: "file", Path: filepath.ToSlash(page)}).String())
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
 
-// oddShapes are payloads of traces that stop a page which takes their members for texts, or their kinds for names of its own.
+// oddShapes are payloads of traces whose members have unexpected types, or whose kinds collide with
+// names of the page.
 func oddShapes() []map[string]any {
 	odd := map[string]any{"toString": 1, "valueOf": nil, "length": -1, "toJSON": "x"}
 	var shapes []map[string]any
-	for _, kind := range []string{"__proto__", "constructor", "toString", "note", "attachment_added", "participant_private", "approval_resolved", "llm_step", "llm_tool_result", "agent_config"} {
-		shapes = append(shapes, map[string]any{"kind": kind, "schema": odd, "sha256": odd, "name": odd, "text": "of kind " + kind, "data": map[string]any{
-			"phase": odd, "model": odd, "finish": odd, "tool": odd, "error": odd, "provider": odd, "usage": odd, "message": odd, "metadata": map[string]any{"status": odd}, "key": odd,
+	for _, kind := range []string{"__proto__", "constructor", "toString", "note", "attachment_added",
+		"participant_private", "approval_resolved", "llm_step", "llm_tool_result", "agent_config"} {
+		shapes = append(shapes, map[string]any{"kind": kind, "schema": odd, "sha256": odd, "name": odd, "text": "of kind " +
+			kind, "data": map[string]any{
+			"phase": odd, "model": odd, "finish": odd, "tool": odd, "error": odd, "provider": odd, "usage": odd, "message": odd,
+			"metadata": map[string]any{"status": odd}, "key": odd,
 		}})
 	}
 	return shapes
 }
 
-// TestConsoleOddShapes: one trace of an odd shape leaves a conversation readable, in the page and in a file that is shared.
+// TestConsoleOddShapes: one trace of an odd shape leaves a conversation readable, in the page and
+// in a file that is shared.
 func TestConsoleOddShapes(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -50,7 +57,8 @@ func TestConsoleOddShapes(t *testing.T) {
 		w.call("bob", "sendTrace", map[string]any{"conversationId": id, "payload": shape})
 	}
 	w.call("bob", "sendMessage", map[string]any{"conversationId": id, "finality": "turn", "payload": map[string]any{
-		"text": "hello", "more": map[string]any{"toString": 1}, "__proto__": map[string]any{"text": "polluted"}, "data": map[string]any{"callbacks": []any{map[string]any{"status": map[string]any{"toString": 1}}}},
+		"text": "hello", "more": map[string]any{"toString": 1}, "__proto__": map[string]any{"text": "polluted"},
+		"data": map[string]any{"callbacks": []any{map[string]any{"status": map[string]any{"toString": 1}}}},
 	}})
 	w.say("bob", id, "the end")
 
@@ -68,12 +76,13 @@ func TestConsoleOddShapes(t *testing.T) {
 	b.visit("file://" + file)
 	b.waitText("#verdict.whole", "Whole and unchanged")
 	b.waitText("main", "the end")
-	for i, shape := range shapes { // what somebody calls a trace is not taken for the hub's word
+	for i, shape := range shapes { // what someone calls a trace is not taken for the hub's word
 		b.waitText(fmt.Sprintf("#seq-%d .row-head", i+2), "trace: "+strings.ReplaceAll(fmt.Sprint(shape["kind"]), "_", " "))
 	}
 }
 
-// TestConsoleShareClaims: a shared page says of no title, file name or text that the events give it when they do not, and holds no file of what stands before it.
+// TestConsoleShareClaims: a shared page does not attribute a title, file name or text to events
+// that do not have it, and contains no file of earlier events.
 func TestConsoleShareClaims(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -125,20 +134,25 @@ func TestConsoleShareClaims(t *testing.T) {
 	}
 }
 
-// TestConsoleShareHides: a file that a participant shares has nothing of what is hidden from it, not even where it cannot be seen.
+// TestConsoleShareHides: a file that a participant shares has nothing of what is hidden from it,
+// not even where it cannot be seen.
 func TestConsoleShareHides(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
-	w.call("ben", "createConversation", map[string]any{"conversationId": "gap", "policy": map[string]any{"kind": "open"}, "participants": []map[string]string{
-		{"id": "ben", "kind": "human", "private": "secret orders"}, {"id": "ann", "kind": "human", "private": "orders of ann"},
-	}})
-	w.call("ben", "sendTrace", map[string]any{"conversationId": "gap", "payload": map[string]any{"kind": "thought", "text": "secret thought"}})
+	w.call("ben", "createConversation", map[string]any{"conversationId": "gap", "policy": map[string]any{"kind": "open"},
+		"participants": []map[string]string{
+			{"id": "ben", "kind": "human", "private": "secret orders"},
+			{"id": "ann", "kind": "human", "private": "orders of ann"},
+		}})
+	w.call("ben", "sendTrace", map[string]any{"conversationId": "gap",
+		"payload": map[string]any{"kind": "thought", "text": "secret thought"}})
 	w.say("ben", "gap", "what all hear")
 	for name, c := range map[string]struct {
 		env              []string
 		holds, withholds []string
 	}{
-		"ann": {[]string{"PARLEY_TOKEN=" + w.token(visitor{Agent: "ann", Scopes: []string{"read"}})}, []string{"orders of ann", "what all hear"}, []string{"secret"}},
+		"ann": {[]string{"PARLEY_TOKEN=" + w.token(visitor{Agent: "ann", Scopes: []string{"read"}})},
+			[]string{"orders of ann", "what all hear"}, []string{"secret"}},
 		"all": {nil, []string{"orders of ann", "what all hear", "secret orders", "secret thought"}, nil},
 	} {
 		file := filepath.Join(t.TempDir(), name+".html")
@@ -157,7 +171,8 @@ func TestConsoleShareHides(t *testing.T) {
 	}
 }
 
-// TestConsoleHostileAgent: what an agent says of itself and of what it takes is text in every view, and no pattern of it is tried in the page.
+// TestConsoleHostileAgent: what an agent says of itself and of what it takes is text in every view,
+// and no pattern of it is tried in the page.
 func TestConsoleHostileAgent(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -167,9 +182,10 @@ func TestConsoleHostileAgent(t *testing.T) {
 		"parameters_schema": map[string]any{
 			"type": "object", "title": hostile, "description": hostile, "required": []string{"slow"},
 			"properties": map[string]any{
-				"slow":      map[string]any{"type": "string", "pattern": "^(a+)+$", "title": hostile + bidi, "description": hostile, "default": strings.Repeat("a", 40) + "!"},
-				"pick":      map[string]any{"enum": []any{hostile, bidi, nil, map[string]any{"toString": 1}, 1.5}},
-				"one":       map[string]any{"oneOf": []any{map[string]any{"title": hostile, "type": "object", "properties": map[string]any{"kind": map[string]any{"const": bidi}}}, map[string]any{"const": hostile}}},
+				"slow": map[string]any{"type": "string", "pattern": "^(a+)+$", "title": hostile + bidi, "description": hostile, "default": strings.Repeat("a", 40) + "!"},
+				"pick": map[string]any{"enum": []any{hostile, bidi, nil, map[string]any{"toString": 1}, 1.5}},
+				"one": map[string]any{"oneOf": []any{map[string]any{"title": hostile, "type": "object",
+					"properties": map[string]any{"kind": map[string]any{"const": bidi}}}, map[string]any{"const": hostile}}},
 				"__proto__": map[string]any{"type": "string", "format": "constructor"},
 				hostile:     map[string]any{"type": "array", "minItems": 3, "items": map[string]any{"$ref": "#"}},
 			},
@@ -193,17 +209,20 @@ func TestConsoleHostileAgent(t *testing.T) {
 	}
 }
 
-// TestConsoleApprovalShowsAll: what is to be approved is shown whole, and where the browser cannot, it says so.
+// TestConsoleApprovalShowsAll: the details of an approval are shown completely, or the page reports
+// that it cannot do that.
 func TestConsoleApprovalShowsAll(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
 	asker := newAsker(w, "ask", "ann:human", "bot:agent")
 	id := asker.ask("one", hostile+"\u202e", map[string]any{
-		"tool": "pay\u202e " + hostile, "agent": []string{"somebody else"}, "injected_args": "hidden words", "arguments": map[string]any{"account": json.Number("12345678901234567891")}, hostile: hostile,
+		"tool": "pay\u202e " + hostile, "agent": []string{"somebody else"}, "injected_args": "hidden words",
+		"arguments": map[string]any{"account": json.Number("12345678901234567891")}, hostile: hostile,
 	})
 	b := w.open(visitor{Agent: "ann", Scopes: []string{"read", "approve"}}, "/approvals")
 	card := fmt.Sprintf("[data-approval=%q]", id)
-	for _, text := range []string{"hidden words", "somebody else", hostile, "\u27e8U+202E\u27e9", "larger than a browser can show exactly"} {
+	for _, text := range []string{"hidden words", "somebody else", hostile, "\u27e8U+202E\u27e9",
+		"larger than a browser can show exactly"} {
 		b.waitText(card, text)
 	}
 	if n := b.eval("document.querySelectorAll('main img, main script').length"); n != "0" {
@@ -226,15 +245,18 @@ func TestConsoleManyChildren(t *testing.T) {
 	b.until("window.made === '300000 300000'")
 }
 
-// TestConsoleLinksLeadNowhereElse: an address of the page opens a view or says that there is none, whatever stands in it, and no link in it leaves http.
+// TestConsoleLinksLeadNowhereElse: an address of the page opens a view or shows that there is none,
+// whatever it contains. No link in it has a scheme other than http and https.
 func TestConsoleLinksLeadNowhereElse(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
 	w.create("case", "The case", nil, "ann:human", "ben:human")
 	b := w.open(visitor{}, "")
 	for _, route := range []string{
-		"/c/case/-1", "/c/case/1e308", "/c/case/Infinity", "/c/case/1.5", "/c/%00", "/c/%E0%A4%A", "/c/..%2f..%2frpc", "/c/<img src=x onerror=alert(1)>", "/c/~tokens", "/c/__proto__", "javascript:alert(1)",
-		"//evil.example/", "/agents/__proto__", "/agents/<svg onload=alert(1)>", "/start/x?parent=<script>", "/compare/a/javascript:alert(1)", "/?text=<b>&status=__proto__", "?ticket=tkt_x", "/constructor",
+		"/c/case/-1", "/c/case/1e308", "/c/case/Infinity", "/c/case/1.5", "/c/%00", "/c/%E0%A4%A", "/c/..%2f..%2frpc",
+		"/c/<img src=x onerror=alert(1)>", "/c/~tokens", "/c/__proto__", "javascript:alert(1)",
+		"//evil.example/", "/agents/__proto__", "/agents/<svg onload=alert(1)>", "/start/x?parent=<script>",
+		"/compare/a/javascript:alert(1)", "/?text=<b>&status=__proto__", "?ticket=tkt_x", "/constructor",
 	} {
 		b.route("/approvals")
 		b.waitText("main h1", "Approvals")
@@ -249,7 +271,8 @@ func TestConsoleLinksLeadNowhereElse(t *testing.T) {
 	}
 }
 
-// TestConsoleDoor: whatever is asked at the page's paths, the answer cannot be framed, sniffed or run elsewhere, and strangers get none.
+// TestConsoleDoor: whatever is asked at the page's paths, the answer cannot be framed, sniffed or
+// run elsewhere, and strangers get none.
 func TestConsoleDoor(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -276,19 +299,23 @@ func TestConsoleDoor(t *testing.T) {
 		return resp
 	}
 	for _, path := range []string{
-		"/console", "/console/", "/console/js/app.js", "/console/js/", "/console/js", "/console/absent", "/console/../rpc", "/console/%2e%2e/console.go", "/console/..%2fconsole.go", "/console//js/app.js",
-		"/console/js/app.js%00", "/console/js/%61pp.js", "/console/JS/app.js", "/console/js/protocol.d.ts", "/console/share.html", "/console/js\\app.js", "/consolex", "/console;x=1",
+		"/console", "/console/", "/console/js/app.js", "/console/js/", "/console/js", "/console/absent", "/console/../rpc",
+		"/console/%2e%2e/console.go", "/console/..%2fconsole.go", "/console//js/app.js",
+		"/console/js/app.js%00", "/console/js/%61pp.js", "/console/JS/app.js", "/console/js/protocol.d.ts",
+		"/console/share.html", "/console/js\\app.js", "/consolex", "/console;x=1",
 	} {
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"} {
 			resp := ask(method, path)
 			what := fmt.Sprintf("%s %s: %d", method, path, resp.StatusCode)
-			if resp.StatusCode >= 500 || resp.Header.Get("X-Content-Type-Options") != "nosniff" || resp.Header.Get("Access-Control-Allow-Origin") != "" {
+			if resp.StatusCode >= 500 || resp.Header.Get("X-Content-Type-Options") != "nosniff" ||
+				resp.Header.Get("Access-Control-Allow-Origin") != "" {
 				t.Errorf("%s, %v", what, resp.Header)
 			}
 			kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 			policy := resp.Header.Get("Content-Security-Policy")
 			runs := kind == "text/html" || kind == "image/svg+xml" || kind == "text/javascript"
-			if runs && (!strings.Contains(policy, "frame-ancestors 'none'") || resp.Header.Get("Cross-Origin-Resource-Policy") != "same-origin") {
+			if runs && (!strings.Contains(policy, "frame-ancestors 'none'") ||
+				resp.Header.Get("Cross-Origin-Resource-Policy") != "same-origin") {
 				t.Errorf("%s may be framed or run: %v", what, resp.Header)
 			}
 			if runs && method != "GET" && method != "HEAD" {
@@ -307,17 +334,21 @@ func TestConsoleDoor(t *testing.T) {
 	}
 }
 
-// TestConsoleKeepsItsSecrets: who signs in by `parley console` has a token of the page's own with the powers, the places and the end of the one that made the link, which no address, no cookie and no line of
-// the hub has. Signing out ends it, and what was begun to be said is gone; so does another link, for the token that it takes the place of.
+// TestConsoleKeepsItsSecrets: who signs in by `parley console` has a token of the page's own with
+// the powers, the places and the end of the one that made the link, which no address, no cookie and
+// no line of the hub has. Signing out ends it, and what was begun to be said is gone; so does
+// another link, for the token that it takes the place of.
 func TestConsoleKeepsItsSecrets(t *testing.T) {
 	t.Parallel()
 	audit := filepath.Join(t.TempDir(), "audit.jsonl")
 	w := newConsoleWorld(t, "--audit-log", audit)
 	id := w.create("case", "The case", nil, "ann:human", "ben:human")
 	w.create("other", "Another", nil, "ann:human", "ben:human")
-	w.call("ann", "putAttachment", map[string]any{"conversationId": id, "data": []byte("<script>alert(1)</script>"), "name": "a\u202elmth.html", "mediaType": "text/html"})
+	w.call("ann", "putAttachment", map[string]any{"conversationId": id, "data": []byte("<script>alert(1)</script>"),
+		"name": "a\u202elmth.html", "mediaType": "text/html"})
 	var narrow struct{ Token, TokenID string }
-	if err := json.Unmarshal(w.call("admin", "createToken", map[string]any{"agentId": "ann", "scopes": []string{"read", "write"}, "conversations": []string{id}, "expiresInMs": 3_600_000}), &narrow); err != nil {
+	if err := json.Unmarshal(w.call("admin", "createToken", map[string]any{"agentId": "ann", "scopes": []string{"read",
+		"write"}, "conversations": []string{id}, "expiresInMs": 3_600_000}), &narrow); err != nil {
 		t.Fatal(err)
 	}
 	link := func() string {
@@ -337,7 +368,9 @@ func TestConsoleKeepsItsSecrets(t *testing.T) {
 	b.waitText("main", "The case")
 	secret := b.eval("JSON.parse(sessionStorage.getItem('parley.token')).token")
 	child := strings.Split(secret, "_")[1]
-	if got := w.liveToken(child); got == nil || fmt.Sprint(got.Scopes) != "[read write]" || fmt.Sprint(got.Conversations) != "[case]" || got.Parent != narrow.TokenID || got.ExpiresAt == "" || got.ExpiresAt > w.liveToken(narrow.TokenID).ExpiresAt {
+	if got := w.liveToken(child); got == nil || fmt.Sprint(got.Scopes) != "[read write]" ||
+		fmt.Sprint(got.Conversations) != "[case]" || got.Parent != narrow.TokenID || got.ExpiresAt == "" ||
+		got.ExpiresAt > w.liveToken(narrow.TokenID).ExpiresAt {
 		t.Errorf("the page has the token %+v", got)
 	}
 	b.eval(`(HTMLAnchorElement.prototype.click = function () { window.saved = this.download + ' ' + new URL(this.href).protocol; }, '')`)
@@ -364,18 +397,19 @@ func TestConsoleKeepsItsSecrets(t *testing.T) {
 	if w.liveToken(narrow.TokenID) == nil {
 		t.Error("signing out has ended the token that made the link")
 	}
-	if left := b.eval("JSON.stringify(sessionStorage)"); strings.Contains(left, "plt_") || strings.Contains(left, "nobody else") {
+	if left := b.eval("JSON.stringify(sessionStorage)"); strings.Contains(left, "plt_") ||
+		strings.Contains(left, "nobody else") {
 		t.Errorf("who signs in next finds %s", left)
 	}
 }
 
-// heldToken is what the hub tells of a token.
+// heldToken describes a token of the hub.
 type heldToken struct {
 	TokenID, Parent, ExpiresAt string
 	Scopes, Conversations      []string
 }
 
-// liveToken gives a token that has not ended, or nil.
+// liveToken returns a valid token, or nil.
 func (w *consoleWorld) liveToken(id string) *heldToken {
 	w.t.Helper()
 	var r struct{ Tokens []heldToken }
@@ -390,7 +424,7 @@ func (w *consoleWorld) liveToken(id string) *heldToken {
 	return nil
 }
 
-// waitEnded waits until a token has ended.
+// waitEnded waits until a token ends.
 func (w *consoleWorld) waitEnded(id string) {
 	w.t.Helper()
 	for end := time.Now().Add(patience); w.liveToken(id) != nil; time.Sleep(20 * time.Millisecond) {

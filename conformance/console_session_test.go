@@ -11,7 +11,7 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// consoleCommand gives the link that 'parley console' prints for who has a token.
+// consoleCommand returns the link that 'parley console' prints for a token.
 func (w *consoleWorld) consoleCommand(token string) string {
 	w.t.Helper()
 	cmd := exec.CommandContext(w.t.Context(), string(program), "console")
@@ -27,7 +27,8 @@ func (w *consoleWorld) consoleCommand(token string) string {
 func (w *consoleWorld) tokenFor(ms int64) string {
 	w.t.Helper()
 	var r struct{ Token string }
-	if err := json.Unmarshal(w.call("admin", "createToken", map[string]any{"agentId": "ann", "scopes": []string{"read", "write"}, "expiresInMs": ms}), &r); err != nil {
+	if err := json.Unmarshal(w.call("admin", "createToken", map[string]any{"agentId": "ann", "scopes": []string{"read",
+		"write"}, "expiresInMs": ms}), &r); err != nil {
 		w.t.Fatal(err)
 	}
 	return r.Token
@@ -41,7 +42,8 @@ func (b *tab) keptToken() string {
 
 const sessionOver = "The session is over: its token has ended, or was revoked. Sign in again."
 
-// TestConsoleSignsInForLess: a link of a token that lasts for less than the page asks for signs in, for as long as that token lasts. Then the page says so, and asks for another.
+// TestConsoleSignsInForLess: a link of a token that lasts for less than the page asks for signs in,
+// for as long as that token lasts. Then the page says so, and asks for another.
 func TestConsoleSignsInForLess(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -66,7 +68,7 @@ func TestConsoleSignsInForLess(t *testing.T) {
 	b.waitGone("#signout")
 }
 
-// TestConsoleSignsOut: who signs out ends the token that the page has made, and no other.
+// TestConsoleSignsOut: a sign-out revokes the token that the page created, and no other.
 func TestConsoleSignsOut(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -80,7 +82,7 @@ func TestConsoleSignsOut(t *testing.T) {
 	if made == own || !strings.HasPrefix(made, "plt_") {
 		t.Fatalf("the page keeps %q", made)
 	}
-	b.reload() // it still knows that it has made it
+	b.reload() // the page still knows that it created the token
 	b.waitText("main", "The case")
 	b.click("#signout")
 	b.wait("parley-signin")
@@ -106,7 +108,8 @@ func TestConsoleSignsOut(t *testing.T) {
 	}
 }
 
-// TestConsoleSignsOutAlone: without the hub a view that was not read yet comes later, and who signs out is told that the token lives.
+// TestConsoleSignsOutAlone: without the hub, an unread view is loaded later. A sign-out reports
+// that the token is still valid.
 func TestConsoleSignsOutAlone(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)

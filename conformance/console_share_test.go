@@ -12,20 +12,23 @@ import (
 	"testing"
 )
 
-// TestConsoleShare opens pages of `parley share` from files, as who gets them by mail does: a whole one says so, one that somebody has changed names the first event that is not what was written, and
-// one of who does not see everything claims nothing. What others have said does nothing in it.
+// TestConsoleShare opens pages of `parley share` from files, as who gets them by mail does: a whole
+// one says so, one that someone has changed names the first event that is not what was written, and
+// one of who does not see everything claims nothing. What others said does nothing in it.
 func TestConsoleShare(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
 	id := w.create("case", "The case "+hostile, nil, "ann:human", "ben:human")
 	w.say("ann", id, "I claim this: "+hostile)
 	w.say("ben", id, "and \u202eesrever\u202c, javascript:alert(1)")
-	w.call("ann", "putAttachment", map[string]any{"conversationId": id, "data": []byte("the file"), "name": "a.txt", "mediaType": "text/plain"})
+	w.call("ann", "putAttachment", map[string]any{"conversationId": id, "data": []byte("the file"), "name": "a.txt",
+		"mediaType": "text/plain"})
 	dir := t.TempDir()
 	whole := filepath.Join(dir, "whole.html")
 	share(t, w, id, whole)
 	var shown struct{ HeadHash string }
-	if err := json.Unmarshal(w.call("admin", "getConversation", map[string]any{"conversationId": id, "limit": 1}), &shown); err != nil {
+	if err := json.Unmarshal(w.call("admin", "getConversation", map[string]any{"conversationId": id, "limit": 1}),
+		&shown); err != nil {
 		t.Fatal(err)
 	}
 
@@ -56,7 +59,8 @@ func TestConsoleShare(t *testing.T) {
 		"one byte":        {`I claim this`, `I claim thiz`, "event 2 is the first that is wrong"},
 		"the last record": {`esrever`, `esrevor`, "event 3 is the first that is wrong"},
 		"the file":        {`"latestSeq":4`, `"latestSeq":5`, "event 5 is the first that is wrong, it is missing"},
-		"the head":        {`"headHash":"` + shown.HeadHash[:6], `"headHash":"` + flipped(shown.HeadHash[:6]), "the chain does not end at the head hash"},
+		"the head": {`"headHash":"` + shown.HeadHash[:6], `"headHash":"` + flipped(shown.HeadHash[:6]),
+			"the chain does not end at the head hash"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := filepath.Join(dir, strings.ReplaceAll(name, " ", "-")+".html")
@@ -66,7 +70,8 @@ func TestConsoleShare(t *testing.T) {
 		})
 	}
 
-	// A text that is only for ben: who shares as ann does not see it, so nobody can make the chain.
+	// A text for ben only: ann does not see it in the page that she shares, so the chain cannot be
+	// checked.
 	w.call("ann", "createConversation", map[string]any{"conversationId": "gap", "participants": []map[string]string{
 		{"id": "ann", "kind": "human"}, {"id": "ben", "kind": "human", "private": "the secret"},
 	}})
@@ -78,7 +83,8 @@ func TestConsoleShare(t *testing.T) {
 	b.waitText("#seq-3", "hello")
 }
 
-// TestConsoleShareOfFork shows a fork as a file: its events give the hash that it names of the other conversation.
+// TestConsoleShareOfFork shows a fork as a file: its events give the hash that it names of the
+// other conversation.
 func TestConsoleShareOfFork(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -122,12 +128,13 @@ func replaceIn(t *testing.T, file, to, from, by string) {
 	if !bytes.Contains(data, []byte(from)) {
 		t.Fatalf("the page has no %s", from)
 	}
-	if err := os.WriteFile(to, fmt.Appendf(nil, "%s%s", head, bytes.Replace(data, []byte(from), []byte(by), 1)), 0o600); err != nil {
+	if err := os.WriteFile(to, fmt.Appendf(nil, "%s%s", head, bytes.Replace(data, []byte(from), []byte(by), 1)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// flipped gives other digits.
+// flipped returns the string with other digits.
 func flipped(hex string) string {
 	return strings.Map(func(r rune) rune {
 		if r == 'a' {
@@ -145,7 +152,8 @@ func TestConsoleChain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(node, "--no-warnings", "--test", "--test-reporter=spec", filepath.Join("testdata", "console", "share.mjs"))
+	cmd := exec.Command(node, "--no-warnings", "--test", "--test-reporter=spec",
+		filepath.Join("testdata", "console", "share.mjs"))
 	cmd.Env = append(os.Environ(), "PAGE="+(&url.URL{Scheme: "file", Path: filepath.ToSlash(page)}).String())
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, bytes.TrimSpace(out))

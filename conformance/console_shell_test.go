@@ -39,7 +39,8 @@ func TestConsoleTheme(t *testing.T) {
 	b.until(`getComputedStyle(document.body).backgroundColor === "` + first + `"`)
 }
 
-// TestConsoleBehindAProxy: a proxy may serve the hub below a path of its own: the page finds its files and the hub beside it.
+// TestConsoleBehindAProxy: a proxy may serve the hub below a path. The page finds its files and the
+// hub there.
 func TestConsoleBehindAProxy(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -69,7 +70,8 @@ func TestConsoleBehindAProxy(t *testing.T) {
 	b.waitText("tr[data-id=case] .floor", "bob")
 }
 
-// TestConsoleShowsTheHidden: a character that hides or turns the text around it stands as a mark, wherever it is. What belongs to the spelling of a word, or to an emoji, stays.
+// TestConsoleShowsTheHidden: a character that hides or turns the text around it is shown as a mark,
+// everywhere. Characters that belong to the spelling of a word or to an emoji remain.
 func TestConsoleShowsTheHidden(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -79,9 +81,12 @@ func TestConsoleShowsTheHidden(t *testing.T) {
 	b.eval(`import('./console/js/format.js').then((m) => { window.format = m; }) ?? ''`)
 	b.until("window.format")
 	for text, want := range map[string]string{
-		`\u202eabc`: "⟨U+202E⟩abc", `abc\u2066`: "abc⟨U+2066⟩", `a\u0000b`: "a⟨U+0000⟩b", `\u001b[2J`: "⟨U+001B⟩[2J", `\u200fa`: "⟨U+200F⟩a", `\u061ca`: "⟨U+061C⟩a",
-		`a\u200bb`: "a⟨U+200B⟩b", `\ufeffa`: "⟨U+FEFF⟩a", `a\u2028b`: "a⟨U+2028⟩b", `\u{e0041}`: "⟨U+E0041⟩", `\ud800`: "⟨U+D800⟩", `a\u00adb`: "a⟨U+00AD⟩b", `a\rb`: "a⟨U+000D⟩b",
-		`a\r\nb\tc`: "a\nb\tc", `\u200dabc`: "⟨U+200D⟩abc", `abc\u200d`: "abc⟨U+200D⟩", `pay\u200dpal`: "pay⟨U+200D⟩pal", `\u0430\u200c\u0431`: "а⟨U+200C⟩б",
+		`\u202eabc`: "⟨U+202E⟩abc", `abc\u2066`: "abc⟨U+2066⟩", `a\u0000b`: "a⟨U+0000⟩b", `\u001b[2J`: "⟨U+001B⟩[2J",
+		`\u200fa`: "⟨U+200F⟩a", `\u061ca`: "⟨U+061C⟩a",
+		`a\u200bb`: "a⟨U+200B⟩b", `\ufeffa`: "⟨U+FEFF⟩a", `a\u2028b`: "a⟨U+2028⟩b", `\u{e0041}`: "⟨U+E0041⟩",
+		`\ud800`: "⟨U+D800⟩", `a\u00adb`: "a⟨U+00AD⟩b", `a\rb`: "a⟨U+000D⟩b",
+		`a\r\nb\tc`: "a\nb\tc", `\u200dabc`: "⟨U+200D⟩abc", `abc\u200d`: "abc⟨U+200D⟩", `pay\u200dpal`: "pay⟨U+200D⟩pal",
+		`\u0430\u200c\u0431`:       "а⟨U+200C⟩б",
 		`\u0645\u06cc\u200c\u062e`: "\u0645\u06cc\u200c\u062e", `\ud83d\udc68\u200d\ud83d\udc69`: "\U0001f468\u200d\U0001f469", `\ud83c\udff3\ufe0f\u200d\ud83c\udf08`: "\U0001f3f3\ufe0f\u200d\U0001f308",
 		`\ud83d\udc69\ud83c\udffd\u200d\ud83d\ude80`: "\U0001f469\U0001f3fd\u200d\U0001f680", `plain`: "plain", ``: "",
 	} {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestConsoleSignsIn: a link signs in once, leaves no ticket in the history, and a reload goes on.
+// TestConsoleSignsIn: a link signs in once and leaves no ticket in the history. A reload stays
+// signed in.
 func TestConsoleSignsIn(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)

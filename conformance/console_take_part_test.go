@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestConsoleTakesPart lets two people speak from two tabs. What was refused and what was not yet sent stays where it was written.
+// TestConsoleTakesPart: two people write from two tabs. A text that was refused or not sent yet
+// stays in its field.
 func TestConsoleTakesPart(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -57,7 +58,8 @@ func TestConsoleTakesPart(t *testing.T) {
 			Payload struct{ Text string }
 		}
 	}
-	if err := json.Unmarshal(w.call("admin", "tail", map[string]any{"conversationId": id, "sinceSeq": 0}), &page); err != nil {
+	if err := json.Unmarshal(w.call("admin", "tail", map[string]any{"conversationId": id, "sinceSeq": 0}),
+		&page); err != nil {
 		t.Fatal(err)
 	}
 	n := 0
@@ -104,7 +106,8 @@ func TestConsoleRepeatsOnce(t *testing.T) {
 	ann.button("Send")
 	ann.until("document.querySelector('#speak-text').value === ''")
 	var s struct{ LatestSeq int64 }
-	if err := json.Unmarshal(w.call("admin", "getConversation", map[string]any{"conversationId": "once", "limit": 1}), &s); err != nil {
+	if err := json.Unmarshal(w.call("admin", "getConversation", map[string]any{"conversationId": "once", "limit": 1}),
+		&s); err != nil {
 		t.Fatal(err)
 	}
 	if s.LatestSeq != 2 {
@@ -112,7 +115,8 @@ func TestConsoleRepeatsOnce(t *testing.T) {
 	}
 }
 
-// TestConsoleActs does the rest: a note, a participant, a fork, an interruption and the end. An admin that takes the seat of a program is warned.
+// TestConsoleActs does the rest: a note, a participant, a fork, an interruption and the end. An
+// admin that takes the seat of a program is warned.
 func TestConsoleActs(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -163,17 +167,19 @@ func TestConsoleActs(t *testing.T) {
 		t.Errorf("the button of notes says %q", got)
 	}
 
-	// Who only reads is told why.
+	// A reader without the right to write sees the reason.
 	w.create("read", "", nil, "dora:human", "ben:human")
 	dora := w.open(visitor{Agent: "dora", Scopes: []string{"read"}}, "/c/read")
 	dora.waitText("parley-composer .guidance", "lacks the scope write")
 }
 
-// TestConsoleStops: a session is stopped from its page, with a reason that who has started it reads; it can be neither forked nor closed.
+// TestConsoleStops: a session is stopped from its page, with a reason that who has started it
+// reads; it can be neither forked nor closed.
 func TestConsoleStops(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
-	runBlueprint(w, map[string]any{"name": "slow", "argv": []string{"sleep", "60"}, "description": "Takes long.", "params_via": "stdin", "parameters_schema": map[string]any{"type": "object"}})
+	runBlueprint(w, map[string]any{"name": "slow", "argv": []string{"sleep", "60"}, "description": "Takes long.",
+		"params_via": "stdin", "parameters_schema": map[string]any{"type": "object"}})
 	w.create("case", "", nil, "ann:human", "bob:human")
 	id := w.startSession("ann", map[string]any{"agentName": "slow", "parentConversationId": "case", "mode": "async_poll"})
 	b := w.open(person("ann"), "/c/"+id)
@@ -189,12 +195,14 @@ func TestConsoleStops(t *testing.T) {
 	b.waitText(".ending", "Closed: canceled")
 	b.until("[...document.querySelectorAll('.actions button')].at(-1).getAttribute('aria-description') === 'The session has ended.'")
 	var s struct{ Status string }
-	if err := json.Unmarshal(w.call("ann", "getSession", map[string]any{"sessionId": id}), &s); err != nil || s.Status != "stopped" {
+	if err := json.Unmarshal(w.call("ann", "getSession", map[string]any{"sessionId": id}), &s); err != nil ||
+		s.Status != "stopped" {
 		t.Errorf("the session is %+v, %v", s, err)
 	}
 }
 
-// TestConsoleStarts starts a session from a form that is made of what the agent takes, and shows what the hub refuses at its field.
+// TestConsoleStarts starts a session from a form that is made of what the agent takes, and shows
+// what the hub refuses at its field.
 func TestConsoleStarts(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -228,11 +236,12 @@ func TestConsoleStarts(t *testing.T) {
 	b.button("Start")
 	b.until("location.hash.startsWith('#/c/ses_')")
 	b.waitText("main", "done")
-	if all := b.eval("document.querySelector('main').innerText"); !strings.Contains(all, "Upper") || strings.Contains(all, "bold") {
+	if all := b.eval("document.querySelector('main').innerText"); !strings.Contains(all, "Upper") ||
+		strings.Contains(all, "bold") {
 		t.Errorf("the session shows %s", all)
 	}
 
-	// Out of a conversation, which is told of it.
+	// From a conversation, which receives the result.
 	w.create("case", "", nil, "ann:human", "bob:human")
 	b.route("/c/case")
 	b.maySend()
@@ -249,7 +258,8 @@ func TestConsoleStarts(t *testing.T) {
 	b.waitText(".row.system .sentence", "started report")
 }
 
-// runBlueprint runs a runner with one agent until the test ends, and waits until the hub knows that.
+// runBlueprint runs a runner with one agent until the test ends, and waits until the hub knows
+// that.
 func runBlueprint(w *consoleWorld, blueprint map[string]any) {
 	w.t.Helper()
 	dir := w.t.TempDir()
@@ -262,7 +272,8 @@ func runBlueprint(w *consoleWorld, blueprint map[string]any) {
 		w.t.Fatal(err)
 	}
 	background(w.t, w.hub, string(program), "run", "--blueprints", dir)
-	for end := time.Now().Add(patience); !strings.Contains(string(w.call("admin", "listAgents", map[string]any{})), fmt.Sprintf("%q", name)); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); !strings.Contains(string(w.call("admin", "listAgents", map[string]any{})),
+		fmt.Sprintf("%q", name)); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			w.t.Fatalf("there is no agent %s", name)
 		}
@@ -294,10 +305,10 @@ func (b *tab) maySend() {
 func (b *tab) button(name string, within ...string) {
 	b.t.Helper()
 	find := fmt.Sprintf("[...document.querySelectorAll(%q)].find(b => b.checkVisibility() && !b.disabled && b.textContent === %q)", strings.Join(append(within, "button"), " "), name)
-	b.until("((found) => found && (found.click(), true))(" + find + ")") // at once: the page may draw it anew
+	b.until("((found) => found && (found.click(), true))(" + find + ")") // immediately: the page may draw it again
 }
 
-// labelled gives the field of a label a value.
+// labelled sets the value of the field with a label.
 func (b *tab) labelled(label, value string) {
 	b.t.Helper()
 	find := fmt.Sprintf("[...document.querySelectorAll('label')].find(l => l.checkVisibility() && l.textContent.replace(' *', '') === %q)", label)

@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// desk is an LLM agent on a script, which has a refund paid by another agent once somebody has approved.
+// desk is a scripted LLM agent that lets another agent pay a refund after an approval.
 var desk = map[string]string{
 	"desk.yaml": `type: agent
 name: desk
@@ -45,7 +45,7 @@ parameters_schema:
 `,
 }
 
-// blueprints writes files of agents, and gives their directory.
+// blueprints writes files of agents, and returns their directory.
 func blueprints(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -61,8 +61,10 @@ func blueprints(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// TestConsoleWholeConversation: two people in two browsers, who share nothing but the hub, hold a conversation with an agent from the first word to the last. The agent asks before it pays: one answers in
-// the inbox, the other sees it, and both find in the timeline what was asked and answered, what it ran, and with which configuration the agent did it.
+// TestConsoleWholeConversation: two people in two browsers, who share nothing but the hub, hold a
+// conversation with an agent from the first word to the last. The agent asks before it pays: one
+// answers in the inbox, the other sees it, and both find in the timeline what was asked and
+// answered, what it ran, and with which configuration the agent did it.
 func TestConsoleWholeConversation(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t, "--blueprints", blueprints(t, desk))
@@ -96,7 +98,8 @@ func TestConsoleWholeConversation(t *testing.T) {
 		b.waitText(".row.system .chip.status-approved", "approved")
 		b.waitText(".row.system .sentence", "The approval was approved by ann: It is due.")
 		b.waitText(".row.system .sentence", "desk started pay")
-		b.until(`/^([0-9]+m?s|[0-9]+m [0-9]+s)$/.test(document.querySelector("h3.turn .took")?.textContent)`) // how long the turn took; what it used is in traces, which they do not see
+		// how long the turn took; what it used is in traces, which they do not see
+		b.until(`/^([0-9]+m?s|[0-9]+m [0-9]+s)$/.test(document.querySelector("h3.turn .took")?.textContent)`)
 		b.waitGone("nav .waiting")
 	}
 	bob.eval(`[...document.querySelectorAll(".row.system button")].find(b => b.textContent.startsWith("answered at #")).click() ?? ''`)
@@ -120,7 +123,8 @@ func TestConsoleWholeConversation(t *testing.T) {
 		b.t = t
 		defer func() { b.t = w.t }()
 		b.until(`/^([0-9]+m?s|[0-9]+m [0-9]+s) · [1-9][0-9,]* tokens in, [1-9][0-9,]* out$/.test(document.querySelector("h3.turn .took")?.textContent)`)
-		b.waitText(".facts-line", b.eval(`document.querySelector("h3.turn .took").textContent.split(" · ")[1]`)) // it is the only turn of an agent
+		// it is the only turn of an agent
+		b.waitText(".facts-line", b.eval(`document.querySelector("h3.turn .took").textContent.split(" · ")[1]`))
 		b.waitText(".row .asked", "The parcel never came.")
 		b.waitText(".row .asked code", `"order":"A-17"`)
 		seq := w.seqOf(t, "refund", func(e logged) bool {
@@ -136,14 +140,16 @@ func TestConsoleWholeConversation(t *testing.T) {
 	})
 }
 
-// TestConsoleFollowsTheFloor: who holds many seats is told at once which of them may speak now, however fast the turns follow each other, and cannot send for one whose turn is over.
+// TestConsoleFollowsTheFloor: a reader with several seats sees at once which of them may speak,
+// however fast the turns follow each other. It cannot send for a seat whose turn is over.
 func TestConsoleFollowsTheFloor(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
 	w.create("case", "", nil, "ann:human", "bob:human")
 	b := w.open(visitor{}, "/c/case")
 	b.waitText("#speak-as option", "ann — may speak")
-	b.eval(`(() => { const later = window.setTimeout; window.setTimeout = (fn, ms, ...args) => (ms >= 50 && ms <= 500 ? 0 : later(fn, ms, ...args)); return ''; })()`) // what waits for a while never happens
+	// a step that waits for a while would never happen
+	b.eval(`(() => { const later = window.setTimeout; window.setTimeout = (fn, ms, ...args) => (ms >= 50 && ms <= 500 ? 0 : later(fn, ms, ...args)); return ''; })()`)
 	for range 3 {
 		w.say("ann", "case", "yes")
 		w.say("bob", "case", "no")
@@ -162,14 +168,16 @@ func TestConsoleFollowsTheFloor(t *testing.T) {
 	}
 }
 
-// TestConsoleFolds: traces in a row are one line, which opens to show them one by one, and folds again; Enter does what a click does.
+// TestConsoleFolds: traces in a row are one line, which opens to show them one by one, and folds
+// again; Enter does what a click does.
 func TestConsoleFolds(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
 	w.create("case", "", map[string]any{"startsWith": "bot"}, "ann:human", "bot:agent")
 	claim := claimTurn(w, "case", 1)
 	for i := range 4 {
-		w.call("bot", "sendTrace", map[string]any{"conversationId": "case", "claimId": claim, "payload": map[string]any{"kind": "thought", "text": fmt.Sprint("number ", i)}})
+		w.call("bot", "sendTrace", map[string]any{"conversationId": "case", "claimId": claim,
+			"payload": map[string]any{"kind": "thought", "text": fmt.Sprint("number ", i)}})
 	}
 	const rows = `[...document.querySelectorAll(".rows > .row")].map(e => e.dataset.seq + "-" + e.dataset.last).join()`
 	b := w.open(visitor{}, "/c/case")
@@ -177,7 +185,8 @@ func TestConsoleFolds(t *testing.T) {
 	folded := b.eval(rows)
 	b.click(".row.run .fold")
 	b.until(rows + ` === "1-1,2-2,3-3,4-4,5-5,6-6"`)
-	w.call("bot", "sendTrace", map[string]any{"conversationId": "case", "claimId": claim, "payload": map[string]any{"kind": "thought", "text": "number 4"}})
+	w.call("bot", "sendTrace", map[string]any{"conversationId": "case", "claimId": claim,
+		"payload": map[string]any{"kind": "thought", "text": "number 4"}})
 	b.waitText(".row.trace .gist", "number 4") // it is of the run that is shown
 	b.waitText(".refold", "5 thought")
 	b.eval(`document.querySelector('.row[data-seq="2"]').focus() ?? ''`) // as a click does
@@ -202,11 +211,12 @@ type logged struct {
 	Payload    json.RawMessage
 }
 
-// seqOf gives the seq of the first event that is as wanted.
+// seqOf returns the seq of the first matching event.
 func (w *consoleWorld) seqOf(t *testing.T, id string, wanted func(logged) bool) string {
 	t.Helper()
 	var page struct{ Events []logged }
-	if err := json.Unmarshal(w.call("admin", "tail", map[string]any{"conversationId": id, "sinceSeq": 0, "limit": 1000}), &page); err != nil {
+	if err := json.Unmarshal(w.call("admin", "tail", map[string]any{"conversationId": id, "sinceSeq": 0, "limit": 1000}),
+		&page); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range page.Events {

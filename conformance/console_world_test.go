@@ -41,13 +41,13 @@ func newConsoleWorld(t *testing.T, args ...string) *consoleWorld {
 	return w
 }
 
-// restart starts the hub again where it was, once it has ended.
+// restart starts the hub again at the same address after its end.
 func (w *consoleWorld) restart() {
 	w.t.Helper()
 	w.hub = w.start()
 }
 
-// call makes a call as somebody and gives its result.
+// call makes a call as a participant and returns its result.
 func (w *consoleWorld) call(as, method string, params any) json.RawMessage {
 	w.t.Helper()
 	result, err := w.ask(hubproc.Token, as, method, params)
@@ -57,7 +57,7 @@ func (w *consoleWorld) call(as, method string, params any) json.RawMessage {
 	return result
 }
 
-// ask makes a call with a token, as somebody unless that is empty.
+// ask makes a call with a token, as a participant unless that is empty.
 func (w *consoleWorld) ask(token, as, method string, params any) (json.RawMessage, error) {
 	w.t.Helper()
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
@@ -90,7 +90,8 @@ func (w *consoleWorld) ask(token, as, method string, params any) (json.RawMessag
 	return r.Result, nil
 }
 
-// create makes a conversation of these participants (ann:human, or bob for an agent) as the first of them, with further params, and gives its id.
+// create makes a conversation of these participants (ann:human, or bob for an agent) as the first
+// of them, with further params, and returns its id.
 func (w *consoleWorld) create(id, title string, more map[string]any, participants ...string) string {
 	w.t.Helper()
 	params := map[string]any{"conversationId": id}
@@ -113,24 +114,26 @@ func (w *consoleWorld) create(id, title string, more map[string]any, participant
 // say says a text that ends the turn.
 func (w *consoleWorld) say(as, id, text string) {
 	w.t.Helper()
-	w.call(as, "sendMessage", map[string]any{"conversationId": id, "payload": map[string]any{"text": text}, "finality": "turn"})
+	w.call(as, "sendMessage", map[string]any{"conversationId": id, "payload": map[string]any{"text": text},
+		"finality": "turn"})
 }
 
 // visitor is who signs in to the console. The zero value is the admin of the hub.
 type visitor struct {
 	// Agent is whom it speaks as; empty: admin.
 	Agent string
-	// Agents are further ids of its token, and Scopes its powers; both absent: it has the admin's token.
+	// Agents are further ids of its token, and Scopes its powers; both absent: it has the admin's
+	// token.
 	Agents, Scopes, Workspaces []string
 }
 
-// link gives a link that signs somebody in and leads to a route.
+// link returns a link that signs a participant in and leads to a route.
 func (w *consoleWorld) link(v visitor, route string) string {
 	w.t.Helper()
 	return w.linkFrom(w.hub.HTTP(), v, route)
 }
 
-// linkFrom gives one for the page at an origin, where a proxy serves it.
+// linkFrom returns such a link for a page at an origin where a proxy serves it.
 func (w *consoleWorld) linkFrom(origin string, v visitor, route string) string {
 	w.t.Helper()
 	token, scopes := hubproc.Token, []string{"admin"}
@@ -170,7 +173,7 @@ func (w *consoleWorld) token(v visitor) string {
 	return r.Token
 }
 
-// open signs somebody in, in a tab of its own, at a route such as /c/ID; empty: the list.
+// open signs a participant in, in a new tab, at a route such as /c/ID; empty means the list.
 func (w *consoleWorld) open(v visitor, route string) *tab {
 	w.t.Helper()
 	tb := w.tab()
@@ -179,7 +182,8 @@ func (w *consoleWorld) open(v visitor, route string) *tab {
 	return tb
 }
 
-// tab is one of the browser's. The test fails if the page says an error on its console, throws one, or does what its policy forbids.
+// tab is one of the browser's. The test fails if the page says an error on its console, throws one,
+// or does what its policy forbids.
 type tab struct {
 	t   *testing.T
 	ctx context.Context
@@ -189,7 +193,7 @@ type tab struct {
 	expected []string
 }
 
-// openApart is open in a browser context of its own, as in another browser: it shares no storage with the others.
+// openApart is open in a new browser context, which shares no storage with the others.
 func (w *consoleWorld) openApart(v visitor, route string) *tab {
 	w.t.Helper()
 	tb := w.tab(chromedp.WithNewBrowserContext())
@@ -245,7 +249,8 @@ func (b *tab) hear(event any) {
 	b.faults = append(b.faults, fault)
 }
 
-// expect says that the page may have a fault with this text, such as that of a socket to a hub that was killed.
+// expect says that the page may have a fault with this text, such as that of a socket to a hub that
+// was killed.
 func (b *tab) expect(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -277,13 +282,13 @@ func (b *tab) route(route string) {
 	b.eval(fmt.Sprintf("(location.hash = %q)", route))
 }
 
-// eval gives the value of an expression as text.
+// eval returns the value of an expression as text.
 func (b *tab) eval(expression string) string {
 	b.t.Helper()
 	return see(b.t, b.ctx, "String("+expression+")")
 }
 
-// text gives the text of the first element of a CSS selector.
+// text returns the text of the first element of a CSS selector.
 func (b *tab) text(selector string) string {
 	b.t.Helper()
 	return b.eval(fmt.Sprintf("document.querySelector(%q)?.textContent ?? 'NONE'", selector))
@@ -307,7 +312,8 @@ func (b *tab) waitText(selector, text string) {
 	b.until(fmt.Sprintf("[...document.querySelectorAll(%q)].some(e => e.textContent.includes(%q))", selector, text))
 }
 
-// between are what the browser answers while one page goes and the next comes: neither can be asked then.
+// between are what the browser answers while one page goes and the next comes: neither can be asked
+// then.
 var between = []string{"Inspected target navigated or closed", "Execution context was destroyed", "Cannot find context"}
 
 // isBetween reports whether an error is one of between.
@@ -328,12 +334,13 @@ func (b *tab) until(expression string) {
 		}
 	}
 	b.checkFaults()
-	b.t.Fatalf("it never was so: %s\nat %s the page shows:\n%s", expression, b.eval("location.href"), b.eval("document.body.innerText"))
+	b.t.Fatalf("it never was so: %s\nat %s the page shows:\n%s", expression, b.eval("location.href"),
+		b.eval("document.body.innerText"))
 }
 
-// click clicks the first element of a CSS selector, once it is there and nothing covers its center. The
-// page checks that and clicks in one step, because rows that arrive meanwhile move an element away from
-// a position.
+// click clicks the first element of a CSS selector, once it is there and nothing covers its center.
+// The page checks that and clicks in one step, because rows that arrive meanwhile move an element
+// away from a position.
 func (b *tab) click(selector string) {
 	b.t.Helper()
 	b.wait(selector)

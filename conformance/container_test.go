@@ -16,8 +16,9 @@ import (
 	"time"
 )
 
-// TestContainer does what docs/deploy/Containerfile says without a container engine: it builds the program as the file does, puts it alone into an empty
-// root, and runs it there as the user, with the environment and by the commands of the file.
+// TestContainer does what docs/deploy/Containerfile says without a container engine: it builds the
+// program as the file does, puts it alone into an empty root, and runs it there as the user, with
+// the environment and by the commands of the file.
 func TestContainer(t *testing.T) {
 	t.Parallel()
 	f := parseContainerfile(t, read(t, deployed("Containerfile")))
@@ -36,7 +37,8 @@ func TestContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer binary.Close()
-	if libraries, err := binary.ImportedLibraries(); err != nil || len(libraries) > 0 || slices.ContainsFunc(binary.Progs, interpreted) {
+	if libraries, err := binary.ImportedLibraries(); err != nil || len(libraries) > 0 ||
+		slices.ContainsFunc(binary.Progs, interpreted) {
 		t.Errorf("the program is not static: it needs %v, %v", libraries, err)
 	}
 	if os.Getuid() != 0 {
@@ -55,7 +57,7 @@ func TestContainer(t *testing.T) {
 	for _, change := range []func() error{
 		func() error { return os.Chown(data, uid, gid) },
 		func() error { return os.Chmod(root, 0o555) },
-		func() error { return os.Chmod(filepath.Dir(root), 0o755) }, // the test's own directory lets nobody through
+		func() error { return os.Chmod(filepath.Dir(root), 0o755) }, // other users cannot enter the directory of the test
 	} {
 		if err := change(); err != nil {
 			t.Fatal(err)
@@ -94,14 +96,15 @@ func TestContainer(t *testing.T) {
 	}
 	stuck := time.AfterFunc(patience, func() { hub.Process.Kill() })
 	defer stuck.Stop()
-	defer hub.Process.Kill() // does nothing to a process that has ended
+	defer hub.Process.Kill() // does nothing to a process that ended
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')
 	var first struct{ URL string }
 	if err != nil || json.Unmarshal(line, &first) != nil {
 		t.Fatalf("serve said %q, %v", line, err)
 	}
 	for _, probe := range [][]string{f.health, {"/parley", "doctor"}} {
-		out, err := inside(append(proxied, "PARLEY_URL="+first.URL, "PARLEY_TOKEN="+strings.TrimSpace(string(token))), probe...).CombinedOutput()
+		out, err := inside(append(proxied, "PARLEY_URL="+first.URL, "PARLEY_TOKEN="+strings.TrimSpace(string(token))),
+			probe...).CombinedOutput()
 		if err != nil {
 			t.Errorf("%v: %v\n%s", probe, err, out)
 		}
@@ -129,7 +132,8 @@ func number(t *testing.T, text string) int {
 	return n
 }
 
-// containerfile is what the last stage of a Containerfile sets, and the commands that are run on the way.
+// containerfile is what the last stage of a Containerfile sets, and the commands that are run on
+// the way.
 type containerfile struct {
 	run                     map[string]string // by their first words without the environment
 	env                     map[string]string
@@ -145,7 +149,8 @@ func parseContainerfile(t *testing.T, text string) containerfile {
 		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch word {
 		case "FROM":
-			if strings.HasPrefix(rest, "docker.io/library/golang:") && !strings.Contains(runtime.Version(), strings.Fields(rest)[0][len("docker.io/library/golang:"):]) {
+			if strings.HasPrefix(rest, "docker.io/library/golang:") &&
+				!strings.Contains(runtime.Version(), strings.Fields(rest)[0][len("docker.io/library/golang:"):]) {
 				t.Errorf("FROM %s, and this is %s", rest, runtime.Version())
 			}
 		case "RUN":

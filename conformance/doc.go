@@ -1,3 +1,4 @@
-// Package conformance lets strangers talk to a hub: clients that share no code with Parley and know it from protocol.md alone. Each
-// needs a program of its own; where that is missing the test is left out, and says so, but for CI=true, where it fails.
+// Package conformance tests a hub with clients that share no code with Parley and know it only from
+// protocol.md. Each needs a separate program. If it is missing, the test is skipped with a message.
+// With CI=true, the test fails.
 package conformance

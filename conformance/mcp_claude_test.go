@@ -10,21 +10,24 @@ import (
 	"testing"
 )
 
-// claudeCLI is Claude Code, an IDE in a terminal. What it does here takes no account: it keeps servers in its configuration, and connects to each to see whether it is well.
+// claudeCLI is Claude Code, an IDE in a terminal. What it does here takes no account: it keeps
+// servers in its configuration, and connects to each to see whether it is well.
 const claudeCLI = "@anthropic-ai/claude-code/cli.js"
 
-// claude is Claude Code with a home of its own.
+// claude is Claude Code with its own home directory.
 type claude struct {
 	t         *testing.T
 	strangers *strangers
 	home      string
 }
 
-// run runs a command of it that must end well. It learns nothing of the environment of the test but the path, and calls nobody but the servers.
+// run runs one of its commands, which must succeed. The command inherits only PATH from the
+// environment, and calls only the servers.
 func (c *claude) run(args ...string) string {
 	c.t.Helper()
 	r := c.strangers.runIn(c.t, c.home, []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + c.home, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "NO_COLOR=1",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + c.home, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
+		"NO_COLOR=1",
 	}, claudeCLI, append([]string{"mcp"}, args...)...)
 	if r.code != 0 {
 		c.t.Fatalf("claude mcp %s: code %d\n%s%s", args[0], r.code, r.stdout, r.stderr)
@@ -51,7 +54,8 @@ func (c *claude) connected(name string, want bool) {
 	}
 }
 
-// TestMCPClaudeCode: Claude Code takes what 'parley mcp install' prints and what it writes, and connects, over stdio and over HTTP with a token in a header.
+// TestMCPClaudeCode: Claude Code takes what 'parley mcp install' prints and what it writes, and
+// connects, over stdio and over HTTP with a token in a header.
 func TestMCPClaudeCode(t *testing.T) {
 	t.Parallel()
 	s := newStrangers(t, "mcp")
@@ -84,7 +88,8 @@ func TestMCPClaudeCode(t *testing.T) {
 		}
 		c.connected("parley", true)
 	})
-	t.Run("added", func(t *testing.T) { // by its own command, as it is printed: a token in a command line would be there for all to see
+	// by its own command, as it is printed: a token in a command line would be there for all to see
+	t.Run("added", func(t *testing.T) {
 		c := &claude{t, s, t.TempDir()}
 		_, entry := install(c, token)
 		var printed struct{ McpServers map[string]json.RawMessage }
@@ -100,7 +105,8 @@ func TestMCPClaudeCode(t *testing.T) {
 		c := &claude{t, s, t.TempDir()}
 		servers := map[string]any{}
 		for name, secret := range map[string]string{"hub": token, "stranger": "plt_wrong"} {
-			servers[name] = map[string]any{"type": "http", "url": h.HTTP() + "/mcp", "headers": map[string]string{"Authorization": "Bearer " + secret}}
+			servers[name] = map[string]any{"type": "http", "url": h.HTTP() + "/mcp",
+				"headers": map[string]string{"Authorization": "Bearer " + secret}}
 		}
 		file, err := json.Marshal(map[string]any{"mcpServers": servers})
 		if err != nil {

@@ -38,7 +38,8 @@ var choices = object{"type": "object", "properties": object{
 var (
 	options = []string{"option1", "option2", "option3"}
 	titled  = []object{
-		{"const": "value1", "title": "First Option"}, {"const": "value2", "title": "Second Option"}, {"const": "value3", "title": "Third Option"},
+		{"const": "value1", "title": "First Option"}, {"const": "value2", "title": "Second Option"},
+		{"const": "value3", "title": "Third Option"},
 	}
 )
 
@@ -50,7 +51,7 @@ func elicit(field string) *protocol.ElicitParams {
 	return &protocol.ElicitParams{Message: "Please give " + field, RequestedSchema: form(field)}
 }
 
-// addQuestions adds the tools that ask the client in a request of their own, in the era of sessions.
+// addQuestions adds the tools that ask the client in a separate request, in the era of sessions.
 func addQuestions(s *protocol.Server) {
 	fixture(s, "test_sampling", func(ctx context.Context, req *toolCall) (*protocol.CallToolResult, error) {
 		r, err := req.Session.CreateMessage(ctx, sample("What is it?"))
@@ -64,7 +65,8 @@ func addQuestions(s *protocol.Server) {
 		return result(text("LLM response: " + said.Text)), nil
 	})
 	for name, schema := range map[string]object{
-		"test_elicitation": form("username"), "test_elicitation_sep1034_defaults": primitives, "test_elicitation_sep1330_enums": choices,
+		"test_elicitation": form("username"), "test_elicitation_sep1034_defaults": primitives,
+		"test_elicitation_sep1330_enums": choices,
 	} {
 		fixture(s, name, func(ctx context.Context, req *toolCall) (*protocol.CallToolResult, error) {
 			r, err := req.Session.Elicit(ctx, &protocol.ElicitParams{Message: "Please fill it in", RequestedSchema: schema})
@@ -76,7 +78,7 @@ func addQuestions(s *protocol.Server) {
 	}
 }
 
-// given is what the client has said to a question, or nothing.
+// given returns the answer of the client to a question, or nothing.
 func given(answers protocol.InputResponseMap, question, field string) string {
 	switch a := answers[question].(type) {
 	case *protocol.ElicitResult:
@@ -95,7 +97,7 @@ func given(answers protocol.InputResponseMap, question, field string) string {
 	return ""
 }
 
-// asks is a result that asks the client, who comes back with state.
+// asks returns a result that asks the client, which calls again with state.
 func asks(state string, questions protocol.InputRequestMap) *protocol.CallToolResult {
 	return &protocol.CallToolResult{InputRequests: questions, RequestState: state}
 }
@@ -122,7 +124,8 @@ func addUnfinished(s *protocol.Server) {
 			return result(text(said)), nil
 		})
 	}
-	for _, name := range []string{"test_input_required_result_request_state", "test_input_required_result_tampered_state"} {
+	for _, name := range []string{"test_input_required_result_request_state",
+		"test_input_required_result_tampered_state"} {
 		fixture(s, name, confirmed)
 	}
 	fixture(s, "test_input_required_result_multi_round", rounds)
@@ -142,25 +145,27 @@ func confirmed(_ context.Context, req *toolCall) (*protocol.CallToolResult, erro
 	switch {
 	case req.Params.RequestState == "":
 		ok := object{"type": "object", "properties": object{"ok": object{"type": "boolean"}}, "required": []string{"ok"}}
-		return asks(state, protocol.InputRequestMap{"confirm": &protocol.ElicitParams{Message: "Please confirm", RequestedSchema: ok}}), nil
+		return asks(state, protocol.InputRequestMap{"confirm": &protocol.ElicitParams{Message: "Please confirm",
+			RequestedSchema: ok}}), nil
 	case req.Params.RequestState != state:
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid requestState"}
 	}
 	return result(text("state-ok: confirmed")), nil
 }
 
-// rounds asks twice. What was said in the first round is in the state of the second.
+// rounds asks twice. The state of the second round has the answer of the first.
 func rounds(_ context.Context, req *toolCall) (*protocol.CallToolResult, error) {
 	switch req.Params.RequestState {
 	case "":
 		return asks("round=1", protocol.InputRequestMap{"step1": elicit("name")}), nil
 	case "round=1":
-		return asks("name="+given(req.Params.InputResponses, "step1", "name"), protocol.InputRequestMap{"step2": elicit("color")}), nil
+		return asks("name="+given(req.Params.InputResponses, "step1", "name"),
+			protocol.InputRequestMap{"step2": elicit("color")}), nil
 	}
 	return result(text(req.Params.RequestState + ", color=" + given(req.Params.InputResponses, "step2", "color"))), nil
 }
 
-// capable asks only for what the client has said it can do.
+// capable asks only for capabilities that the client has declared.
 func capable(_ context.Context, req *toolCall) (*protocol.CallToolResult, error) {
 	if len(req.Params.InputResponses) > 0 {
 		return result(text("answered")), nil

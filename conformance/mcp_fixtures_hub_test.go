@@ -16,8 +16,9 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// fixtureHub starts a hub in this process that serves what the program serves at /mcp, through the same door, and the fixtures of the suite besides. It takes
-// hubproc.Token, and gives where its plain HTTP begins. It must drain when the test ends.
+// fixtureHub starts a hub in this process that serves /mcp as the program does, through the same
+// server, with the fixtures of the suite. It accepts hubproc.Token. It returns the base of its
+// plain HTTP. The test must drain it.
 func fixtureHub(t *testing.T) string {
 	t.Helper()
 	h, err := hub.Open(memory.New(), &hub.Options{RootToken: hubproc.Token, Version: "fixtures"})

@@ -15,7 +15,8 @@ import (
 	"github.com/parleyhub/parley/hub"
 )
 
-// workers are agents whose sessions are the tasks that the suite starts, by the names of the tools that it calls.
+// workers are agents whose sessions are the tasks that the suite starts, by the names of the tools
+// that it calls.
 var workers = map[string]parley.AgentFunc{
 	"slow_compute": func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 		said, err := turn.Messages(ctx)
@@ -49,7 +50,8 @@ var workers = map[string]parley.AgentFunc{
 }
 
 // ended works for some time and ends the session.
-func ended(ctx context.Context, turn *parley.Turn, after time.Duration, how parley.Outcome) (parley.TurnOutcome, error) {
+func ended(ctx context.Context, turn *parley.Turn, after time.Duration, how parley.Outcome) (parley.TurnOutcome,
+	error) {
 	select {
 	case <-time.After(after):
 	case <-ctx.Done():
@@ -59,13 +61,14 @@ func ended(ctx context.Context, turn *parley.Turn, after time.Duration, how parl
 	return parley.TurnPosted, err
 }
 
-// employ runs the workers at a hub until the function that it gives is called.
+// employ runs the workers at a hub until the returned function is called.
 func employ(t *testing.T, h *hub.Hub) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, len(workers))
 	for name, work := range workers {
-		if _, err := h.RegisterAgent(parley.AgentInfo{Name: name, Type: parley.AgentTypeAgent, Description: "for the conformance suite"}); err != nil {
+		if _, err := h.RegisterAgent(parley.AgentInfo{Name: name, Type: parley.AgentTypeAgent,
+			Description: "for the conformance suite"}); err != nil {
 			t.Fatal(err)
 		}
 		client := h.Client(h.LocalPrincipal(name, parley.DefaultScopes...))
@@ -84,7 +87,8 @@ func employ(t *testing.T, h *hub.Hub) (stop func()) {
 	}
 }
 
-// addTasks adds the tools of the suite that are tasks: a call of one is a call of start_agent_session.
+// addTasks adds the tools of the suite that are tasks: a call of one is a call of
+// start_agent_session.
 func addTasks(s *protocol.Server) {
 	protocol.AddTool(s, &protocol.Tool{Name: "greet", Description: "for the conformance suite"},
 		func(_ context.Context, _ *toolCall, in struct {
@@ -102,7 +106,8 @@ func addTasks(s *protocol.Server) {
 			if err := json.Unmarshal(call.Params.Arguments, &in); err != nil {
 				return nil, err
 			}
-			raw, err := json.Marshal(map[string]string{"agent_name": call.Params.Name, "prompt": strings.TrimSpace(fmt.Sprint(in.Seconds))})
+			raw, err := json.Marshal(map[string]string{"agent_name": call.Params.Name,
+				"prompt": strings.TrimSpace(fmt.Sprint(in.Seconds))})
 			if err != nil {
 				return nil, err
 			}

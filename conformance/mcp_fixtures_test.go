@@ -37,7 +37,7 @@ func embedded(uri string) protocol.Content {
 	return &protocol.EmbeddedResource{Resource: &protocol.ResourceContents{URI: uri, MIMEType: "text/plain", Text: "an embedded resource"}}
 }
 
-// addFixtures adds what the suite calls by fixed names, and no server has but for the suite.
+// addFixtures adds the tools that the suite calls by fixed names.
 func addFixtures(s *protocol.Server) {
 	addAnswers(s)
 	addTellers(s)
@@ -75,7 +75,10 @@ func addAnswers(s *protocol.Server) {
 		"test_multiple_content_types": {text("one of several"), picture(), embedded("test://mixed-content-resource")},
 		"test_streaming_elicitation":  {text("the stream has nothing but this result")},
 	} {
-		fixture(s, name, func(context.Context, *toolCall) (*protocol.CallToolResult, error) { return result(content...), nil })
+		fixture(s, name, func(context.Context, *toolCall) (*protocol.CallToolResult, error) {
+			return result(content...),
+				nil
+		})
 	}
 	fixture(s, "test_error_handling", func(context.Context, *toolCall) (*protocol.CallToolResult, error) {
 		return nil, errors.New("this tool intentionally returns an error for testing")
@@ -88,16 +91,18 @@ func addAnswers(s *protocol.Server) {
 		if err != nil {
 			return nil, err
 		}
-		return nil, &jsonrpc.Error{Code: protocol.CodeMissingRequiredClientCapabilities, Message: "needs sampling", Data: data}
+		return nil, &jsonrpc.Error{Code: protocol.CodeMissingRequiredClientCapabilities, Message: "needs sampling",
+			Data: data}
 	})
 }
 
-// addTellers adds the tools that tell something while they run.
+// addTellers adds the tools that send notifications while they run.
 func addTellers(s *protocol.Server) {
 	fixture(s, "test_tool_with_progress", func(ctx context.Context, req *toolCall) (*protocol.CallToolResult, error) {
 		token := req.Params.GetProgressToken()
 		for _, done := range []float64{0, 50, 100} {
-			if err := req.Session.NotifyProgress(ctx, &protocol.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: 100}); err != nil {
+			if err := req.Session.NotifyProgress(ctx, &protocol.ProgressNotificationParams{ProgressToken: token, Progress: done,
+				Total: 100}); err != nil {
 				return nil, err
 			}
 		}
@@ -172,10 +177,13 @@ func addResources(s *protocol.Server) {
 	}
 	always := func(string) string { return "This is the content of the static text resource." }
 	for _, name := range []string{"static-text", "watched-resource"} {
-		s.AddResource(&protocol.Resource{Name: name, URI: "test://" + name, MIMEType: "text/plain"}, read("text/plain", nil, always))
+		s.AddResource(&protocol.Resource{Name: name, URI: "test://" + name, MIMEType: "text/plain"},
+			read("text/plain", nil, always))
 	}
-	s.AddResource(&protocol.Resource{Name: "static-binary", URI: "test://static-binary", MIMEType: "image/png"}, read("image/png", pixel, nil))
-	s.AddResourceTemplate(&protocol.ResourceTemplate{Name: "template", URITemplate: "test://template/{id}/data", MIMEType: "application/json"},
+	s.AddResource(&protocol.Resource{Name: "static-binary", URI: "test://static-binary", MIMEType: "image/png"},
+		read("image/png", pixel, nil))
+	s.AddResourceTemplate(&protocol.ResourceTemplate{Name: "template", URITemplate: "test://template/{id}/data",
+		MIMEType: "application/json"},
 		read("application/json", nil, func(uri string) string {
 			return fmt.Sprintf(`{"id": %q, "templateTest": true}`, templated.FindStringSubmatch(uri)[1])
 		}))
@@ -183,9 +191,10 @@ func addResources(s *protocol.Server) {
 
 // says adds a prompt without arguments.
 func says(s *protocol.Server, name string, content ...protocol.Content) {
-	s.AddPrompt(&protocol.Prompt{Name: name, Description: "for the conformance suite"}, func(context.Context, *protocol.GetPromptRequest) (*protocol.GetPromptResult, error) {
-		return prompted(content...), nil
-	})
+	s.AddPrompt(&protocol.Prompt{Name: name, Description: "for the conformance suite"},
+		func(context.Context, *protocol.GetPromptRequest) (*protocol.GetPromptResult, error) {
+			return prompted(content...), nil
+		})
 }
 
 func prompted(content ...protocol.Content) *protocol.GetPromptResult {
@@ -205,11 +214,14 @@ func addPrompts(s *protocol.Server) {
 		}
 		return all
 	}
-	s.AddPrompt(&protocol.Prompt{Name: "test_prompt_with_arguments", Description: "for the conformance suite", Arguments: arguments("arg1", "arg2")},
+	s.AddPrompt(&protocol.Prompt{Name: "test_prompt_with_arguments", Description: "for the conformance suite",
+		Arguments: arguments("arg1", "arg2")},
 		func(_ context.Context, req *protocol.GetPromptRequest) (*protocol.GetPromptResult, error) {
-			return prompted(text(fmt.Sprintf("arg1='%s', arg2='%s'", req.Params.Arguments["arg1"], req.Params.Arguments["arg2"]))), nil
+			return prompted(text(fmt.Sprintf("arg1='%s', arg2='%s'", req.Params.Arguments["arg1"],
+				req.Params.Arguments["arg2"]))), nil
 		})
-	s.AddPrompt(&protocol.Prompt{Name: "test_prompt_with_embedded_resource", Description: "for the conformance suite", Arguments: arguments("resourceUri")},
+	s.AddPrompt(&protocol.Prompt{Name: "test_prompt_with_embedded_resource", Description: "for the conformance suite",
+		Arguments: arguments("resourceUri")},
 		func(_ context.Context, req *protocol.GetPromptRequest) (*protocol.GetPromptResult, error) {
 			return prompted(embedded(req.Params.Arguments["resourceUri"]), text("What does it say?")), nil
 		})

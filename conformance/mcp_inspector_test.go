@@ -11,10 +11,11 @@ import (
 	"github.com/parleyhub/parley/internal/hubproc"
 )
 
-// inspectorCLI is the inspector of the protocol's makers, which is a client on the command line too.
+// inspectorCLI is the inspector of the protocol's makers, which is a client on the command line
+// too.
 const inspectorCLI = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 
-// inspector calls one server in one era, in a process of its own for each call.
+// inspector calls one server in one era, with a separate process for each call.
 type inspector struct {
 	t         *testing.T
 	strangers *strangers
@@ -40,10 +41,11 @@ func (i *inspector) run(into any, args ...string) (stdout string) {
 
 func (i *inspector) start(args ...string) ran {
 	i.t.Helper()
-	return i.strangers.run(i.t, inspectorCLI, slices.Concat([]string{"--cli"}, i.target, []string{"--protocol-era", i.era, "--format", "json"}, args)...)
+	return i.strangers.run(i.t, inspectorCLI, slices.Concat([]string{"--cli"}, i.target, []string{"--protocol-era", i.era,
+		"--format", "json"}, args)...)
 }
 
-// answer is what a tool has said, in the fields that the test looks at.
+// answer is the output of a tool, in the fields that the test checks.
 type answer struct {
 	StructuredContent struct {
 		ConversationID string `json:"conversation_id"`
@@ -80,7 +82,8 @@ func toolArgs(t *testing.T, tool string, arguments map[string]any) []string {
 	return []string{"--method", "tools/call", "--tool-name", tool, "--tool-args-json", string(raw)}
 }
 
-// TestMCPInspector: the inspector finds nothing about the tools that a client could not take, and takes part in a conversation, over stdio and HTTP, in both eras.
+// TestMCPInspector: the inspector finds nothing about the tools that a client could not take, and
+// takes part in a conversation, over stdio and HTTP, in both eras.
 func TestMCPInspector(t *testing.T) {
 	t.Parallel()
 	s := newStrangers(t, "mcp")
@@ -104,7 +107,8 @@ func TestMCPInspector(t *testing.T) {
 	h.Stop(t)
 }
 
-// lint lists the tools, and fails for whatever the inspector has to say of one, though it be a warning.
+// lint lists the tools, and fails for whatever the inspector has to say of one, though it be a
+// warning.
 func (i *inspector) lint() {
 	i.t.Helper()
 	var list struct{ Tools []struct{ Name string } }
@@ -127,7 +131,8 @@ func (i *inspector) lint() {
 	for _, tool := range list.Tools {
 		names = append(names, tool.Name)
 	}
-	for _, want := range []string{"create_conversation", "wait_for_updates", "post_message", "close_conversation", "start_agent_session"} {
+	for _, want := range []string{"create_conversation", "wait_for_updates", "post_message", "close_conversation",
+		"start_agent_session"} {
 		if !slices.Contains(names, want) {
 			i.t.Errorf("%s is not among %v", want, names)
 		}
@@ -144,9 +149,12 @@ func (i *inspector) converse(h *hubproc.Hub) {
 		maps.Copy(more, map[string]any{"conversation_id": made.ConversationID})
 		return more
 	}
-	said := i.call("post_message", with(map[string]any{"since_seq": made.SinceSeq, "text": "Soup or salad?"})).StructuredContent
-	// Not her turn: refused in words, which is a code of its own.
-	if r := i.start(toolArgs(i.t, "post_message", with(map[string]any{"since_seq": said.SinceSeq, "text": "Well?"}))...); r.code != 5 || !strings.Contains(r.stdout, "not_your_turn") {
+	said := i.call("post_message",
+		with(map[string]any{"since_seq": made.SinceSeq, "text": "Soup or salad?"})).StructuredContent
+	// Not her turn: refused with an error code of the tool.
+	if r := i.start(toolArgs(i.t, "post_message",
+		with(map[string]any{"since_seq": said.SinceSeq, "text": "Well?"}))...); r.code != 5 ||
+		!strings.Contains(r.stdout, "not_your_turn") {
 		i.t.Errorf("out of turn: code %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
 	i.read(made.ConversationID)
@@ -159,11 +167,14 @@ func (i *inspector) converse(h *hubproc.Hub) {
 	if err := bob.Wait(); err != nil {
 		i.t.Errorf("bob: %v", err)
 	}
-	if !heard.MaySpeak || len(heard.Messages) != 1 || heard.Messages[0].From != "bob" || heard.Messages[0].Text != "Soup." {
+	if !heard.MaySpeak || len(heard.Messages) != 1 || heard.Messages[0].From != "bob" ||
+		heard.Messages[0].Text != "Soup." {
 		i.t.Errorf("waited for bob: %+v", heard)
 	}
 	i.call("close_conversation", with(map[string]any{"since_seq": heard.SinceSeq, "text": "Good.", "reason": "decided"}))
-	if end := i.call("wait_for_updates", with(map[string]any{"since_seq": heard.SinceSeq})).StructuredContent; end.Status != "closed" || len(end.Messages) != 1 {
+	if end := i.call("wait_for_updates",
+		with(map[string]any{"since_seq": heard.SinceSeq})).StructuredContent; end.Status != "closed" ||
+		len(end.Messages) != 1 {
 		i.t.Errorf("after the end: %+v", end)
 	}
 }

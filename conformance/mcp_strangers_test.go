@@ -21,13 +21,14 @@ import (
 	"time"
 )
 
-// The revisions of the Model Context Protocol that stand for its two eras: with sessions, and without.
+// The revisions of the Model Context Protocol with sessions and without.
 const (
 	withSessions = "2025-11-25"
 	stateless    = "2026-07-28"
 )
 
-// strangers are programs of the npm registry that speak a protocol: just those of testdata/<protocol>/package-lock.json.
+// strangers are programs of the npm registry that speak a protocol: just those of
+// testdata/<protocol>/package-lock.json.
 type strangers struct{ dir, node string }
 
 func newStrangers(t *testing.T, protocol string) *strangers {
@@ -44,7 +45,8 @@ func newStrangers(t *testing.T, protocol string) *strangers {
 	return &strangers{dir, node}
 }
 
-// installed installs the programs of a protocol, once for each package-lock.json: the registry is asked for nothing that is there already.
+// installed installs the programs of a protocol, once for each package-lock.json: the registry is
+// asked for nothing that is there already.
 var installed = map[string]func() (dir string, err error){
 	"mcp": sync.OnceValues(func() (string, error) { return installedOf("mcp") }),
 	"a2a": sync.OnceValues(func() (string, error) { return installedOf("a2a") }),
@@ -74,7 +76,7 @@ func installedOf(protocol string) (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(part) // there is none of that name when all went well
+	defer os.RemoveAll(part) // it does not exist if all went well
 	if err := install(part, protocol); err != nil {
 		return "", err
 	}
@@ -110,13 +112,13 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// ran is what a program has left when it has ended.
+// ran is the output of a program after its end.
 type ran struct {
 	stdout, stderr string
 	code           int
 }
 
-// run runs a script of a package to its end, in a home of its own.
+// run runs a script of a package to its end, with its own home directory.
 func (s *strangers) run(t *testing.T, script string, args ...string) ran {
 	t.Helper()
 	home := t.TempDir()
@@ -146,7 +148,8 @@ func (s *strangers) runIn(t *testing.T, dir string, env []string, script string,
 	return ran{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// bearer serves what is at a base URL to programs that cannot send a token: it adds the token, and changes nothing else. It gives its own base URL.
+// bearer serves a base URL to programs that cannot send a token. It adds the token and changes
+// nothing else. It returns its own base URL.
 func bearer(t *testing.T, base, token string) string {
 	t.Helper()
 	target, err := url.Parse(base)
@@ -159,7 +162,8 @@ func bearer(t *testing.T, base, token string) string {
 		r.Out.Header.Set("Authorization", "Bearer "+token)
 	}, ErrorLog: log.New(io.Discard, "", 0)}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body) // whole: what is left of it when the answer begins would cut the connection to the target
+		// whole: what is left of it when the answer begins would cut the connection to the target
+		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return
 		}

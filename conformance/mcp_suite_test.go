@@ -13,22 +13,27 @@ import (
 // suite is the conformance suite of the protocol's makers.
 const suite = "@modelcontextprotocol/conformance/dist/index.js"
 
-// scenarios are those of the suite that ask nothing of a server that only a server for the suite has.
+// scenarios are those of the suite that ask nothing of a server that only a server for the suite
+// has.
 var scenarios = map[string][]string{
 	withSessions: {
-		"server-initialize", "server-session-lifecycle", "ping", "tools-list", "resources-list", "prompts-list", "server-sse-multiple-streams", "dns-rebinding-protection",
+		"server-initialize", "server-session-lifecycle", "ping", "tools-list", "resources-list", "prompts-list",
+		"server-sse-multiple-streams", "dns-rebinding-protection",
 	},
 	stateless: {
-		"server-stateless", "tools-list", "resources-list", "prompts-list", "server-sse-multiple-streams", "dns-rebinding-protection", "sep-2164-resource-not-found", "caching",
+		"server-stateless", "tools-list", "resources-list", "prompts-list", "server-sse-multiple-streams",
+		"dns-rebinding-protection", "sep-2164-resource-not-found", "caching",
 		"http-header-validation", "input-required-result-unsupported-methods",
 	},
 }
 
-// unscored are scenarios that the suite runs and does not count. They pass too, where there are the fixtures.
+// unscored are scenarios that the suite runs and does not count. They pass too, where there are the
+// fixtures.
 var unscored = map[string][]string{
 	withSessions: {"server-session-lifecycle", "json-schema-2020-12"},
 	stateless: {
-		"json-schema-2020-12", "http-header-validation", "http-custom-header-server-validation", "tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields",
+		"json-schema-2020-12", "http-header-validation", "http-custom-header-server-validation", "tasks-lifecycle",
+		"tasks-capability-negotiation", "tasks-wire-fields",
 		"tasks-request-state-removal", "tasks-mrtr-input", "tasks-request-headers", "tasks-dispatch-and-envelope",
 	},
 }
@@ -41,7 +46,8 @@ const (
 	oneQuestion  = "a session asks one question at a time"
 )
 
-// excused are the checks that need not pass: those of scenarios in scenarios without the fixtures, and those of unscored with them.
+// excused are the checks that need not pass: those of scenarios in scenarios without the fixtures,
+// and those of unscored with them.
 var excused = map[bool]map[string]string{
 	false: {
 		"sep-2575-server-rejects-undeclared-capability":              wantsFixture,
@@ -58,7 +64,8 @@ var excused = map[bool]map[string]string{
 	},
 }
 
-// TestMCPSuite runs the suite against the program: every scenario that needs no server made for it passes.
+// TestMCPSuite runs the suite against the program: every scenario that needs no server made for it
+// passes.
 func TestMCPSuite(t *testing.T) {
 	t.Parallel()
 	s := newStrangers(t, "mcp")
@@ -68,7 +75,8 @@ func TestMCPSuite(t *testing.T) {
 	for revision, names := range scenarios {
 		t.Run(revision, func(t *testing.T) {
 			out := t.TempDir()
-			r := s.run(t, suite, "server", "--url", base+"/mcp", "--requirements", revision, "-o", out) // it fails for those that are left
+			// it fails for those that are left
+			r := s.run(t, suite, "server", "--url", base+"/mcp", "--requirements", revision, "-o", out)
 			for _, name := range names {
 				t.Run(name, func(t *testing.T) {
 					if passed := judge(t, out, name, excused[false]); passed == 0 {
@@ -84,8 +92,9 @@ func TestMCPSuite(t *testing.T) {
 	h.Stop(t)
 }
 
-// TestMCPSuiteWithFixtures runs all that a revision requires against a hub that has the fixtures of the suite besides its own tools. What is not as the suite expects is
-// in testdata/mcp/baseline-<revision>.yml, and nothing is there that passes.
+// TestMCPSuiteWithFixtures runs all that a revision requires against a hub that has the fixtures of
+// the suite besides its own tools. What is not as the suite expects is in
+// testdata/mcp/baseline-<revision>.yml, and nothing is there that passes.
 func TestMCPSuiteWithFixtures(t *testing.T) {
 	t.Parallel()
 	s := newStrangers(t, "mcp")
@@ -97,7 +106,8 @@ func TestMCPSuiteWithFixtures(t *testing.T) {
 				t.Fatal(err)
 			}
 			out := t.TempDir()
-			r := s.run(t, suite, "server", "--url", base+"/mcp", "--requirements", revision, "--expected-failures", baseline, "-o", out)
+			r := s.run(t, suite, "server", "--url", base+"/mcp", "--requirements", revision, "--expected-failures", baseline,
+				"-o", out)
 			_, summary, found := strings.Cut(r.stdout, "=== SUMMARY ===")
 			t.Logf("%s", summary)
 			if r.code != 0 || !found {
@@ -118,7 +128,8 @@ type check struct {
 	Details                               json.RawMessage
 }
 
-// judge reads what the suite has written of a scenario below a directory. A check that has not passed fails the test, also one that only warns or was skipped.
+// judge reads the results of a scenario below a directory. A check that did not pass fails the
+// test, including warnings and skipped checks.
 func judge(t *testing.T, dir, scenario string, excused map[string]string) (passed int) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "server-"+scenario+"-20*", "checks.json")) // a date follows

@@ -8,10 +8,12 @@ import (
 	"testing"
 )
 
-// mostExposed is ten times the exposure that systemd-analyze may find: 0 is nothing, 100 a service that may do everything.
+// mostExposed is ten times the exposure that systemd-analyze may find: 0 is nothing, 100 a service
+// that may do everything.
 const mostExposed = "15"
 
-// TestSystemdUnit: systemd understands the unit of docs/deploy and its drop-in, and finds the service shut well.
+// TestSystemdUnit: systemd understands the unit of docs/deploy and its drop-in, and finds the
+// service shut well.
 func TestSystemdUnit(t *testing.T) {
 	t.Parallel()
 	analyze := require(t, "systemd-analyze")
@@ -19,7 +21,8 @@ func TestSystemdUnit(t *testing.T) {
 	if out, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("verify: %v\n%s", err, out)
 	}
-	out, err := exec.Command(analyze, "security", "--offline=true", "--no-pager", "--threshold="+mostExposed, unit).CombinedOutput()
+	out, err := exec.Command(analyze, "security", "--offline=true", "--no-pager", "--threshold="+mostExposed,
+		unit).CombinedOutput()
 	if err != nil {
 		t.Errorf("security: %v\n%s", err, out)
 	}
@@ -40,7 +43,8 @@ func TestUnitDrainsInTime(t *testing.T) {
 	t.Parallel()
 	unit := read(t, deployed("parley.service"))
 	for _, line := range []string{
-		"Type=notify", "ExecReload=/bin/kill -HUP $MAINPID", "TimeoutStopSec=20", "Restart=on-failure", "StateDirectory=parley",
+		"Type=notify", "ExecReload=/bin/kill -HUP $MAINPID", "TimeoutStopSec=20", "Restart=on-failure",
+		"StateDirectory=parley",
 		"ExecStart=/usr/local/bin/parley serve --config /etc/parley/parley.yaml",
 	} {
 		if !strings.Contains(unit, "\n"+line+"\n") {
@@ -49,7 +53,8 @@ func TestUnitDrainsInTime(t *testing.T) {
 	}
 }
 
-// unitIn puts a unit and its drop-in where systemd-analyze looks for both. The program is the one under test.
+// unitIn puts a unit and its drop-in where systemd-analyze looks for both. The program is the one
+// under test.
 func unitIn(t *testing.T, unit, dropIn string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // asksFirst asks for an approval in turn 1, says what has become of it, and closes the conversation.
@@ -53,10 +54,10 @@ func (w *world) resolve(d parley.ApprovalDecision) {
 
 // TestApprovalOutlastsTheClaim: the work of an agent that waits for an approval does not end at maxClaimMs, however long it waits; the time that it has when it goes on does.
 func TestApprovalOutlastsTheClaim(t *testing.T) {
-	limits := parley.Limits{TurnTimeoutMs: 1000, MaxClaimMs: 5000}
+	lim := parley.Limits{TurnTimeoutMs: 1000, MaxClaimMs: 5000}
 	inWorld(t, func(w *world) {
-		id := w.create(seats(limits))
-		r := w.run(w.client("a"), asksFirst(parley.RequestApprovalParams{Key: "k", Title: "May I?", ExpiresInMs: parley.MaxApprovalMs}, nil), nil)
+		id := w.create(seats(lim))
+		r := w.run(w.client("a"), asksFirst(parley.RequestApprovalParams{Key: "k", Title: "May I?", ExpiresInMs: limits.MaxApprovalMs}, nil), nil)
 		w.await(id, kind(parley.KindApprovalRequested))
 		time.Sleep(30*time.Minute + 300*time.Millisecond)
 		w.resolve(parley.DecisionApproved)
@@ -67,8 +68,8 @@ func TestApprovalOutlastsTheClaim(t *testing.T) {
 		}
 	})
 	inWorld(t, func(w *world) {
-		limits.OnTurnTimeout, limits.MaxAttempts = parley.TurnClose, 1
-		id := w.create(seats(limits))
+		lim.OnTurnTimeout, lim.MaxAttempts = parley.TurnClose, 1
+		id := w.create(seats(lim))
 		why := make(chan error, 1)
 		r := w.run(w.client("a"), asksFirst(parley.RequestApprovalParams{Key: "k", Title: "May I?"}, untilEnd(why)), nil)
 		w.await(id, kind(parley.KindApprovalRequested))

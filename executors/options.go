@@ -10,6 +10,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Options are for Run. Nil and the zero value are useful.
@@ -69,16 +70,16 @@ func (o *Options) withDefaults(client parley.Client) Options {
 		d.Agents = []string{client.AgentID()}
 	}
 	d.ExecutorID = cmp.Or(d.ExecutorID, "x-"+strings.ToLower(rand.Text()[:12]))
-	d.Capacity = cmp.Or(d.Capacity, parley.DefaultCapacity)
+	d.Capacity = cmp.Or(d.Capacity, limits.DefaultCapacity)
 	if d.Accept == nil {
 		d.Accept = func(string) bool { return true }
 	}
 	d.Grace = cmp.Or(d.Grace, 2*time.Second)
 	d.watches = runs || d.GraceMs > 0
 	if runs {
-		d.GraceMs = cmp.Or(d.GraceMs, parley.OfflineMs)
+		d.GraceMs = cmp.Or(d.GraceMs, limits.OfflineMs)
 	}
-	d.GraceMs = cmp.Or(d.GraceMs, parley.DefaultGraceMs)
+	d.GraceMs = cmp.Or(d.GraceMs, limits.DefaultGraceMs)
 	d.Drain = cmp.Or(d.Drain, 10*time.Second)
 	d.MinBackoff = cmp.Or(d.MinBackoff, 250*time.Millisecond)
 	d.MaxBackoff = max(cmp.Or(d.MaxBackoff, 5*time.Second), d.MinBackoff)

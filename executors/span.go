@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/spannames"
 )
 
 // endLost is the end of an attempt whose claim or turn has ended by something else.
@@ -26,22 +27,22 @@ func (a *attempt) startSpan(ctx context.Context, o *offer) (context.Context, par
 		parent = o.traceparent
 	}
 	return parley.StartSpan(ctx, parley.SpanStart{
-		Name: parley.SpanInvokeAgent + a.turn.Agent, Parent: parent,
+		Name: spannames.SpanInvokeAgent + a.turn.Agent, Parent: parent,
 		Attributes: []parley.Attribute{
-			{Key: parley.AttrGenAIOperationName, Value: parley.OperationInvokeAgent},
-			{Key: parley.AttrGenAIAgentName, Value: a.turn.Agent},
-			{Key: parley.AttrGenAIAgentID, Value: a.turn.AgentID},
-			{Key: parley.AttrGenAIConversationID, Value: a.turn.ConversationID},
-			{Key: parley.AttrTurnNumber, Value: a.turn.Number},
-			{Key: parley.AttrAttemptNumber, Value: a.turn.Attempt},
-			{Key: parley.AttrRunnerID, Value: a.opts.ExecutorID},
+			{Key: spannames.AttrGenAIOperationName, Value: spannames.OperationInvokeAgent},
+			{Key: spannames.AttrGenAIAgentName, Value: a.turn.Agent},
+			{Key: spannames.AttrGenAIAgentID, Value: a.turn.AgentID},
+			{Key: spannames.AttrGenAIConversationID, Value: a.turn.ConversationID},
+			{Key: spannames.AttrTurnNumber, Value: a.turn.Number},
+			{Key: spannames.AttrAttemptNumber, Value: a.turn.Attempt},
+			{Key: spannames.AttrRunnerID, Value: a.opts.ExecutorID},
 		},
 	})
 }
 
 // tellEnd says how an attempt has ended.
 func tellEnd(span parley.Span, e ended) {
-	span.Set(parley.Attribute{Key: parley.AttrAttemptOutcome, Value: e.outcome})
+	span.Set(parley.Attribute{Key: spannames.AttrAttemptOutcome, Value: e.outcome})
 	if e.failure != "" {
 		span.Fail(e.failure)
 	}

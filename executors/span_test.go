@@ -10,6 +10,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors"
+	"github.com/parleyhub/parley/internal/spannames"
 	"github.com/parleyhub/parley/internal/spantest"
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
@@ -19,7 +20,7 @@ const asker = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 // shown are the attributes that the tests compare.
 var shown = []string{
-	parley.AttrGenAIOperationName, parley.AttrGenAIAgentID, parley.AttrTurnNumber, parley.AttrAttemptNumber, parley.AttrAttemptOutcome, "test",
+	spannames.AttrGenAIOperationName, spannames.AttrGenAIAgentID, spannames.AttrTurnNumber, spannames.AttrAttemptNumber, spannames.AttrAttemptOutcome, "test",
 }
 
 // traced has the claims of a client say of which span they are a part.

@@ -18,6 +18,7 @@ import (
 	"github.com/parleyhub/parley/hub/internal/turns"
 	"github.com/parleyhub/parley/hub/policy"
 	"github.com/parleyhub/parley/internal/arguments"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
@@ -202,7 +203,7 @@ func triggerAgent(b *registry.Blueprint) *triggers.Agent {
 func sessionAgent(b *registry.Blueprint, name string, met bool) *sessions.Agent {
 	a := &sessions.Agent{Name: name, Type: b.Kind(), Parameters: b.Parameters, MaxClaimMs: b.MaxClaimMs()}
 	if b.IsCommand() {
-		a.TimeoutMs = cmp.Or(b.TimeoutMs, parley.DefaultSessionTimeoutMs)
+		a.TimeoutMs = cmp.Or(b.TimeoutMs, limits.DefaultSessionTimeoutMs)
 		a.CheckArguments = func(parameters json.RawMessage) ([]parley.ValidationError, error) {
 			_, faults, err := arguments.Give(b.ParamsVia, b.Parameters.Properties(), parameters)
 			return faults, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 func agentNamed(name string) parley.AgentInfo {
@@ -132,7 +133,7 @@ func TestAgentsAreBounded(t *testing.T) {
 		removes = append(removes, remove)
 	}
 	b, err := json.Marshal(parley.ListAgentsResult{Agents: listed(t, h)})
-	if err != nil || len(b) > parley.MaxPageBytes || len(b) < parley.MaxPageBytes/2 {
+	if err != nil || len(b) > limits.MaxPageBytes || len(b) < limits.MaxPageBytes/2 {
 		t.Errorf("%d agents of 64 KiB make a reply of %d bytes, %v", len(removes), len(b), err)
 	}
 	removes[0]()

@@ -12,6 +12,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // pages gives the ids of all pages of a list.
@@ -52,7 +53,7 @@ func TestListApprovals(t *testing.T) {
 		r := connect(t, h, h.LocalPrincipal("a"))
 		var convs, all []string
 		for i := range 4 {
-			id := asked(t, h, &parley.Limits{TurnTimeoutMs: parley.MaxTurnMs})
+			id := asked(t, h, &parley.Limits{TurnTimeoutMs: limits.MaxTurnMs})
 			r.pull(id, 1)
 			convs = append(convs, id)
 			all = append(all, asks(t, h, r.p, may(id, fmt.Sprint(i))).ApprovalID)
@@ -125,9 +126,9 @@ func TestListApprovalsIsBounded(t *testing.T) {
 		t.Skip("left out: one caller reads pages of megabytes")
 	}
 	atWork(t, nil, func(t *testing.T, h *hub.Hub, j journal.Journal, r *host, id, claim string) {
-		for i := range parley.MaxPendingApprovals {
+		for i := range limits.MaxPendingApprovals {
 			q := may(id, fmt.Sprint(i))
-			q.Details = json.RawMessage(`{"x":"` + strings.Repeat("x", parley.MaxApprovalBytes-8) + `"}`)
+			q.Details = json.RawMessage(`{"x":"` + strings.Repeat("x", limits.MaxApprovalBytes-8) + `"}`)
 			asks(t, h, r.p, q)
 		}
 		count, q := 0, parley.ListApprovalsParams{}
@@ -137,7 +138,7 @@ func TestListApprovalsIsBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 			raw, err := json.Marshal(list)
-			if err != nil || len(raw) > parley.MaxPageBytes || len(list.Approvals) == 0 {
+			if err != nil || len(raw) > limits.MaxPageBytes || len(list.Approvals) == 0 {
 				t.Fatalf("a page of %d approvals in %d bytes, %v", len(list.Approvals), len(raw), err)
 			}
 			count += len(list.Approvals)
@@ -145,7 +146,7 @@ func TestListApprovalsIsBounded(t *testing.T) {
 				break
 			}
 		}
-		if count != parley.MaxPendingApprovals {
+		if count != limits.MaxPendingApprovals {
 			t.Fatalf("%d approvals", count)
 		}
 	})
@@ -168,7 +169,7 @@ func TestApprovalOfLongAgo(t *testing.T) {
 		say(t, h, r.p, message(id, "done", parley.FinalityTurn, ""))
 		say(t, h, h.LocalPrincipal("b"), message(id, "again", parley.FinalityTurn, ""))
 		r.pull(id, 3)
-		for i := range parley.MaxKeptApprovals + 5 {
+		for i := range limits.MaxKeptApprovals + 5 {
 			answers(t, h, b, asks(t, h, r.p, may(id, fmt.Sprint(i))).ApprovalID, parley.DecisionRejected)
 		}
 		got := approval(t, h, b, first.ApprovalID)
@@ -182,7 +183,7 @@ func TestApprovalOfLongAgo(t *testing.T) {
 			_, err := resolve(t, h, b, id, parley.DecisionApproved)
 			refused(t, err, parley.ErrAlreadyResolved)
 		}
-		if rejected := pages(t, h, b, parley.ListApprovalsParams{Status: parley.ApprovalRejected}); len(rejected[0]) < parley.MaxKeptApprovals {
+		if rejected := pages(t, h, b, parley.ListApprovalsParams{Status: parley.ApprovalRejected}); len(rejected[0]) < limits.MaxKeptApprovals {
 			t.Fatalf("%d are listed", len(rejected[0]))
 		}
 	})

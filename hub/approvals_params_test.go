@@ -10,6 +10,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // TestApprovalFences: who asks does so under the claim of its socket, or under one that it names.
@@ -70,12 +71,12 @@ func TestApprovalParams(t *testing.T) {
 			"details has 65537 bytes":  func(q *parley.RequestApprovalParams) { q.Details = object(65537) },
 			"details is an array":      func(q *parley.RequestApprovalParams) { q.Details = json.RawMessage(`[1]`) },
 			"details is null":          func(q *parley.RequestApprovalParams) { q.Details = json.RawMessage(`null`) },
-			"details: JSON nests":      func(q *parley.RequestApprovalParams) { q.Details = deep(parley.MaxDepth - 5) },
+			"details: JSON nests":      func(q *parley.RequestApprovalParams) { q.Details = deep(limits.MaxDepth - 5) },
 			"answerSchema: type":       func(q *parley.RequestApprovalParams) { q.AnswerSchema = json.RawMessage(`{"type":"nonsense"}`) },
 			"answerSchema has 65537":   func(q *parley.RequestApprovalParams) { q.AnswerSchema = object(65537) },
 			"expiresInMs is 99":        func(q *parley.RequestApprovalParams) { q.ExpiresInMs = 99 },
 			"expiresInMs is -1":        func(q *parley.RequestApprovalParams) { q.ExpiresInMs = -1 },
-			"expiresInMs is 604800001": func(q *parley.RequestApprovalParams) { q.ExpiresInMs = parley.MaxApprovalMs + 1 },
+			"expiresInMs is 604800001": func(q *parley.RequestApprovalParams) { q.ExpiresInMs = limits.MaxApprovalMs + 1 },
 		} {
 			q := may(id, "k")
 			change(q)
@@ -87,10 +88,10 @@ func TestApprovalParams(t *testing.T) {
 			t.Fatal("something was written")
 		}
 		q := may(id, "k")
-		q.Key, q.Title, q.Details, q.ExpiresInMs = long(128), long(256), object(65536), parley.MinApprovalMs
+		q.Key, q.Title, q.Details, q.ExpiresInMs = long(128), long(256), object(65536), limits.MinApprovalMs
 		q.AnswerSchema = json.RawMessage(` { "type": "object", "required": ["n"], "properties": {"n": {"type": "integer", "maximum": 5}} } `)
 		asks(t, h, r.p, q)
-		q.Key, q.Details, q.ExpiresInMs = "next", deep(parley.MaxDepth-6), parley.MaxApprovalMs
+		q.Key, q.Details, q.ExpiresInMs = "next", deep(limits.MaxDepth-6), limits.MaxApprovalMs
 		a := asks(t, h, r.p, q)
 		if string(a.AnswerSchema) != `{"type":"object","required":["n"],"properties":{"n":{"type":"integer","maximum":5}}}` {
 			t.Fatalf("%s", a.AnswerSchema)
@@ -105,7 +106,7 @@ func TestApprovalParams(t *testing.T) {
 			"answer: 'n' is a required": func(q *parley.ResolveApprovalParams) { q.Answer = json.RawMessage(`{}`) },
 			"answer.n: ":                func(q *parley.ResolveApprovalParams) { q.Answer = json.RawMessage(`{"n":6}`) },
 			"answer has 65537":          func(q *parley.ResolveApprovalParams) { q.Answer = object(65537) },
-			"answer: JSON nests":        func(q *parley.ResolveApprovalParams) { q.Answer = deep(parley.MaxDepth - 5) },
+			"answer: JSON nests":        func(q *parley.ResolveApprovalParams) { q.Answer = deep(limits.MaxDepth - 5) },
 			"comment has 1025 bytes":    func(q *parley.ResolveApprovalParams) { q.Comment = long(1025) },
 			"clientRequestId has 129":   func(q *parley.ResolveApprovalParams) { q.ClientRequestID = long(129) },
 		} {

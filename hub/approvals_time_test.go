@@ -8,6 +8,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // TestApprovalStopsTheClock: the time that a claim waits counts neither for its duration nor for maxClaimMs, and the executor has room meanwhile.
@@ -80,9 +81,9 @@ func TestApprovalExpires(t *testing.T) {
 	atWork(t, nil, func(t *testing.T, h *hub.Hub, j journal.Journal, r *host, id, claim string) {
 		b := approver(h, "b")
 		q := may(id, "k")
-		q.ExpiresInMs = parley.MaxApprovalMs
+		q.ExpiresInMs = limits.MaxApprovalMs
 		a := asks(t, h, r.p, q)
-		pass(parley.MaxApprovalMs*time.Millisecond - time.Millisecond)
+		pass(limits.MaxApprovalMs*time.Millisecond - time.Millisecond)
 		approvalIs(t, h, b, a.ApprovalID, parley.ApprovalPending)
 		pass(time.Millisecond)
 		got := approvalIs(t, h, b, a.ApprovalID, parley.ApprovalTimedOut)

@@ -18,6 +18,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // put adds a file and fails the test if it is refused.
@@ -64,7 +65,7 @@ func TestAttachmentSizes(t *testing.T) {
 	a, b := h.LocalPrincipal("a"), h.LocalPrincipal("b")
 	id := create(t, h, a, open2("a", "b"))
 	files := map[string][]byte{}
-	sizes := []int{1, 1000, parley.MaxAttachmentPart - 1, parley.MaxAttachmentPart, parley.MaxAttachmentPart + 1, parley.MaxAttachmentBytes}
+	sizes := []int{1, 1000, limits.MaxAttachmentPart - 1, limits.MaxAttachmentPart, limits.MaxAttachmentPart + 1, parley.MaxAttachmentBytes}
 	if testing.Short() {
 		sizes = sizes[:5]
 	}
@@ -109,7 +110,7 @@ func TestAttachmentParts(t *testing.T) {
 	}{
 		{0, 0, "0123456789", nil}, {3, 0, "3456789", nil}, {3, 4, "3456", nil}, {9, 1, "9", nil}, {8, 5, "89", nil}, {10, 0, "", nil}, {10, 1, "", nil},
 		{11, 1, "", parley.ErrValidationFailed}, {-1, 1, "", parley.ErrValidationFailed}, {0, -1, "", parley.ErrValidationFailed},
-		{0, parley.MaxAttachmentPart + 1, "", parley.ErrValidationFailed}, {1 << 60, 1, "", parley.ErrValidationFailed},
+		{0, limits.MaxAttachmentPart + 1, "", parley.ErrValidationFailed}, {1 << 60, 1, "", parley.ErrValidationFailed},
 	} {
 		r, err := h.GetAttachment(t.Context(), a, &parley.GetAttachmentParams{ConversationID: id, SHA256: hash, Offset: c.offset, Length: c.length})
 		if c.err != nil {
@@ -239,7 +240,7 @@ func TestAttachmentCount(t *testing.T) {
 	h := startOn(t, newJournal(t), nil)
 	a := h.LocalPrincipal("a")
 	id := create(t, h, a, open2("a"))
-	for i := range parley.MaxAttachments {
+	for i := range limits.MaxAttachments {
 		put(t, h, a, id, fmt.Appendf(nil, "%d", i), "")
 	}
 	refused(t, putErr(t, h, a, id, "one too many"), parley.ErrTooLarge)

@@ -12,6 +12,8 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/toolnames"
 )
 
 // thinker is a blueprint of an LLM agent that takes a topic.
@@ -53,7 +55,7 @@ func TestAgentBlueprintsRefused(t *testing.T) {
 			t.Error("something was written")
 		}
 		agentsAre(t, h, "good of box")
-		long := thinker(strings.Repeat("n", parley.MaxSpawnerName))
+		long := thinker(strings.Repeat("n", toolnames.MaxSpawnerName))
 		long.AgentConfig = json.RawMessage(`{"model":"a:b","allow_parallel_subagents":true}`)
 		x.says(long)
 		typed := counter("typed")
@@ -185,12 +187,12 @@ func TestHostedEnds(t *testing.T) {
 		"the runner leaves before": {func(t *testing.T, h *hub.Hub, x *host, id string) {
 			x.says()
 			x.conn.Close()
-			pass(parley.SessionQueueMs * time.Millisecond)
+			pass(limits.SessionQueueMs * time.Millisecond)
 		}, parley.ReasonNoRunner, "No matching runner available within timeout"},
 		"the runner goes in the middle": {func(t *testing.T, h *hub.Hub, x *host, id string) {
 			x.take(id, x.oneOffer().ClaimID)
 			x.conn.Close()
-			pass((parley.OfflineMs + parley.SessionQueueMs) * time.Millisecond)
+			pass((limits.OfflineMs + limits.SessionQueueMs) * time.Millisecond)
 		}, parley.ReasonInterrupted, "The runner has not ended the session in time"},
 		"the runner runs it no more": {func(t *testing.T, h *hub.Hub, x *host, id string) {
 			x.says(counter("writer"))
@@ -295,7 +297,7 @@ func TestSeatAndBlueprint(t *testing.T) {
 		ann := h.LocalPrincipal("ann")
 		ops := func(id string) *host {
 			x := &host{id: id, runner: connect(t, h, h.LocalPrincipal("ops").SpeakingAs("writer"))}
-			x.mustRegister(parley.RegisterExecutorParams{ExecutorID: id, Agents: []string{"writer"}, Mode: parley.ModePush, GraceMs: parley.OfflineMs})
+			x.mustRegister(parley.RegisterExecutorParams{ExecutorID: id, Agents: []string{"writer"}, Mode: parley.ModePush, GraceMs: limits.OfflineMs})
 			return x
 		}
 		plain := ops("plain")

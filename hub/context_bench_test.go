@@ -7,6 +7,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // BenchmarkContext: latest is one event before 10,000 others, recent the last 100 of those, and vector the nearest of 1,000, whose vectors are kept.
@@ -43,7 +44,7 @@ func benchFed(b *testing.B, h *hub.Hub, selector string, n int) (*hub.Principal,
 	x.conn = h.Connect(x.notify, func() {})
 	b.Cleanup(x.conn.Close)
 	x.p = h.LocalPrincipal("ops").SpeakingAs("calc").On(x.conn)
-	x.mustRegister(parley.RegisterExecutorParams{ExecutorID: x.id, Mode: parley.ModePush, GraceMs: parley.OfflineMs})
+	x.mustRegister(parley.RegisterExecutorParams{ExecutorID: x.id, Mode: parley.ModePush, GraceMs: limits.OfflineMs})
 	x.says(listens("calc", `[{"schema_name":"go.v1"},`+selector+`]`))
 	ann := h.LocalPrincipal("ann")
 	id := create(b, h, ann, hall("calc"))

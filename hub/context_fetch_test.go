@@ -9,6 +9,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // feeder makes a conversation of an agent with context selectors beside a trigger; it gives a caller that may have the context, and the conversation.
@@ -91,7 +92,7 @@ func TestContextLooksBackSoFar(t *testing.T) {
 	}
 	h := startOn(t, newJournal(t), nil)
 	p, id := feeder(t, h, `{"schema_name":"far.v1","role":"context"},{"schema_name":"near.v1","role":"context"}`)
-	manyNotes(t, h, id, parley.MaxFetchScan+1, func(i int) (string, string) {
+	manyNotes(t, h, id, limits.MaxFetchScan+1, func(i int) (string, string) {
 		return []string{"far.v1", "near.v1", "other.v1"}[min(i, 2)], `1`
 	})
 	r := fed(t, h, p, parley.GetContextParams{ConversationID: id, AgentID: "calc"})

@@ -11,6 +11,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 func executorsFor(t *testing.T, h *hub.Hub, p *hub.Principal) parley.ListAgentsResult {
@@ -33,7 +34,7 @@ func TestExecutorsAreListed(t *testing.T) {
 		id := asked(t, h, nil)
 		busy.claim()
 		a := parley.ExecutorInfo{ExecutorID: "r1", RegisteredBy: "a", Mode: parley.ModePush, Agents: []string{"a"}, Labels: map[string]string{"room": "4"}, Claims: 1, Capacity: 3}
-		b := parley.ExecutorInfo{ExecutorID: "r0", RegisteredBy: "b", Mode: parley.ModePull, Agents: []string{"b"}, Capacity: parley.DefaultCapacity}
+		b := parley.ExecutorInfo{ExecutorID: "r0", RegisteredBy: "b", Mode: parley.ModePull, Agents: []string{"b"}, Capacity: limits.DefaultCapacity}
 		narrow := mustToken(t, h, admin, parley.CreateTokenParams{AgentID: "a", Conversations: []string{id}})
 		for name, c := range map[string]struct {
 			p    *hub.Principal
@@ -62,7 +63,7 @@ func TestExecutorsFit(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		const n = 250
 		var names []string
-		for i := range parley.MaxExecutorAgents {
+		for i := range limits.MaxExecutorAgents {
 			names = append(names, fmt.Sprintf("%02d%s", i, strings.Repeat("x", 62)))
 		}
 		p := h.LocalPrincipal("host", parley.ScopeAdmin)

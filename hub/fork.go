@@ -15,6 +15,8 @@ import (
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/fold/idempotency"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // maxForking bounds the number of concurrent forks, because each has its copy in memory.
@@ -68,7 +70,7 @@ func (h *Hub) ForkConversationPaid(
 // check checks the params, and sets the id of the fork.
 func (f *forking) check() error {
 	h, p, q := f.hub, f.by, f.params
-	if err := h.auth.Allow(p, parley.MethodForkConversation); err != nil {
+	if err := h.auth.Allow(p, methods.ForkConversation); err != nil {
 		return err
 	}
 	if p.Claim() != nil {
@@ -213,7 +215,7 @@ func (f *forking) readShared(into *fold.Fork) error {
 		}
 		for i := range records {
 			r := &records[i]
-			if bytes += len(r.Data); bytes > parley.MaxForkBytes {
+			if bytes += len(r.Data); bytes > limits.MaxForkBytes {
 				return check.TooMuchShared("the events that the fork would begin with are too large")
 			}
 			shared := eventdata.Shared{Data: r.Data}

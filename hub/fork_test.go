@@ -13,6 +13,7 @@ import (
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/memory"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // talked is a conversation of ann and bob, created by ann under a key, with five messages.
@@ -293,14 +294,14 @@ func TestForkTooLarge(t *testing.T) {
 	h := startOn(t, j, counted("x"))
 	ann := h.LocalPrincipal("ann")
 	id := create(t, h, ann, open2("ann"))
-	_, err := forks(h, ann, parley.ForkConversationParams{ConversationID: id, Seq: parley.MaxForkEvents + 1})
+	_, err := forks(h, ann, parley.ForkConversationParams{ConversationID: id, Seq: limits.MaxForkEvents + 1})
 	refused(t, err, parley.ErrTooLarge)
 	if testing.Short() {
 		return // what follows writes more than MaxForkBytes, one message after another
 	}
 	words := strings.Repeat("x", 200<<10)
 	size, last := int64(0), int64(0)
-	for size <= parley.MaxForkBytes {
+	for size <= limits.MaxForkBytes {
 		last = say(t, h, ann, message(id, words, parley.FinalityTurn, "")).Seq
 		size += int64(len(words))
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/journaltest"
 	"github.com/parleyhub/parley/hub/journal/memory"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // counted gives options with ids that are counted; prefix keeps the ids of two hubs on one journal apart.
@@ -223,23 +224,23 @@ type call struct {
 }
 
 var calls = []call{
-	{parley.MethodGetConversation, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+	{methods.GetConversation, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
 		s, events, err := h.GetConversation(context.Background(), p, &parley.GetConversationParams{ConversationID: id})
 		return told(err, s, events)
 	}},
-	{parley.MethodTail, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+	{methods.Tail, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
 		page, err := h.Tail(context.Background(), p, &parley.TailParams{ConversationID: id})
 		return told(err, page.NextSeq, page.Events)
 	}},
-	{parley.MethodWaitForChange, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+	{methods.WaitForChange, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
 		r, err := h.WaitForChange(context.Background(), p, &parley.WaitForChangeParams{ConversationID: id})
 		return told(err, r, nil)
 	}},
-	{parley.MethodGetUpdates, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+	{methods.GetUpdates, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
 		r, events, err := h.GetUpdates(context.Background(), p, &parley.GetUpdatesParams{ConversationID: id})
 		return told(err, r, events)
 	}},
-	{parley.MethodSubscribe, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+	{methods.Subscribe, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
 		s, err := h.Subscribe(context.Background(), p, &parley.SubscribeParams{ConversationID: id})
 		if err != nil {
 			return "", err
@@ -264,48 +265,48 @@ var calls = []call{
 		}
 		return out.String(), nil
 	}},
-	{parley.MethodGetGuidance, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+	{methods.GetGuidance, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
 		r, err := h.GetGuidance(context.Background(), p, &parley.GetGuidanceParams{ConversationID: id, Explain: true})
 		return told(err, r, nil)
 	}},
-	{parley.MethodExplain, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+	{methods.Explain, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
 		r, err := h.Explain(context.Background(), p, &parley.ExplainParams{ConversationID: id})
 		return told(err, r, nil)
 	}},
-	{parley.MethodAddParticipant, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+	{methods.AddParticipant, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
 		_, err := one(func(done func(parley.SeqResult, error)) {
 			h.AddParticipant(p, &parley.AddParticipantParams{ConversationID: id, Participant: parley.Participant{ID: "new", Kind: parley.KindAgent}}, done)
 		})
 		return "", err
 	}},
-	{parley.MethodSendMessage, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+	{methods.SendMessage, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
 		r := <-post(h, p, message(id, "hi", parley.FinalityTurn, ""))
 		return "", r.err
 	}},
-	{parley.MethodSendTrace, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+	{methods.SendTrace, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
 		_, err := one(func(done func(parley.SendResult, error)) { h.SendTrace(p, trace(id, "hi", ""), done) })
 		return "", err
 	}},
-	{parley.MethodSendNote, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+	{methods.SendNote, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
 		_, err := one(func(done func(parley.SeqResult, error)) { h.SendNote(p, note(id, "hi", ""), done) })
 		return "", err
 	}},
-	{parley.MethodSendDelta, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+	{methods.SendDelta, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
 		_, err := one(func(done func(int, error)) {
 			h.SendDelta(p, &parley.SendDeltaParams{ConversationID: id, Turn: 1, Text: "hi"}, func(err error) { done(0, err) })
 		})
 		return "", err
 	}},
-	{parley.MethodPutAttachment, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+	{methods.PutAttachment, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
 		r, err := h.PutAttachment(context.Background(), p, &parley.PutAttachmentParams{ConversationID: id, Data: []byte("hi")})
 		return told(err, r, nil)
 	}},
-	{parley.MethodGetAttachment, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+	{methods.GetAttachment, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
 		sum := sha256.Sum256([]byte("hi"))
 		r, err := h.GetAttachment(context.Background(), p, &parley.GetAttachmentParams{ConversationID: id, SHA256: hex.EncodeToString(sum[:])})
 		return told(err, r, nil)
 	}},
-	{parley.MethodCloseConversation, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+	{methods.CloseConversation, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
 		_, err := one(func(done func(parley.SeqResult, error)) {
 			h.CloseConversation(p, &parley.CloseConversationParams{ConversationID: id}, done)
 		})
@@ -316,7 +317,7 @@ var calls = []call{
 // writes are the calls that write.
 func writes() []call {
 	return slices.DeleteFunc(slices.Clone(calls), func(c call) bool {
-		m, _ := parley.MethodByName(c.method)
+		m, _ := methods.ByName(c.method)
 		return m.Scope != parley.ScopeWrite
 	})
 }

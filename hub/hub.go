@@ -27,6 +27,7 @@ import (
 	"github.com/parleyhub/parley/hub/internal/turns"
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/vector"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // Options of a hub. Nil and the zero value are valid.
@@ -303,7 +304,7 @@ func unavailable(err error) error {
 
 // Stats returns the state and the counters of the hub. It requires scope admin.
 func (h *Hub) Stats(_ context.Context, p *auth.Principal, _ *parley.StatsParams) (parley.Stats, error) {
-	if err := h.auth.Allow(p, parley.MethodStats); err != nil {
+	if err := h.auth.Allow(p, methods.Stats); err != nil {
 		return parley.Stats{}, err
 	}
 	return h.Counted(), nil

@@ -15,6 +15,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // ListConversations returns a page of the conversations that the caller created or has a seat in, or of a
@@ -22,7 +23,7 @@ import (
 func (h *Hub) ListConversations(
 	ctx context.Context, p *auth.Principal, q *parley.ListConversationsParams,
 ) (*parley.ListConversationsResult, error) {
-	if err := h.auth.Allow(p, parley.MethodListConversations); err != nil {
+	if err := h.auth.Allow(p, methods.ListConversations); err != nil {
 		return nil, err
 	}
 	l, err := newListing(p, q)

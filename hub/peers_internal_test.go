@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
@@ -14,7 +15,7 @@ func TestSureConversationStaysEmpty(t *testing.T) {
 	t.Cleanup(func() { _ = j.Close() })
 	h := openShared(t, j)
 	checkID := "~sure." + h.presence.ID()
-	if !conv.Reserved(checkID) || parley.KeptConversationID(checkID) {
+	if !conv.Reserved(checkID) || check.AdapterConversationID(checkID) {
 		t.Fatalf("%q is not the hub's own", checkID)
 	}
 	admin := h.LocalPrincipal("admin", parley.ScopeAdmin)

@@ -12,6 +12,8 @@ import (
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/internal/page"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // open enters a conversation and checks the cursor and the limit of a method. The conversation is pinned if
@@ -21,7 +23,7 @@ func (h *Hub) open(p *auth.Principal, method, id string, seq int64, limit int) (
 	if err != nil {
 		return nil, 0, err
 	}
-	limit, err = page.CheckLimit(limit, parley.MaxPage, parley.DefaultPage)
+	limit, err = page.CheckLimit(limit, parley.MaxPage, limits.DefaultPage)
 	if err == nil {
 		err = checkCursor(c, seq)
 	}
@@ -52,7 +54,7 @@ func (h *Hub) GetConversation(
 	_ context.Context, p *auth.Principal, q *parley.GetConversationParams,
 ) (*parley.Snapshot, [][]byte, error) {
 	p = p.In(q.ConversationID)
-	c, limit, err := h.open(p, parley.MethodGetConversation, q.ConversationID, q.SinceSeq, q.Limit)
+	c, limit, err := h.open(p, methods.GetConversation, q.ConversationID, q.SinceSeq, q.Limit)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,7 +117,7 @@ func clone[T any](v *T) *T {
 // Tail returns a page of at most Limit encoded events after SinceSeq.
 func (h *Hub) Tail(_ context.Context, p *auth.Principal, q *parley.TailParams) (conv.Page, error) {
 	p = p.In(q.ConversationID)
-	c, limit, err := h.open(p, parley.MethodTail, q.ConversationID, q.SinceSeq, q.Limit)
+	c, limit, err := h.open(p, methods.Tail, q.ConversationID, q.SinceSeq, q.Limit)
 	if err != nil {
 		return conv.Page{}, err
 	}
@@ -128,7 +130,7 @@ func (h *Hub) GetGuidance(
 	_ context.Context, p *auth.Principal, q *parley.GetGuidanceParams,
 ) (parley.GetGuidanceResult, error) {
 	p = p.In(q.ConversationID)
-	c, err := h.auth.Enter(p, parley.MethodGetGuidance, q.ConversationID)
+	c, err := h.auth.Enter(p, methods.GetGuidance, q.ConversationID)
 	if err != nil {
 		return parley.GetGuidanceResult{}, err
 	}
@@ -141,7 +143,7 @@ func (h *Hub) GetGuidance(
 // means the latest.
 func (h *Hub) Explain(ctx context.Context, p *auth.Principal, q *parley.ExplainParams) (*parley.ExplainResult, error) {
 	p = p.In(q.ConversationID)
-	c, err := h.auth.Enter(p, parley.MethodExplain, q.ConversationID)
+	c, err := h.auth.Enter(p, methods.Explain, q.ConversationID)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +172,7 @@ func (h *Hub) Explain(ctx context.Context, p *auth.Principal, q *parley.ExplainP
 // Subscribe returns a subscription from sinceSeq on. It keeps the conversation in memory until Close.
 func (h *Hub) Subscribe(_ context.Context, p *Principal, q *parley.SubscribeParams) (*Subscription, error) {
 	p = p.In(q.ConversationID)
-	c, _, err := h.open(p, parley.MethodSubscribe, q.ConversationID, q.SinceSeq, 0)
+	c, _, err := h.open(p, methods.Subscribe, q.ConversationID, q.SinceSeq, 0)
 	if err != nil {
 		return nil, err
 	}

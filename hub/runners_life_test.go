@@ -10,6 +10,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // agents gives the rows of listAgents, a line each.
@@ -165,7 +166,7 @@ func TestRunnerBack(t *testing.T) {
 			y.conn = h.Connect(y.notify, nil)
 			y.p = h.LocalPrincipal("ops").On(y.conn)
 			got := y.mustRegister(parley.RegisterExecutorParams{
-				ExecutorID: "box", Mode: parley.ModePush, Capacity: 1, GraceMs: parley.OfflineMs, Holding: []string{w.claim},
+				ExecutorID: "box", Mode: parley.ModePush, Capacity: 1, GraceMs: limits.OfflineMs, Holding: []string{w.claim},
 			})
 			if len(got.Holding) != 1 || got.Ended != 0 {
 				t.Fatalf("%+v", got)
@@ -204,7 +205,7 @@ func TestNobodyTakes(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := arrive(t, h, "ops", parley.RegisterExecutorParams{ExecutorID: "box", Capacity: 1})
 		b := counter("count")
-		b.TimeoutMs = parley.MaxSessionTimeoutMs
+		b.TimeoutMs = limits.MaxSessionTimeoutMs
 		x.says(b)
 		ann := h.LocalPrincipal("ann")
 		id := start(t, h, ann, counts("count", 1, parley.ModeAsyncPoll, "")).SessionID
@@ -290,7 +291,7 @@ func TestHubRestart(t *testing.T) {
 		pass(100 * time.Second)
 		stands(t, h, w.ann, w.running.SessionID, parley.SessionRunning, "")
 		back := connect(t, h, h.LocalPrincipal("ops"))
-		got := back.mustRegister(parley.RegisterExecutorParams{ExecutorID: "box", Mode: parley.ModePush, Capacity: 4, GraceMs: parley.OfflineMs, Holding: []string{w.claim}})
+		got := back.mustRegister(parley.RegisterExecutorParams{ExecutorID: "box", Mode: parley.ModePush, Capacity: 4, GraceMs: limits.OfflineMs, Holding: []string{w.claim}})
 		if len(got.Holding) != 1 {
 			t.Fatalf("%+v", got)
 		}
@@ -323,7 +324,7 @@ func TestHubRestartInside(t *testing.T) {
 					offers := make(chan parley.RequestTurn, 10)
 					registered := make(chan struct{})
 					go func() {
-						q := &parley.RegisterExecutorParams{ExecutorID: "box", Mode: parley.ModePush, GraceMs: parley.OfflineMs}
+						q := &parley.RegisterExecutorParams{ExecutorID: "box", Mode: parley.ModePush, GraceMs: limits.OfflineMs}
 						for n := range inside.RegisterExecutor(t.Context(), q, nil) {
 							if n.Registered != nil {
 								close(registered)
@@ -342,7 +343,7 @@ func TestHubRestartInside(t *testing.T) {
 						id = start(t, h, ann, counts("count", 1, parley.ModeAsyncPoll, "")).SessionID
 					}
 					pass(10 * time.Second)
-					if i > 0 && !idempotent || i == parley.IdempotentAttempts {
+					if i > 0 && !idempotent || i == limits.IdempotentAttempts {
 						failsAs(t, h, ann, id, parley.ReasonInterrupted, "Runner disconnected during execution")
 						if len(offers) != 0 {
 							t.Fatal("it is offered again")

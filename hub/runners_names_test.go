@@ -11,6 +11,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // TestCollision: a name belongs to the runner that was the first to have it, over restarts too; the next one's agent has its runner in its name, until it is the
@@ -129,7 +130,7 @@ func TestBlueprintsRefused(t *testing.T) {
 		_, err = x.bring(counter("twice"), counter("twice"))
 		refused(t, err, parley.ErrValidationFailed)
 		var all []parley.Blueprint
-		for i := range parley.MaxBlueprints + 1 {
+		for i := range limits.MaxBlueprints + 1 {
 			all = append(all, counter(fmt.Sprint("b", i)))
 		}
 		_, err = x.bring(all...)
@@ -138,7 +139,7 @@ func TestBlueprintsRefused(t *testing.T) {
 		if j.Last() != before {
 			t.Error("something was written")
 		}
-		if names := x.says(all[:parley.MaxBlueprints]...); len(names) != parley.MaxBlueprints {
+		if names := x.says(all[:limits.MaxBlueprints]...); len(names) != limits.MaxBlueprints {
 			t.Errorf("%d names", len(names))
 		}
 		for _, p := range []*hub.Principal{h.LocalPrincipal("ops"), h.LocalPrincipal("ops").On(h.Connect(nil, nil))} {
@@ -160,7 +161,7 @@ func TestTooManyAgents(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		large := func(name string) parley.Blueprint {
 			b := counter(name)
-			b.ParametersSchema = json.RawMessage(`{"type":"object","description":"` + strings.Repeat("x", parley.MaxAgentSchemaBytes-100) + `"}`)
+			b.ParametersSchema = json.RawMessage(`{"type":"object","description":"` + strings.Repeat("x", limits.MaxAgentSchemaBytes-100) + `"}`)
 			return b
 		}
 		n, err := 0, error(nil)
@@ -173,7 +174,7 @@ func TestTooManyAgents(t *testing.T) {
 		if err != nil || len(r.Agents) != n-1 || n < 2 {
 			t.Fatalf("%d agents of %d, %v", len(r.Agents), n-1, err)
 		}
-		if b, err := json.Marshal(r); err != nil || len(b) > parley.MaxPageBytes {
+		if b, err := json.Marshal(r); err != nil || len(b) > limits.MaxPageBytes {
 			t.Fatalf("the answer has %d bytes, %v", len(b), err)
 		}
 	})
@@ -270,7 +271,7 @@ func TestDemandsOfAgents(t *testing.T) {
 		x := arrive(t, h, "writer", parley.RegisterExecutorParams{ExecutorID: "w2", Agents: []string{"writer"}, Labels: map[string]string{"gpu": "1"}})
 		o := x.oneOffer()
 		x.take(id, o.ClaimID)
-		_, err = x.register(parley.RegisterExecutorParams{ExecutorID: "w3", Labels: many(parley.MaxLabels + 1)})
+		_, err = x.register(parley.RegisterExecutorParams{ExecutorID: "w3", Labels: many(limits.MaxLabels + 1)})
 		refused(t, err, parley.ErrValidationFailed)
 		id = start(t, h, ann, q).SessionID
 		say(t, h, x.p, under(message(o.ConversationID, "done", parley.FinalityConversation, ""), o.ClaimID))
@@ -278,7 +279,7 @@ func TestDemandsOfAgents(t *testing.T) {
 			t.Fatal(got)
 		}
 		x.conn.Close()
-		pass(parley.SessionQueueMs * time.Millisecond)
+		pass(limits.SessionQueueMs * time.Millisecond)
 		failsAs(t, h, ann, id, parley.ReasonNoRunner, "No matching runner available within timeout")
 	})
 }

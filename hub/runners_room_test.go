@@ -10,6 +10,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // wide are eight blueprints with large schemas, together more than half of what an answer of listAgents may hold.
@@ -18,7 +19,7 @@ func wide(runner string) []parley.Blueprint {
 	for i := range 8 {
 		all = append(all, parley.Blueprint{
 			Name:             fmt.Sprint(runner, i),
-			ParametersSchema: json.RawMessage(`{"title":"` + strings.Repeat("x", parley.MaxAgentSchemaBytes-100) + `"}`),
+			ParametersSchema: json.RawMessage(`{"title":"` + strings.Repeat("x", limits.MaxAgentSchemaBytes-100) + `"}`),
 		})
 	}
 	return all
@@ -56,7 +57,7 @@ func TestRoomForAgents(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if answer, _ := json.Marshal(r); len(answer) > parley.MaxPageBytes {
+			if answer, _ := json.Marshal(r); len(answer) > limits.MaxPageBytes {
 				t.Errorf("the answer of listAgents has %d bytes", len(answer))
 			}
 			for _, x := range all {

@@ -10,6 +10,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // floorOf gives who has the floor of a conversation; empty is anyone.
@@ -285,12 +286,12 @@ func TestLargeCallbacks(t *testing.T) {
 		large := start(t, h, a, counts("count", 1, parley.ModeAsyncCallback, id)).SessionID
 		o := x.oneOffer()
 		x.take(large, o.ClaimID)
-		huge := strings.Repeat("<", parley.MaxCallbackResultBytes)
+		huge := strings.Repeat("<", limits.MaxCallbackResultBytes)
 		x.ends(large, o.ClaimID, parley.OutcomeFailed, fmt.Sprintf(`{"result_type":"deterministic","result_text":%q,"result_data":%q,"exit_code":3,"error":%q,"validation_errors":[{"path":"$","message":"m","schema_path":"s"}]}`,
 			huge, "data", strings.Repeat("é", parley.MaxReasonBytes)))
 		for i := range 9 {
 			start(t, h, a, counts("count", i+1, parley.ModeAsyncCallback, id))
-			x.works(strings.Repeat("x", parley.MaxCallbackResultBytes-1000))
+			x.works(strings.Repeat("x", limits.MaxCallbackResultBytes-1000))
 		}
 		pass(0)
 		say(t, h, a, message(id, "now", parley.FinalityTurn, ""))
@@ -304,7 +305,7 @@ func TestLargeCallbacks(t *testing.T) {
 			len(r.Error) != parley.MaxReasonBytes || r.ValidationErrors != nil {
 			t.Fatalf("%+v %+v", left, left.Result)
 		}
-		if r := told[0][1].Result; r.Omitted || len(*r.ResultText) != parley.MaxCallbackResultBytes-1000 {
+		if r := told[0][1].Result; r.Omitted || len(*r.ResultText) != limits.MaxCallbackResultBytes-1000 {
 			t.Errorf("%+v", r)
 		}
 		if got := session(t, h, a, large).Result; got.Omitted || *got.ResultText != huge || got.Error == left.Result.Error {
@@ -345,7 +346,7 @@ func TestEveryEndCallsBack(t *testing.T) {
 		}
 		expect(s, parley.SessionStopped, "The session was stopped by a: no need")
 		s, _ = start1()
-		pass(parley.SessionQueueMs * time.Millisecond)
+		pass(limits.SessionQueueMs * time.Millisecond)
 		x.offered()
 		expect(s, parley.SessionFailed, "No matching runner available within timeout")
 	})

@@ -11,143 +11,144 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // tried calls each method, but for those that only doors have, and those that the token of a command is for.
 var tried = map[string]func(ctx context.Context, c parley.Client, session string) error{
-	parley.MethodCreateConversation: func(ctx context.Context, c parley.Client, _ string) error {
+	methods.CreateConversation: func(ctx context.Context, c parley.Client, _ string) error {
 		_, err := c.CreateConversation(ctx, &parley.CreateConversationParams{Participants: seats("count")})
 		return err
 	},
-	parley.MethodGetConversation: func(ctx context.Context, c parley.Client, id string) error {
+	methods.GetConversation: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.GetConversation(ctx, &parley.GetConversationParams{ConversationID: id})
 		return err
 	},
-	parley.MethodListConversations: func(ctx context.Context, c parley.Client, _ string) error {
+	methods.ListConversations: func(ctx context.Context, c parley.Client, _ string) error {
 		_, err := c.ListConversations(ctx, nil)
 		return err
 	},
-	parley.MethodWatchConversations: func(ctx context.Context, c parley.Client, _ string) error {
+	methods.WatchConversations: func(ctx context.Context, c parley.Client, _ string) error {
 		_, err := c.WatchConversations(ctx, nil)
 		return err
 	},
-	parley.MethodAddParticipant: func(ctx context.Context, c parley.Client, id string) error {
+	methods.AddParticipant: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.AddParticipant(ctx, &parley.AddParticipantParams{ConversationID: id, Participant: seats("x")[0]})
 		return err
 	},
-	parley.MethodForkConversation: func(ctx context.Context, c parley.Client, id string) error {
+	methods.ForkConversation: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.ForkConversation(ctx, &parley.ForkConversationParams{ConversationID: id, Seq: 1})
 		return err
 	},
-	parley.MethodCloseConversation: func(ctx context.Context, c parley.Client, id string) error {
+	methods.CloseConversation: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.CloseConversation(ctx, &parley.CloseConversationParams{ConversationID: id})
 		return err
 	},
-	parley.MethodTail: func(ctx context.Context, c parley.Client, id string) error {
+	methods.Tail: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.Tail(ctx, &parley.TailParams{ConversationID: id})
 		return err
 	},
-	parley.MethodWaitForChange: func(ctx context.Context, c parley.Client, id string) error {
+	methods.WaitForChange: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.WaitForChange(ctx, &parley.WaitForChangeParams{ConversationID: id})
 		return err
 	},
-	parley.MethodGetUpdates: func(ctx context.Context, c parley.Client, id string) error {
+	methods.GetUpdates: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: id})
 		return err
 	},
-	parley.MethodSubscribe: func(ctx context.Context, c parley.Client, id string) error {
+	methods.Subscribe: func(ctx context.Context, c parley.Client, id string) error {
 		return first(c.Subscribe(ctx, &parley.SubscribeParams{ConversationID: id}))
 	},
-	parley.MethodGetGuidance: func(ctx context.Context, c parley.Client, id string) error {
+	methods.GetGuidance: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.GetGuidance(ctx, &parley.GetGuidanceParams{ConversationID: id})
 		return err
 	},
-	parley.MethodExplain: func(ctx context.Context, c parley.Client, id string) error {
+	methods.Explain: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.Explain(ctx, &parley.ExplainParams{ConversationID: id})
 		return err
 	},
-	parley.MethodSendMessage: func(ctx context.Context, c parley.Client, id string) error {
+	methods.SendMessage: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.SendMessage(ctx, message(id, "hi", parley.FinalityConversation, ""))
 		return err
 	},
-	parley.MethodSendTrace: func(ctx context.Context, c parley.Client, id string) error {
+	methods.SendTrace: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.SendTrace(ctx, trace(id, "hi", ""))
 		return err
 	},
-	parley.MethodSendNote: func(ctx context.Context, c parley.Client, id string) error {
+	methods.SendNote: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.SendNote(ctx, note(id, "hi", ""))
 		return err
 	},
-	parley.MethodSendDelta: func(ctx context.Context, c parley.Client, id string) error {
+	methods.SendDelta: func(ctx context.Context, c parley.Client, id string) error {
 		return c.SendDelta(ctx, &parley.SendDeltaParams{ConversationID: id, Turn: 2, Text: "hi"})
 	},
-	parley.MethodPutAttachment: func(ctx context.Context, c parley.Client, id string) error {
+	methods.PutAttachment: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.PutAttachment(ctx, &parley.PutAttachmentParams{ConversationID: id, Data: []byte("hi")})
 		return err
 	},
-	parley.MethodGetAttachment: func(ctx context.Context, c parley.Client, id string) error {
+	methods.GetAttachment: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.GetAttachment(ctx, &parley.GetAttachmentParams{ConversationID: id, SHA256: strings.Repeat("0", 64)})
 		return err
 	},
-	parley.MethodRegisterExecutor: func(ctx context.Context, c parley.Client, _ string) error {
+	methods.RegisterExecutor: func(ctx context.Context, c parley.Client, _ string) error {
 		return first(c.RegisterExecutor(ctx, &parley.RegisterExecutorParams{ExecutorID: "e", Agents: []string{"count"}}, nil))
 	},
-	parley.MethodClaimTurn: func(ctx context.Context, c parley.Client, id string) error {
+	methods.ClaimTurn: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.ClaimTurn(ctx, &parley.ClaimTurnParams{ConversationID: id, Turn: 2})
 		return err
 	},
-	parley.MethodRenewClaim: func(ctx context.Context, c parley.Client, id string) error {
+	methods.RenewClaim: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.RenewClaim(ctx, &parley.RenewClaimParams{ConversationID: id, ClaimID: "clm_2_x"})
 		return err
 	},
-	parley.MethodReleaseClaim: func(ctx context.Context, c parley.Client, id string) error {
+	methods.ReleaseClaim: func(ctx context.Context, c parley.Client, id string) error {
 		return c.ReleaseClaim(ctx, &parley.ReleaseClaimParams{ConversationID: id, ClaimID: "clm_2_x", Outcome: parley.ReleaseFailed})
 	},
-	parley.MethodCancelTurn: func(ctx context.Context, c parley.Client, id string) error {
+	methods.CancelTurn: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.CancelTurn(ctx, &parley.CancelTurnParams{ConversationID: id, Turn: 2})
 		return err
 	},
-	parley.MethodRegisterBlueprints: func(ctx context.Context, c parley.Client, _ string) error {
+	methods.RegisterBlueprints: func(ctx context.Context, c parley.Client, _ string) error {
 		_, err := c.RegisterBlueprints(ctx, nil)
 		return err
 	},
-	parley.MethodRequestApproval: func(ctx context.Context, c parley.Client, id string) error {
+	methods.RequestApproval: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.RequestApproval(ctx, may(id, "k"))
 		return err
 	},
-	parley.MethodGetApproval: func(ctx context.Context, c parley.Client, id string) error {
+	methods.GetApproval: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.GetApproval(ctx, &parley.GetApprovalParams{ApprovalID: id + ".3"})
 		return err
 	},
-	parley.MethodListApprovals: func(ctx context.Context, c parley.Client, id string) error {
+	methods.ListApprovals: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.ListApprovals(ctx, &parley.ListApprovalsParams{ConversationID: id})
 		return err
 	},
-	parley.MethodResolveApproval: func(ctx context.Context, c parley.Client, id string) error {
+	methods.ResolveApproval: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.ResolveApproval(ctx, &parley.ResolveApprovalParams{ApprovalID: id + ".3", Decision: parley.DecisionApproved})
 		return err
 	},
-	parley.MethodGetContext: func(ctx context.Context, c parley.Client, id string) error {
+	methods.GetContext: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.GetContext(ctx, &parley.GetContextParams{ConversationID: id})
 		return err
 	},
-	parley.MethodExplainTriggers: func(ctx context.Context, c parley.Client, id string) error {
+	methods.ExplainTriggers: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.ExplainTriggers(ctx, &parley.ExplainTriggersParams{ConversationID: id, Seq: 2})
 		return err
 	},
-	parley.MethodCreateToken: func(ctx context.Context, c parley.Client, _ string) error {
+	methods.CreateToken: func(ctx context.Context, c parley.Client, _ string) error {
 		_, err := c.CreateToken(ctx, &parley.CreateTokenParams{AgentID: "count"})
 		return err
 	},
-	parley.MethodListTokens: func(ctx context.Context, c parley.Client, _ string) error {
+	methods.ListTokens: func(ctx context.Context, c parley.Client, _ string) error {
 		_, err := c.ListTokens(ctx, nil)
 		return err
 	},
-	parley.MethodRevokeToken: func(ctx context.Context, c parley.Client, _ string) error {
+	methods.RevokeToken: func(ctx context.Context, c parley.Client, _ string) error {
 		_, err := c.RevokeToken(ctx, &parley.RevokeTokenParams{TokenID: "t"})
 		return err
 	},
-	parley.MethodStats: func(ctx context.Context, c parley.Client, _ string) error {
+	methods.Stats: func(ctx context.Context, c parley.Client, _ string) error {
 		_, err := c.Stats(ctx, nil)
 		return err
 	},
@@ -188,9 +189,9 @@ func TestCommandToken(t *testing.T) {
 		}
 		c := h.Client(p)
 		before := j.Last()
-		mine := map[string]bool{parley.MethodStartSession: true, parley.MethodGetSession: true, parley.MethodStopSession: true, parley.MethodListAgents: true}
-		atDoors := map[string]bool{parley.MethodAuthenticate: true, parley.MethodPing: true, parley.MethodCreateTicket: true, parley.MethodUnsubscribe: true}
-		for _, m := range parley.Methods {
+		mine := map[string]bool{methods.StartSession: true, methods.GetSession: true, methods.StopSession: true, methods.ListAgents: true}
+		atDoors := map[string]bool{methods.Authenticate: true, methods.Ping: true, methods.CreateTicket: true, methods.Unsubscribe: true}
+		for _, m := range methods.Table {
 			do := tried[m.Name]
 			if mine[m.Name] || atDoors[m.Name] {
 				continue

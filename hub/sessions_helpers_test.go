@@ -11,6 +11,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // host is the connection of a runner.
@@ -49,7 +50,7 @@ func arrive(t testing.TB, h *hub.Hub, participant string, q parley.RegisterExecu
 	x.runner = &runner{t: t, h: h}
 	x.conn = h.Connect(x.notify, func() {})
 	x.p = h.LocalPrincipal(participant).On(x.conn)
-	q.Mode, q.GraceMs = parley.ModePush, cmp.Or(q.GraceMs, parley.OfflineMs)
+	q.Mode, q.GraceMs = parley.ModePush, cmp.Or(q.GraceMs, limits.OfflineMs)
 	x.mustRegister(q)
 	synctest.Wait() // it is served a moment later
 	return x

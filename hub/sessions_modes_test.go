@@ -13,6 +13,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // begun is the answer of a startSession that was made on the side.
@@ -309,7 +310,7 @@ func TestAttemptsOfAgents(t *testing.T) {
 		w := push(t, h, "w1", "writer")
 		ann := h.LocalPrincipal("ann")
 		id := start(t, h, ann, &parley.StartSessionParams{AgentName: "writer", Prompt: "p", Mode: parley.ModeAsyncPoll}).SessionID
-		for range parley.DefaultMaxAttempts {
+		for range limits.DefaultMaxAttempts {
 			pass(time.Second) // the pause after a failed attempt
 			o := w.oneOffer()
 			w.take(id, o.ClaimID)
@@ -348,7 +349,7 @@ func TestIdempotent(t *testing.T) {
 		x := hosts(t, h, b)
 		ann := h.LocalPrincipal("ann")
 		id := start(t, h, ann, counts("count", 1, parley.ModeAsyncPoll, "")).SessionID
-		for i := range parley.IdempotentAttempts {
+		for i := range limits.IdempotentAttempts {
 			pass(time.Second)
 			o := x.oneOffer()
 			if c := x.take(id, o.ClaimID); c.Attempt != i+1 {

@@ -12,6 +12,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // TestParametersRefused: what is wrong with parameters is told in the very shape of the seed (000, section 6), and nothing is created.
@@ -117,7 +118,7 @@ func TestStartRefused(t *testing.T) {
 			"nothing where n must be": {func(q *parley.StartSessionParams) { q.Parameters = nil }, parley.ErrParameters, "do not match"},
 			"undeclared":              {func(q *parley.StartSessionParams) { q.Parameters = json.RawMessage(`{"n":1,"x":1}`) }, parley.ErrParameters, "do not match"},
 			"a key that is too long":  {func(q *parley.StartSessionParams) { q.ClientRequestID = strings.Repeat("k", parley.MaxKeyBytes+1) }, parley.ErrValidationFailed, "clientRequestId"},
-			"too many demands":        {func(q *parley.StartSessionParams) { q.Demands = many(parley.MaxLabels + 1) }, parley.ErrValidationFailed, "demands"},
+			"too many demands":        {func(q *parley.StartSessionParams) { q.Demands = many(limits.MaxLabels + 1) }, parley.ErrValidationFailed, "demands"},
 			"an empty demand":         {func(q *parley.StartSessionParams) { q.Demands = map[string]string{"": "x"} }, parley.ErrValidationFailed, "demands"},
 			"an absent parent":        {func(q *parley.StartSessionParams) { q.ParentConversationID = "absent" }, parley.ErrNotFound, ""},
 			"a foreign parent":        {func(q *parley.StartSessionParams) { q.ParentConversationID = other }, parley.ErrNotFound, ""},
@@ -242,7 +243,7 @@ func TestStarted(t *testing.T) {
 		if r := snapshot.Session; r == nil || r.Root != s.SessionID || r.Caller != "ann" || r.AgentID != "slow" || r.TimeoutMs != 1000 || *r.Runner != (parley.RunnerRef{RunnerID: "box", ParticipantID: "ops"}) {
 			t.Errorf("the record is %+v", r)
 		}
-		if l := snapshot.Limits; l.MaxAttempts != parley.IdempotentAttempts || l.TurnTimeoutMs != 11_000 || l.MaxClaimMs != 11_000 || l.OnTurnTimeout != parley.TurnClose || l.IdleTimeoutMs != 0 {
+		if l := snapshot.Limits; l.MaxAttempts != limits.IdempotentAttempts || l.TurnTimeoutMs != 11_000 || l.MaxClaimMs != 11_000 || l.OnTurnTimeout != parley.TurnClose || l.IdleTimeoutMs != 0 {
 			t.Errorf("the limits are %+v", l)
 		}
 		if g := snapshot.Guidance; g.Speaker != "slow" || g.Turn != 2 || g.Kind != parley.Wait {

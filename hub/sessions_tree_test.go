@@ -9,6 +9,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // TestDepth: sessions start sessions, eight deep.
@@ -21,7 +22,7 @@ func TestDepth(t *testing.T) {
 			return &parley.StartSessionParams{AgentName: "writer", Prompt: "p", Mode: parley.ModeAsyncPoll, ParentConversationID: parent}
 		}
 		var all []*parley.Session
-		for depth := 1; depth <= parley.MaxSessionDepth; depth++ {
+		for depth := 1; depth <= limits.MaxSessionDepth; depth++ {
 			s := start(t, h, who, ask())
 			if s.Depth != depth {
 				t.Fatalf("%+v", s)
@@ -41,7 +42,7 @@ func TestDepth(t *testing.T) {
 		if j.Last() != before {
 			t.Error("something was written")
 		}
-		if live, places := h.SessionsHeld(); live != parley.MaxSessionDepth || places != live {
+		if live, places := h.SessionsHeld(); live != limits.MaxSessionDepth || places != live {
 			t.Errorf("%d live, %d places", live, places)
 		}
 		// What is closed in the middle stops what is below, and that only.
@@ -69,7 +70,7 @@ func TestTree(t *testing.T) {
 		h := startOn(t, j, counted("x"))
 		x := arrive(t, h, "ops", parley.RegisterExecutorParams{ExecutorID: "box", Capacity: 100})
 		b := counter("count")
-		b.TimeoutMs = parley.MaxSessionTimeoutMs
+		b.TimeoutMs = limits.MaxSessionTimeoutMs
 		x.says(b)
 		ann := h.LocalPrincipal("ann")
 		root := create(t, h, ann, open2("ann"))
@@ -87,7 +88,7 @@ func TestTree(t *testing.T) {
 		}
 		below := counts("count", 1, parley.ModeSync, "")
 		below.TimeoutMs = 1
-		for i := range parley.MaxLiveSessions - 1 {
+		for i := range limits.MaxLiveSessions - 1 {
 			if i%2 == 0 {
 				start(t, h, ann, poll())
 			} else {
@@ -105,7 +106,7 @@ func TestTree(t *testing.T) {
 			if j.Last() != before {
 				t.Error("something was written")
 			}
-			if live, places := h.SessionsHeld(); live != parley.MaxLiveSessions || places != live {
+			if live, places := h.SessionsHeld(); live != limits.MaxLiveSessions || places != live {
 				t.Fatalf("%d live, %d places", live, places)
 			}
 		}
@@ -241,7 +242,7 @@ func TestWaitingHoldsNothing(t *testing.T) {
 		for depth := 1; ; depth++ {
 			o := x.oneOffer()
 			x.take(o.ConversationID, o.ClaimID)
-			if depth == parley.MaxSessionDepth {
+			if depth == limits.MaxSessionDepth {
 				stack = append(stack, level{o.ConversationID, o.ClaimID, nil})
 				break
 			}

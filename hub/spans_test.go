@@ -15,6 +15,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/spannames"
 	"github.com/parleyhub/parley/internal/spantest"
 )
 
@@ -91,8 +92,8 @@ func TestTurnSpan(t *testing.T) {
 		}
 		s := spans[0]
 		wantAttributes := map[string]any{
-			parley.AttrGenAIConversationID: id, parley.AttrGenAIAgentID: "a", parley.AttrGenAIAgentName: "a",
-			parley.AttrTurnNumber: int64(2), parley.AttrTurnAttempts: 1, parley.AttrTurnOutcome: "final",
+			spannames.AttrGenAIConversationID: id, spannames.AttrGenAIAgentID: "a", spannames.AttrGenAIAgentName: "a",
+			spannames.AttrTurnNumber: int64(2), spannames.AttrTurnAttempts: 1, spannames.AttrTurnOutcome: "final",
 		}
 		if s.Name != "turn a" || s.Kind != parley.SpanInternal || s.Parent != spanNumber(2) || s.Traceparent != want || s.Failure != "" || s.Ends != 1 {
 			t.Errorf("%+v", s)
@@ -157,7 +158,7 @@ func TestTurnSpanOverRestart(t *testing.T) {
 		}
 		say(t, h, r.p, message(id, "done", parley.FinalityTurn, ""))
 		spans := told.Spans()
-		if len(spans) != 1 || spans[0].Traceparent != first.Traceparent || spans[0].Attributes[parley.AttrTurnAttempts] != 2 || !spans[0].At.Equal(given) {
+		if len(spans) != 1 || spans[0].Traceparent != first.Traceparent || spans[0].Attributes[spannames.AttrTurnAttempts] != 2 || !spans[0].At.Equal(given) {
 			t.Fatalf("%+v, want %s from %v", spans, first.Traceparent, given)
 		}
 	})
@@ -204,7 +205,7 @@ func TestTurnSpanOutcomes(t *testing.T) {
 				c.end(t, h, r, id, r.claim())
 				synctest.Wait()
 				spans := told.Spans()
-				if len(spans) != 1 || spans[0].Attributes[parley.AttrTurnOutcome] != c.outcome || spans[0].Failure != c.failure || spans[0].Ends != 1 {
+				if len(spans) != 1 || spans[0].Attributes[spannames.AttrTurnOutcome] != c.outcome || spans[0].Failure != c.failure || spans[0].Ends != 1 {
 					t.Fatalf("%+v", spans)
 				}
 			})

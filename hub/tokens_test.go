@@ -12,6 +12,8 @@ import (
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/memory"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 func createToken(h *hub.Hub, p *hub.Principal, q parley.CreateTokenParams) (parley.CreateTokenResult, error) {
@@ -70,7 +72,7 @@ func TestTokensNarrow(t *testing.T) {
 		{"admin", parley.CreateTokenParams{AgentID: "a", Scopes: []parley.Scope{parley.ScopeAdmin}}, parley.ErrForbidden},
 		{"no scope", parley.CreateTokenParams{AgentID: "a", Scopes: []parley.Scope{}}, parley.ErrValidationFailed},
 		{"unknown scope", parley.CreateTokenParams{AgentID: "a", Scopes: []parley.Scope{"all"}}, parley.ErrValidationFailed},
-		{"self", parley.CreateTokenParams{AgentID: "a", Scopes: []parley.Scope{parley.ScopeSelf}}, parley.ErrValidationFailed},
+		{"self", parley.CreateTokenParams{AgentID: "a", Scopes: []parley.Scope{methods.ScopeSelf}}, parley.ErrValidationFailed},
 		{"one conversation", parley.CreateTokenParams{AgentID: "a", Conversations: []string{"c2"}}, nil},
 		{"other conversation", parley.CreateTokenParams{AgentID: "a", Conversations: []string{"c2", "c3"}}, parley.ErrForbidden},
 		{"no conversation", parley.CreateTokenParams{AgentID: "a", Conversations: []string{}}, parley.ErrValidationFailed},
@@ -78,7 +80,7 @@ func TestTokensNarrow(t *testing.T) {
 		{"shorter", parley.CreateTokenParams{AgentID: "a", ExpiresInMs: 50_000}, nil},
 		{"longer", parley.CreateTokenParams{AgentID: "a", ExpiresInMs: 70_000}, parley.ErrForbidden},
 		{"too short", parley.CreateTokenParams{AgentID: "a", ExpiresInMs: 999}, parley.ErrValidationFailed},
-		{"for ever", parley.CreateTokenParams{AgentID: "a", ExpiresInMs: parley.MaxDurationMs + 1}, parley.ErrValidationFailed},
+		{"for ever", parley.CreateTokenParams{AgentID: "a", ExpiresInMs: limits.MaxDurationMs + 1}, parley.ErrValidationFailed},
 		{"negative", parley.CreateTokenParams{AgentID: "a", ExpiresInMs: -1}, parley.ErrValidationFailed},
 		{"many ids", parley.CreateTokenParams{AgentID: "a", Agents: slices.Collect(func(yield func(string) bool) {
 			for i := range 64 {

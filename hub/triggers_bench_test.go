@@ -8,6 +8,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/journal/memory"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // BenchmarkRoute posts notes where so many agents subscribe: one of those that sit there, or that watch the workspace, may be meant, and the others never are. That a note is not stopped
@@ -27,10 +28,10 @@ func benchmarkRoute(b *testing.B, n int, watch bool) {
 	defer j.Close()
 	h := startOn(b, j, counted("x"))
 	each := max(1, n/1_000)
-	for from := 0; from < n; from += parley.MaxBlueprints * each {
+	for from := 0; from < n; from += limits.MaxBlueprints * each {
 		var names []string
 		var all []parley.Blueprint
-		for i := from; i < min(n, from+parley.MaxBlueprints*each); i += each {
+		for i := from; i < min(n, from+limits.MaxBlueprints*each); i += each {
 			names = append(names, fmt.Sprint("a", i))
 			all = append(all, parley.Blueprint{Name: fmt.Sprint("a", i), ParametersSchema: json.RawMessage(`{}`), Subscriptions: benchSelectors(i, i+each, watch)})
 		}

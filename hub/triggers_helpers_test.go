@@ -11,6 +11,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // seats of the tests of triggers: a person, and tools and agents by their ids.
@@ -39,7 +40,7 @@ func speaker(t testing.TB, h *hub.Hub, participant string, capacity int, names, 
 	x.runner = &runner{t: t, h: h}
 	x.conn = h.Connect(x.notify, func() {})
 	x.p = h.LocalPrincipal(participant).SpeakingAs(names...).WithWorkspaces(workspaces...).On(x.conn)
-	x.mustRegister(parley.RegisterExecutorParams{ExecutorID: x.id, Mode: parley.ModePush, GraceMs: parley.OfflineMs, Capacity: capacity})
+	x.mustRegister(parley.RegisterExecutorParams{ExecutorID: x.id, Mode: parley.ModePush, GraceMs: limits.OfflineMs, Capacity: capacity})
 	return x
 }
 

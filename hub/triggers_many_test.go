@@ -11,6 +11,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal/bolt"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // busy is a runner that completes every session that it is offered, at once, and counts how often it has taken each.
@@ -33,7 +34,7 @@ func newBusy(t *testing.T, h *hub.Hub, blueprints ...parley.Blueprint) *busy {
 		}
 	}, func() {})
 	x.p = h.LocalPrincipal("ops").SpeakingAs("calc").On(conn)
-	q := &parley.RegisterExecutorParams{ExecutorID: "box", Mode: parley.ModePush, GraceMs: parley.OfflineMs, Capacity: 100}
+	q := &parley.RegisterExecutorParams{ExecutorID: "box", Mode: parley.ModePush, GraceMs: limits.OfflineMs, Capacity: 100}
 	if _, err := one(func(done func(parley.RegisterExecutorResult, error)) { h.RegisterExecutor(x.p, q, done) }); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // TestListedSubscriptions: who has registered an agent, and an admin, are told what wakes it; nobody else is.
@@ -66,7 +67,7 @@ func TestCommandThatSits(t *testing.T) {
 		x.runner = &runner{t: t, h: h}
 		x.conn = h.Connect(x.notify, func() {})
 		x.p = h.LocalPrincipal("ops").SpeakingAs("count").On(x.conn)
-		x.mustRegister(parley.RegisterExecutorParams{ExecutorID: x.id, Agents: []string{"count"}, Mode: parley.ModePush, GraceMs: parley.OfflineMs, Capacity: 4})
+		x.mustRegister(parley.RegisterExecutorParams{ExecutorID: x.id, Agents: []string{"count"}, Mode: parley.ModePush, GraceMs: limits.OfflineMs, Capacity: 4})
 		synctest.Wait()
 		if names := x.says(counter("count")); names[0] != "count" {
 			t.Errorf("it is found as %v", names)

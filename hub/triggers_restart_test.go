@@ -11,6 +11,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // TestWokenStoppedHalfway: wherever a hub is stopped on the way from a note to the answer of its session, once or again and again, the next one goes on: the command is started once, and
@@ -68,7 +69,7 @@ func wokenStoppedHalfway(t *testing.T, words string, times int) {
 		x.runner = &runner{t: t, h: h}
 		x.conn = h.Connect(x.notify, func() {})
 		x.p = h.LocalPrincipal("ops").SpeakingAs("calc").On(x.conn)
-		x.mustRegister(parley.RegisterExecutorParams{ExecutorID: x.id, Mode: parley.ModePush, GraceMs: parley.OfflineMs, Capacity: 100, Holding: holding})
+		x.mustRegister(parley.RegisterExecutorParams{ExecutorID: x.id, Mode: parley.ModePush, GraceMs: limits.OfflineMs, Capacity: 100, Holding: holding})
 		synctest.Wait()
 		x.says(b)
 	}
@@ -169,7 +170,7 @@ func TestWaitingForRoomOverARestart(t *testing.T) {
 		listeners(t, h, b)
 		ann := h.LocalPrincipal("ann")
 		id := create(t, h, ann, hall("calc"))
-		const n = parley.MaxLiveSessions/2 + 5
+		const n = limits.MaxLiveSessions/2 + 5
 		for range n {
 			noting(t, h, ann, id, "s.v1", `{"input":{"n":1}}`)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // TestParametersOfAnEvent: data.input is what an agent is given, an object or a text; without it a prompt where that is what it takes. What does not fit starts nothing, and the answer says
@@ -103,7 +104,7 @@ func TestRoomInATree(t *testing.T) {
 			}
 		}
 		post("a", 40)
-		half := parley.MaxLiveSessions / 2
+		half := limits.MaxLiveSessions / 2
 		offers := x.offered()
 		if len(offers) != half {
 			t.Fatalf("%d sessions of one agent, want %d", len(offers), half)
@@ -149,7 +150,7 @@ func TestRunnerThatLeaves(t *testing.T) {
 		x := listeners(t, h, listens("calc", onSchema("s.v1")))
 		ann := h.LocalPrincipal("ann")
 		id := create(t, h, ann, hall("calc"))
-		for range parley.MaxLiveSessions/2 + 3 {
+		for range limits.MaxLiveSessions/2 + 3 {
 			noting(t, h, ann, id, "s.v1", `{"input":{"n":1}}`)
 		}
 		x.offered()
@@ -168,10 +169,10 @@ func TestRunnerThatLeaves(t *testing.T) {
 				notStarted++
 			}
 		}
-		if ended != parley.MaxLiveSessions/2 || notStarted != 3 {
+		if ended != limits.MaxLiveSessions/2 || notStarted != 3 {
 			t.Fatalf("%d sessions have failed and %d matches were not started", ended, notStarted)
 		}
-		if all, _ := answered(t, j, id); len(all) != parley.MaxLiveSessions/2+3 {
+		if all, _ := answered(t, j, id); len(all) != limits.MaxLiveSessions/2+3 {
 			t.Fatalf("%d answers", len(all))
 		}
 		seq := noting(t, h, ann, id, "s.v1", `{"input":{"n":1}}`)
@@ -204,7 +205,7 @@ func TestRunnerThatIsAway(t *testing.T) {
 					logIs(t, j, id, seq, "note ann s.v1", "woken calc", "begun calc", "over completed", "note calc tool.response.v1")
 					return
 				}
-				pass(2 * parley.OfflineMs * time.Millisecond)
+				pass(2 * limits.OfflineMs * time.Millisecond)
 				logIs(t, j, id, seq, "note ann s.v1", "woken calc", "begun calc", "over failed", "note calc tool.response.v1")
 			})
 		})
@@ -310,9 +311,9 @@ func TestMatchesCount(t *testing.T) {
 
 // TestLargeAnswer: what is too large for a note, or nests too deep, is left to getSession.
 func TestLargeAnswer(t *testing.T) {
-	deep := strings.Repeat("[", parley.MaxDepth-6) + strings.Repeat("]", parley.MaxDepth-6)
+	deep := strings.Repeat("[", limits.MaxDepth-6) + strings.Repeat("]", limits.MaxDepth-6)
 	for name, result := range map[string]string{
-		"large": ran(strings.Repeat("x", parley.MaxAnswerBytes)),
+		"large": ran(strings.Repeat("x", limits.MaxAnswerBytes)),
 		"deep":  `{"result_type":"deterministic","result_text":null,"result_data":` + deep + `,"exit_code":0}`,
 	} {
 		t.Run(name, func(t *testing.T) {

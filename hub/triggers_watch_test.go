@@ -9,6 +9,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 const ofWorkspace = `[{"schema_name":"s.v1","scope":"workspace"}]`
@@ -171,7 +172,7 @@ func TestNarrowedTokenWatchesNothing(t *testing.T) {
 		x.runner = &runner{t: t, h: h}
 		x.conn = h.Connect(x.notify, func() {})
 		x.p = p.On(x.conn)
-		if _, err := x.register(parley.RegisterExecutorParams{ExecutorID: x.id, Mode: parley.ModePush, GraceMs: parley.OfflineMs, Capacity: 4}); err != nil {
+		if _, err := x.register(parley.RegisterExecutorParams{ExecutorID: x.id, Mode: parley.ModePush, GraceMs: limits.OfflineMs, Capacity: 4}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := x.bring(listens("calc", ofWorkspace)); err != nil {
@@ -189,7 +190,7 @@ func TestManyWatchers(t *testing.T) {
 		h := startOn(t, j, counted("x"))
 		var names []string
 		var all []parley.Blueprint
-		for i := range parley.MaxWatchers + 10 {
+		for i := range limits.MaxWatchers + 10 {
 			names = append(names, fmt.Sprintf("w%02d", i))
 			all = append(all, listens(names[i], ofWorkspace))
 		}
@@ -201,7 +202,7 @@ func TestManyWatchers(t *testing.T) {
 		seq := noting(t, h, ann, id, "s.v1", `{"input":{"n":1}}`)
 		synctest.Wait()
 		sys, err := events(t, j, id)[seq].System()
-		if err != nil || len(sys.Trigger.Wakes) != parley.MaxWatchers {
+		if err != nil || len(sys.Trigger.Wakes) != limits.MaxWatchers {
 			t.Fatalf("%d wake: %v", len(sys.Trigger.Wakes), err)
 		}
 		r, err := h.ExplainTriggers(t.Context(), ann, &parley.ExplainTriggersParams{ConversationID: id, Seq: seq})

@@ -6,6 +6,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/fold/check"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // Connect returns a connection of a caller outside of the hub's process. notify is called with the
@@ -40,7 +41,7 @@ func (h *Hub) ReleaseClaim(p *Principal, q *parley.ReleaseClaimParams, done func
 // CancelTurn ends a turn without a final message.
 func (h *Hub) CancelTurn(p *Principal, q *parley.CancelTurnParams, done func(parley.SeqResult, error)) {
 	p = p.In(q.ConversationID)
-	c, err := h.auth.EnterOwn(p, parley.MethodCancelTurn, q.ConversationID)
+	c, err := h.auth.EnterOwn(p, methods.CancelTurn, q.ConversationID)
 	if err != nil {
 		done(parley.SeqResult{}, err)
 		return

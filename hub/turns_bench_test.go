@@ -7,6 +7,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // waiting makes conversations in which it is the turn of an agent a that may run in one place only.
@@ -31,7 +32,7 @@ func eager(b *testing.B, h *hub.Hub, n int) (*runner, []parley.RequestTurn) {
 		}
 	}, nil)
 	r.p = h.LocalPrincipal("a").On(r.conn)
-	r.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r", Agents: []string{"a"}, Mode: parley.ModePush, Capacity: parley.MaxCapacity})
+	r.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r", Agents: []string{"a"}, Mode: parley.ModePush, Capacity: limits.MaxCapacity})
 	got := make([]parley.RequestTurn, 0, n)
 	for range n {
 		got = append(got, <-offers)

@@ -9,6 +9,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // TestReplacedConnection: the same executor on another connection takes the place of the first, with the claims that it names; its others end.
@@ -154,8 +155,8 @@ func TestPullIsNotOffered(t *testing.T) {
 func TestRegistrationRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		good := parley.RegisterExecutorParams{ExecutorID: "r1", Agents: []string{"a"}}
-		many := make([]string, parley.MaxHolding+1)
-		names := make([]string, parley.MaxExecutorAgents+1)
+		many := make([]string, limits.MaxHolding+1)
+		names := make([]string, limits.MaxExecutorAgents+1)
 		for i := range names {
 			names[i] = fmt.Sprint("a", i)
 		}
@@ -163,8 +164,8 @@ func TestRegistrationRefused(t *testing.T) {
 			"no id": func(q *parley.RegisterExecutorParams) { q.ExecutorID = "" }, "id hub": func(q *parley.RegisterExecutorParams) { q.ExecutorID = "hub" },
 			"many agents": func(q *parley.RegisterExecutorParams) { q.Agents = names },
 			"twice":       func(q *parley.RegisterExecutorParams) { q.Agents = []string{"a", "a"} }, "mode": func(q *parley.RegisterExecutorParams) { q.Mode = "both" },
-			"capacity": func(q *parley.RegisterExecutorParams) { q.Capacity = -1 }, "more capacity": func(q *parley.RegisterExecutorParams) { q.Capacity = parley.MaxCapacity + 1 },
-			"grace": func(q *parley.RegisterExecutorParams) { q.GraceMs = 99 }, "more grace": func(q *parley.RegisterExecutorParams) { q.GraceMs = parley.MaxGraceMs + 1 },
+			"capacity": func(q *parley.RegisterExecutorParams) { q.Capacity = -1 }, "more capacity": func(q *parley.RegisterExecutorParams) { q.Capacity = limits.MaxCapacity + 1 },
+			"grace": func(q *parley.RegisterExecutorParams) { q.GraceMs = 99 }, "more grace": func(q *parley.RegisterExecutorParams) { q.GraceMs = limits.MaxGraceMs + 1 },
 			"holding": func(q *parley.RegisterExecutorParams) { q.Holding = many },
 		} {
 			q := good

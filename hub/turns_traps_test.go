@@ -8,6 +8,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // TestOmittedTurn: without a turn a message goes on with the open one and begins none (T5), and a turn that a client has reckoned ahead is refused (T6).
@@ -66,7 +67,7 @@ func TestDeadlinesAreDurations(t *testing.T) {
 		}
 		log := events(t, j, id)
 		sys, err := log[1].System()
-		if err != nil || sys.DurationMs != 7000 || sys.GraceMs != parley.DefaultGraceMs {
+		if err != nil || sys.DurationMs != 7000 || sys.GraceMs != limits.DefaultGraceMs {
 			t.Fatalf("%s, %v", log[1].Raw(), err)
 		}
 		pass(4 * time.Second)

@@ -8,6 +8,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // TestWithdrawnWordsAreNoSpeech: agents of which each says something and then fails have passed all the same: it does not go on for ever.
@@ -63,7 +64,7 @@ func TestClaimOfWhatWasDecidedAgain(t *testing.T) {
 			if got := <-half; got.err != nil || got.ClaimID == "" {
 				t.Fatalf("%+v", got)
 			}
-			pass(2 * parley.DefaultGraceMs * time.Millisecond)
+			pass(2 * limits.DefaultGraceMs * time.Millisecond)
 			if n := h.Counted(); n.Claims != 1 || n.ClaimsEnded[parley.ClaimDisconnected] != 0 {
 				t.Fatalf("ended on a connection that lives: %v", turnEvents(t, j, id))
 			}

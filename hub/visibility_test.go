@@ -8,6 +8,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // TestWhoSeesWhat: by no method does anybody read what is not for them.
@@ -56,7 +57,7 @@ func TestWhoSeesWhat(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s %s: %v", who.p.AgentID, c.method, err)
 				}
-				raw := c.method == parley.MethodTail || c.method == parley.MethodSubscribe || c.method == parley.MethodGetConversation
+				raw := c.method == methods.Tail || c.method == methods.Subscribe || c.method == methods.GetConversation
 				for _, s := range secrets {
 					if may := raw && slices.Contains(who.sees, s); strings.Contains(told, s) != may {
 						t.Errorf("%s by %s (restarted %t): %s is shown: %t", who.p.AgentID, c.method, restarted, s, !may)
@@ -147,7 +148,7 @@ func TestScopes(t *testing.T) {
 	h := startOn(t, newJournal(t), nil)
 	id := create(t, h, h.LocalPrincipal("a"), open2("a", "b"))
 	for _, c := range calls {
-		m, ok := parley.MethodByName(c.method)
+		m, ok := methods.ByName(c.method)
 		if !ok {
 			t.Fatal(c.method)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // A wait reads the state and takes the channel that the next change closes, under one lock. So it misses no
@@ -23,7 +24,7 @@ func (h *Hub) WaitForChange(
 ) (parley.WaitForChangeResult, error) {
 	p = p.In(q.ConversationID)
 	var none parley.WaitForChangeResult
-	c, _, err := h.open(p, parley.MethodWaitForChange, q.ConversationID, q.SinceSeq, 0)
+	c, _, err := h.open(p, methods.WaitForChange, q.ConversationID, q.SinceSeq, 0)
 	if err != nil {
 		return none, err
 	}
@@ -61,7 +62,7 @@ func (h *Hub) GetUpdatesWhen(
 	ctx context.Context, p *auth.Principal, q *parley.GetUpdatesParams, gate func(context.Context) error,
 ) (*parley.GetUpdatesResult, [][]byte, error) {
 	p = p.In(q.ConversationID)
-	c, limit, err := h.open(p, parley.MethodGetUpdates, q.ConversationID, q.SinceSeq, q.Limit)
+	c, limit, err := h.open(p, methods.GetUpdates, q.ConversationID, q.SinceSeq, q.Limit)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // TestNeverOversleeps: an append that races a wait always ends it.
@@ -217,7 +218,7 @@ func TestPageBytes(t *testing.T) {
 		for _, e := range page.Events {
 			size += len(e)
 		}
-		if len(page.Events) > 1 && size > parley.MaxPageBytes {
+		if len(page.Events) > 1 && size > limits.MaxPageBytes {
 			t.Fatalf("a page of %d bytes", size)
 		}
 		seen += len(page.Events)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // inWorkspace is a conversation of a, b and c that alice creates in a workspace.
@@ -41,7 +42,7 @@ func TestWorkspaceReads(t *testing.T) {
 	}
 	say(t, h, a, message(id, "HELLO", parley.FinalityTurn, ""))
 	for _, c := range calls {
-		if c.method == parley.MethodPutAttachment {
+		if c.method == methods.PutAttachment {
 			if _, err := c.do(h, a, id); err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +65,7 @@ func TestWorkspaceReads(t *testing.T) {
 				p = mustToken(t, h, admin, token)
 			}
 			for _, c := range calls {
-				m, _ := parley.MethodByName(c.method)
+				m, _ := methods.ByName(c.method)
 				told, err := c.do(h, p, id)
 				if m.Scope == parley.ScopeWrite {
 					if err == nil || parley.ErrorRowOf(err).Err != parley.ErrForbidden {

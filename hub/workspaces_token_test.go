@@ -9,6 +9,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // TestWorkspaceTokens: a token grants no workspace that its maker's does not.
@@ -16,7 +17,7 @@ func TestWorkspaceTokens(t *testing.T) {
 	j := newJournal(t)
 	h := startOn(t, j, rooted("w"))
 	admin, _ := h.Authenticate(t.Context(), rootToken, "")
-	many := make([]string, parley.MaxWorkspaces+1)
+	many := make([]string, limits.MaxWorkspaces+1)
 	for i := range many {
 		many[i] = fmt.Sprintf("w%d", i)
 	}

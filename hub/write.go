@@ -11,6 +11,8 @@ import (
 	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // The hub decides the writes in the order of the calls. It calls done exactly once, before or after the
@@ -27,14 +29,14 @@ func (h *Hub) SendMessage(p *Principal, q *parley.SendMessageParams, done func(p
 	if err == nil {
 		err = checkPosition(q.Turn, q.AfterSeq)
 	}
-	h.appendSpeech(p, parley.MethodSendMessage, q.ConversationID, q.ClaimID, o, err, q.Payload, done)
+	h.appendSpeech(p, methods.SendMessage, q.ConversationID, q.ClaimID, o, err, q.Payload, done)
 }
 
 // SendTrace appends a trace to a turn.
 func (h *Hub) SendTrace(p *Principal, q *parley.SendTraceParams, done func(parley.SendResult, error)) {
 	o := conv.LendRequest()
 	o.Cmd.Do, o.Cmd.Key, o.Cmd.Traceparent = &fold.Trace{Turn: q.Turn}, q.ClientRequestID, q.Traceparent
-	h.appendSpeech(p, parley.MethodSendTrace, q.ConversationID, q.ClaimID, o, checkPosition(q.Turn, nil), q.Payload, done)
+	h.appendSpeech(p, methods.SendTrace, q.ConversationID, q.ClaimID, o, checkPosition(q.Turn, nil), q.Payload, done)
 }
 
 // checkPosition checks the turn and the seq that a message names; 0 and nil mean none.
@@ -116,7 +118,7 @@ func checkSpeech(cmd *fold.Command, payload json.RawMessage) (err error) {
 // message of the same turn. The text is not in the log.
 func (h *Hub) SendDelta(p *Principal, q *parley.SendDeltaParams, done func(error)) {
 	cmd := fold.Command{Do: &fold.Delta{Turn: q.Turn}}
-	c, p, err := h.turns.EnterClaimed(p, parley.MethodSendDelta, q.ConversationID, q.ClaimID, &cmd)
+	c, p, err := h.turns.EnterClaimed(p, methods.SendDelta, q.ConversationID, q.ClaimID, &cmd)
 	if err != nil {
 		done(err)
 		return
@@ -162,7 +164,7 @@ func (h *Hub) sendToPeers(d parley.Delta, s *fold.State) {
 // SendNote appends a note, which belongs to no turn.
 func (h *Hub) SendNote(p *Principal, q *parley.SendNoteParams, done func(parley.SeqResult, error)) {
 	p = p.In(q.ConversationID)
-	c, err := h.auth.EnterWrite(p, parley.MethodSendNote, q.ConversationID)
+	c, err := h.auth.EnterWrite(p, methods.SendNote, q.ConversationID)
 	if err != nil {
 		done(parley.SeqResult{}, err)
 		return
@@ -185,7 +187,7 @@ func (h *Hub) SendNote(p *Principal, q *parley.SendNoteParams, done func(parley.
 // AddParticipant adds a participant to a conversation of the caller.
 func (h *Hub) AddParticipant(p *Principal, q *parley.AddParticipantParams, done func(parley.SeqResult, error)) {
 	p = p.In(q.ConversationID)
-	c, err := h.auth.EnterOwn(p, parley.MethodAddParticipant, q.ConversationID)
+	c, err := h.auth.EnterOwn(p, methods.AddParticipant, q.ConversationID)
 	if err != nil {
 		done(parley.SeqResult{}, err)
 		return
@@ -201,7 +203,7 @@ func (h *Hub) CloseConversation(
 	p *Principal, q *parley.CloseConversationParams, done func(parley.SeqResult, error),
 ) {
 	p = p.In(q.ConversationID)
-	c, err := h.auth.EnterOwn(p, parley.MethodCloseConversation, q.ConversationID)
+	c, err := h.auth.EnterOwn(p, methods.CloseConversation, q.ConversationID)
 	if err != nil {
 		done(parley.SeqResult{}, err)
 		return
@@ -263,7 +265,7 @@ func (h *Hub) readCreated(
 	c *conv.Conversation, p *Principal, since int64, duplicate bool, done func(*parley.Snapshot, error),
 ) {
 	defer h.conv.Unpin(c)
-	limit := parley.DefaultPage
+	limit := limits.DefaultPage
 	if duplicate {
 		limit = 0 // there may be many events by now, and the caller did not ask for them
 	}
@@ -290,7 +292,7 @@ func (h *Hub) prepareCreate(
 	p *Principal, q *parley.CreateConversationParams,
 ) (*conv.Conversation, fold.Command, []string, error) {
 	var none fold.Command
-	if err := h.auth.Allow(p, parley.MethodCreateConversation); err != nil {
+	if err := h.auth.Allow(p, methods.CreateConversation); err != nil {
 		return nil, none, nil, err
 	}
 	params := *q
@@ -301,7 +303,7 @@ func (h *Hub) prepareCreate(
 		}
 	}
 	checked := params
-	if parley.KeptConversationID(q.ConversationID) && p.Admin() {
+	if check.AdapterConversationID(q.ConversationID) && p.Admin() {
 		checked.ConversationID = "" // admins may use such an id
 	}
 	if err := cmp.Or(check.Create(&checked), check.Traceparent(q.Traceparent)); err != nil {

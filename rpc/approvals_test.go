@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // claims takes turn 1.
 func (p *peer) claims(conversation string) (claim string) {
 	p.t.Helper()
-	return claimIn(p.t, string(p.must(parley.MethodClaimTurn,
+	return claimIn(p.t, string(p.must(methods.ClaimTurn,
 		fmt.Sprintf(`{"conversationId":%q,"turn":1}`, conversation))))
 }
 
@@ -23,7 +24,7 @@ func (p *peer) claims(conversation string) (claim string) {
 func (p *peer) asks(conversation string) parley.Approval {
 	p.t.Helper()
 	p.claims(conversation)
-	return approvalIn(p.t, p.must(parley.MethodRequestApproval,
+	return approvalIn(p.t, p.must(methods.RequestApproval,
 		fmt.Sprintf(`{"conversationId":%q,"key":"k","title":"May I?","details":{"n":1},"answerSchema":{}}`, conversation)))
 }
 
@@ -123,7 +124,7 @@ func TestWaitForApprovalEndsWithItsToken(t *testing.T) {
 			answers <- parseReply(t, body).reason()
 		}()
 		synctest.Wait()
-		w.as("admin").must(parley.MethodRevokeToken, revokes(ann))
+		w.as("admin").must(methods.RevokeToken, revokes(ann))
 		for range 2 {
 			if got := <-answers; got != "unauthenticated" {
 				t.Errorf("it ended with %q", got)

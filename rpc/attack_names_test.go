@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // names are members that a caller might use to name another author.
@@ -23,7 +24,7 @@ func (w *world) attempts(p *peer, agent, method, params string) map[string]strin
 		method, params)))
 	got := map[string]string{"socket": parseReply(w.t, p.call(method, params)).reason(),
 		"POST": parseReply(w.t, posted).reason()}
-	if m, _ := parley.MethodByName(method); strings.HasPrefix(m.Route, "POST /conversations/{conversationId}/") {
+	if m, _ := methods.ByName(method); strings.HasPrefix(m.Route, "POST /conversations/{conversationId}/") {
 		var members map[string]json.RawMessage
 		unmarshal(w.t, params, &members)
 		delete(members, "conversationId")
@@ -46,10 +47,10 @@ func TestParamsDoNotNameAuthor(t *testing.T) {
 		alice.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"human"},{"id":"mallory",` +
 			`"kind":"human"}],"policy":{"kind":"open"}}`)
 		writes := map[string]string{
-			parley.MethodSendMessage: `{"conversationId":"case","payload":{"text":"x"},"finality":"turn","NAME":"alice"}`,
-			parley.MethodSendTrace:   `{"conversationId":"case","payload":{"kind":"k"},"NAME":"alice"}`,
-			parley.MethodSendNote:    `{"conversationId":"case","payload":{"schema":"s","data":1},"NAME":"alice"}`,
-			parley.MethodSendDelta:   `{"conversationId":"case","turn":1,"index":0,"text":"x","NAME":"alice"}`,
+			methods.SendMessage: `{"conversationId":"case","payload":{"text":"x"},"finality":"turn","NAME":"alice"}`,
+			methods.SendTrace:   `{"conversationId":"case","payload":{"kind":"k"},"NAME":"alice"}`,
+			methods.SendNote:    `{"conversationId":"case","payload":{"schema":"s","data":1},"NAME":"alice"}`,
+			methods.SendDelta:   `{"conversationId":"case","turn":1,"index":0,"text":"x","NAME":"alice"}`,
 		}
 		before := len(w.stored("case"))
 		for method, params := range writes {
@@ -72,7 +73,7 @@ func TestParamsDoNotNameAuthor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for door, reason := range w.attempts(mallory, "mallory", parley.MethodSendMessage, string(body)) {
+		for door, reason := range w.attempts(mallory, "mallory", methods.SendMessage, string(body)) {
 			if reason != "" {
 				t.Errorf("words in a payload (%s): %q", door, reason)
 			}
@@ -114,7 +115,7 @@ func TestOnlyTheHeaderShowsAToken(t *testing.T) {
 				continue // the upgrade itself is refused
 			}
 			p := w.dial("nobody", header)
-			if reason := parseReply(t, p.call(parley.MethodGetConversation,
+			if reason := parseReply(t, p.call(methods.GetConversation,
 				`{"conversationId":"case"}`)).reason(); reason != "unauthenticated" {
 				t.Errorf("a socket by %s: %q", name, reason)
 			}

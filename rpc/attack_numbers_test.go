@@ -9,7 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // TestNumbersAtTheirEdges: a number that is too small, too large or invalid is refused with the
@@ -39,9 +40,9 @@ func TestNumbersAtTheirEdges(t *testing.T) {
 		} {
 			isJSON := c.since != "" || c.limit != "" || c.number == "1"
 			for name, want := range map[string]string{"sinceSeq": c.since, "limit": c.limit, "timeoutMs": c.timed} {
-				method, more := parley.MethodGetUpdates, ""
+				method, more := methods.GetUpdates, ""
 				if name == "timeoutMs" {
-					method, more = parley.MethodWaitForChange, `"sinceSeq":0,`
+					method, more = methods.WaitForChange, `"sinceSeq":0,`
 				}
 				body := fmt.Sprintf(`{"conversationId":"case",%s%q:%s}`, more, name, c.number)
 				call := fmt.Sprintf(`{"jsonrpc":"2.0","id":"n","method":%q,"params":%s}`, method, body)
@@ -91,7 +92,7 @@ func TestCallsUnderWay(t *testing.T) {
 			alice.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"waitForChange","params":{"conversationId":"case",`+
 				`"sinceSeq":1,"timeoutMs":60000}}`, id))
 		}
-		for i := range parley.MaxInFlight {
+		for i := range limits.MaxInFlight {
 			wait(fmt.Sprint(i))
 		}
 		synctest.Wait()
@@ -103,7 +104,7 @@ func TestCallsUnderWay(t *testing.T) {
 			t.Fatalf("a wait was answered before its time: %q", frames)
 		}
 		w.plain(speaks("alice"), "POST", messages, `{"payload":{"text":"x"},"finality":"none"}`)
-		for i := range parley.MaxInFlight {
+		for i := range limits.MaxInFlight {
 			if r := parseReply(t, alice.reply(fmt.Sprint(i))); r.Error != nil {
 				t.Errorf("wait %d: %s", i, r.reason())
 			}
@@ -122,6 +123,6 @@ func TestCallsUnderWay(t *testing.T) {
 				t.Errorf("the id %.20s: %q", id, got)
 			}
 		}
-		alice.must(parley.MethodPing, `{}`) // the socket is as it was
+		alice.must(methods.Ping, `{}`) // the socket is as it was
 	})
 }

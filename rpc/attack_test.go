@@ -15,6 +15,8 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 	"github.com/parleyhub/parley/rpc"
 )
@@ -137,12 +139,12 @@ func TestSlowReader(t *testing.T) {
 		if err := slow.WriteFrame([]byte(subscribe)); err != nil {
 			t.Fatal(err)
 		}
-		reader.must(parley.MethodSubscribe, `{"conversationId":"case"}`)
+		reader.must(methods.Subscribe, `{"conversationId":"case"}`)
 		begin := time.Now()
 		const messages = 40
 		text := strings.Repeat("a", 100<<10)
 		for range messages {
-			writer.must(parley.MethodSendMessage, fmt.Sprintf(
+			writer.must(methods.SendMessage, fmt.Sprintf(
 				`{"conversationId":"case","payload":{"text":%q},"finality":"none"}`, text))
 		}
 		for i := range messages {
@@ -156,7 +158,7 @@ func TestSlowReader(t *testing.T) {
 		if n := rpc.CountSockets(w.server); n != 2 {
 			t.Errorf("%d sockets after 10 s; the slow one should be gone", n)
 		}
-		writer.must(parley.MethodPing, `{}`)
+		writer.must(methods.Ping, `{}`)
 	})
 }
 
@@ -213,7 +215,7 @@ func TestDeadPeer(t *testing.T) {
 			t.Errorf("%d sockets after 30 s, want 1", n)
 		}
 		time.Sleep(time.Hour)
-		alive.must(parley.MethodPing, `{}`)
+		alive.must(methods.Ping, `{}`)
 	})
 }
 
@@ -225,19 +227,19 @@ func TestTokenEnds(t *testing.T) {
 		short, long := admin.token(`{"agentId":"alice","expiresInMs":60000}`),
 			admin.token(`{"agentId":"alice","expiresInMs":120000}`)
 		ends, refreshed := w.with(short), w.with(short)
-		waiting := ends.start(parley.MethodPing, `{}`)
+		waiting := ends.start(methods.Ping, `{}`)
 		ends.reply(waiting)
 		time.Sleep(59 * time.Second)
-		refreshed.must(parley.MethodAuthenticate, fmt.Sprintf(`{"token":%q}`, long))
-		ends.must(parley.MethodPing, `{}`)
+		refreshed.must(methods.Authenticate, fmt.Sprintf(`{"token":%q}`, long))
+		ends.must(methods.Ping, `{}`)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		<-ends.done
 		if ends.closeCode() != wire.CloseUnauthenticated {
 			t.Errorf("close code %d at the end of the token", ends.closeCode())
 		}
-		refreshed.must(parley.MethodPing, `{}`)
-		if got := parseReply(t, refreshed.call(parley.MethodAuthenticate,
+		refreshed.must(methods.Ping, `{}`)
+		if got := parseReply(t, refreshed.call(methods.Authenticate,
 			fmt.Sprintf(`{"token":%q,"agentId":"bob"}`, devToken))); got.reason() != "forbidden" {
 			t.Errorf("another id on the same socket: %q", got.reason())
 		}
@@ -264,7 +266,7 @@ func TestGoodbyeIsHeard(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		writer.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"a"},"finality":"none"}`)
+		writer.must(methods.SendMessage, `{"conversationId":"case","payload":{"text":"a"},"finality":"none"}`)
 		synctest.Wait()
 		if n := rpc.CountSockets(w.server); n != 2 {
 			t.Errorf("%d sockets; one is to wait for the peer's goodbye", n)
@@ -288,7 +290,7 @@ func TestAuthTimeout(t *testing.T) {
 		begin := time.Now()
 		for range 4 {
 			time.Sleep(time.Second)
-			p.call(parley.MethodPing, `{}`)
+			p.call(methods.Ping, `{}`)
 		}
 		<-p.done
 		if waited := time.Since(begin); waited != 5*time.Second || p.closeCode() != wire.CloseUnauthenticated {
@@ -299,7 +301,7 @@ func TestAuthTimeout(t *testing.T) {
 
 // TestPanic: a call whose handler panics is answered, and the socket stays open.
 func TestPanic(t *testing.T) {
-	for _, method := range []string{parley.MethodPing, parley.MethodTail} { // on the reading goroutine, and on its own
+	for _, method := range []string{methods.Ping, methods.Tail} { // on the reading goroutine, and on its own
 		t.Run(method, func(t *testing.T) {
 			defer rpc.ReplaceMethod(method, func() { panic("a bug") })()
 			synctest.Test(t, func(t *testing.T) {
@@ -309,7 +311,7 @@ func TestPanic(t *testing.T) {
 					strings.Contains(got.Error.Message, "bug") {
 					t.Errorf("the reply is %+v", got.Error)
 				}
-				p.must(parley.MethodListConversations, `{}`)
+				p.must(methods.ListConversations, `{}`)
 				if status, _, reply := w.post(bearer(devToken),
 					strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`)); status != 500 {
 					t.Errorf("over HTTP: %d %s", status, reply)
@@ -325,14 +327,14 @@ func TestManySubscriptions(t *testing.T) {
 		w := newWorld(t, nil)
 		p := w.as("alice")
 		p.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"peer"}]}`)
-		for range parley.MaxSubscriptions {
-			p.must(parley.MethodSubscribe, `{"conversationId":"case","sinceSeq":1}`)
+		for range limits.MaxSubscriptions {
+			p.must(methods.Subscribe, `{"conversationId":"case","sinceSeq":1}`)
 		}
-		if got := parseReply(t, p.call(parley.MethodSubscribe, `{"conversationId":"case"}`)); got.reason() != "rate_limited" {
+		if got := parseReply(t, p.call(methods.Subscribe, `{"conversationId":"case"}`)); got.reason() != "rate_limited" {
 			t.Errorf("one too many: %+v", got.Error)
 		}
-		p.must(parley.MethodUnsubscribe, `{"subscriptionId":"sub_500"}`)
-		p.must(parley.MethodSubscribe, `{"conversationId":"case","sinceSeq":1}`)
+		p.must(methods.Unsubscribe, `{"subscriptionId":"sub_500"}`)
+		p.must(methods.Subscribe, `{"conversationId":"case","sinceSeq":1}`)
 	})
 }
 
@@ -344,9 +346,9 @@ func TestSecretsAreNotLogged(t *testing.T) {
 			&slog.HandlerOptions{Level: slog.LevelDebug}))})
 		token := w.as("admin").token(`{"agentId":"alice"}`)
 		p := w.dial("alice", nil)
-		p.call(parley.MethodAuthenticate, fmt.Sprintf(`{"token":"%sx"}`, token))
-		p.call(parley.MethodAuthenticate, fmt.Sprintf(`{"token":%q,"agentId":"bob"}`, token))
-		p.call(parley.MethodAuthenticate, fmt.Sprintf(`{"token":%q,"clientName":"a\nb"}`, token))
+		p.call(methods.Authenticate, fmt.Sprintf(`{"token":"%sx"}`, token))
+		p.call(methods.Authenticate, fmt.Sprintf(`{"token":%q,"agentId":"bob"}`, token))
+		p.call(methods.Authenticate, fmt.Sprintf(`{"token":%q,"clientName":"a\nb"}`, token))
 		w.post(bearer(token+"x"), strings.NewReader(`{}`))
 		p.close()
 		synctest.Wait()

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // TestOddText: ambiguous text is refused over every transport, or returned unchanged. The socket
@@ -71,7 +71,7 @@ func TestOddText(t *testing.T) {
 			`{"text":"\u2028\u202e\ufeff<script>&"}`, `{"text":"x","a":{"":null,"A":1,"a":2}}`,
 			`{"text":"\ud83d\ude00 😀"}`, `{"text":"x","data":` + strings.Repeat("[", 58) + strings.Repeat("]", 58) + `}`,
 		} {
-			alice.must(parley.MethodSendMessage, fmt.Sprintf(`{"conversationId":"case","finality":"turn","payload":%s}`,
+			alice.must(methods.SendMessage, fmt.Sprintf(`{"conversationId":"case","finality":"turn","payload":%s}`,
 				payload))
 			if stored := w.stored("case")[i+1]; !bytes.Contains([]byte(stored), []byte(`"payload":`+payload)) {
 				t.Errorf("%s comes back as %s", payload, stored)

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/rpc"
 )
 
@@ -111,10 +111,10 @@ func TestAudit(t *testing.T) {
 		other := admin.token(`{"agentId":"bob","agents":["alice"]}`)
 		bob := w.dial("b", bearer(other))
 		audit.lines(t)
-		bob.call(parley.MethodAuthenticate, fmt.Sprintf(`{"token":%q,"agentId":"alice"}`, other))
+		bob.call(methods.Authenticate, fmt.Sprintf(`{"token":%q,"agentId":"alice"}`, other))
 		expect("agent=alice event=agent_refused level=WARN message=the socket speaks as another id already " +
 			"method=authenticate reason=forbidden remote=127.0.0.1 tokenId=t2")
-		bob.call(parley.MethodCreateToken, `{"agentId":"carol"}`)
+		bob.call(methods.CreateToken, `{"agentId":"carol"}`)
 		expect("agent=bob event=call_refused level=WARN message=the caller may not speak as carol method=createToken " +
 			"reason=forbidden remote=127.0.0.1 tokenId=t2")
 		ticket := w.with(token).ticket(`{}`)
@@ -124,7 +124,7 @@ func TestAudit(t *testing.T) {
 			"agent=alice event=authenticated level=INFO method=ticket remote=127.0.0.1 tokenId=t1",
 			"event=login_refused level=WARN message=the ticket is not valid method=ticket reason=unauthenticated "+
 				"remote=127.0.0.1")
-		admin.must(parley.MethodRevokeToken, revokes(token))
+		admin.must(methods.RevokeToken, revokes(token))
 		expect("agent=admin event=token_revoked level=INFO method=revokeToken remote=127.0.0.1 " +
 			"revokedTokenId=t1 tokenId=root")
 		short := admin.token(`{"agentId":"alice","expiresInMs":60000}`)
@@ -179,14 +179,14 @@ func TestNoSecretIsLogged(t *testing.T) {
 			p := w.dial("", nil)
 			for _, params := range []string{`{"token":%s}`, `{"token":"dev","agentId":%s}`, `{"token":"dev","clientName":%s}`,
 				`{"token":%s,"agentId":"alice","clientName":"x"}`} {
-				p.call(parley.MethodAuthenticate, fmt.Sprintf(params, quoted))
+				p.call(methods.Authenticate, fmt.Sprintf(params, quoted))
 				time.Sleep(time.Second) // so that every refusal is logged
 			}
 			alice := w.with(devToken)
 			for method, params := range map[string]string{
-				parley.MethodCreateToken: `{"agentId":%s}`, parley.MethodRevokeToken: `{"tokenId":%s}`,
-				parley.MethodTail:         `{"conversationId":%s,"sinceSeq":0}`,
-				parley.MethodCreateTicket: `{"origin":%s}`, parley.MethodListTokens: `{"cursor":%s}`,
+				methods.CreateToken: `{"agentId":%s}`, methods.RevokeToken: `{"tokenId":%s}`,
+				methods.Tail:         `{"conversationId":%s,"sinceSeq":0}`,
+				methods.CreateTicket: `{"origin":%s}`, methods.ListTokens: `{"cursor":%s}`,
 			} {
 				alice.call(method, fmt.Sprintf(params, quoted))
 			}
@@ -210,7 +210,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 				time.Sleep(2 * time.Second)
 			}
 		}
-		admin.must(parley.MethodRevokeToken, revokes(token))
+		admin.must(methods.RevokeToken, revokes(token))
 		synctest.Wait()
 		for name, text := range map[string]string{"log": log.text(), "audit": audit.text()} {
 			if text == "" {

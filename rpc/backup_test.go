@@ -14,6 +14,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/archive"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/rpc"
 )
 
@@ -40,7 +41,7 @@ func (w *world) talkMuch() {
 	p := w.as("clinic")
 	p.create(`{"conversationId":"case","participants":[{"id":"clinic","kind":"peer"}],"policy":{"kind":"open"}}`)
 	for i := range 12 {
-		p.must(parley.MethodSendMessage, fmt.Sprintf(`{"conversationId":"case","finality":"turn","payload":{"text":"%d %s"}}`,
+		p.must(methods.SendMessage, fmt.Sprintf(`{"conversationId":"case","finality":"turn","payload":{"text":"%d %s"}}`,
 			i, strings.Repeat("x", 800_000)))
 	}
 	p.close()
@@ -128,7 +129,7 @@ func TestBackupThatIsNotTaken(t *testing.T) {
 		w.talkMuch()
 		stalled := w.backup(devToken)
 		p := w.as("clinic")
-		p.must(parley.MethodSendMessage, `{"conversationId":"case","finality":"turn","payload":{"text":"meanwhile"}}`)
+		p.must(methods.SendMessage, `{"conversationId":"case","finality":"turn","payload":{"text":"meanwhile"}}`)
 		second := w.backup(devToken)
 		body, _ := io.ReadAll(second.Body)
 		second.Body.Close()
@@ -186,7 +187,7 @@ func TestBackupEndsWithItsToken(t *testing.T) {
 			lastsMs int
 			end     func(tokenID string)
 		}{
-			{60_000, func(id string) { admin.must(parley.MethodRevokeToken, fmt.Sprintf(`{"tokenId":%q}`, id)) }},
+			{60_000, func(id string) { admin.must(methods.RevokeToken, fmt.Sprintf(`{"tokenId":%q}`, id)) }},
 			{1000, func(string) { time.Sleep(2 * time.Second) }},
 		} {
 			token := admin.token(fmt.Sprintf(`{"agentId":"admin","scopes":["admin"],"expiresInMs":%d}`, c.lastsMs))

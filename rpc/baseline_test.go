@@ -25,6 +25,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal/journaltest"
 	"github.com/parleyhub/parley/hub/journal/memory"
 	"github.com/parleyhub/parley/internal/baseline"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 var baselineVersion = flag.String("baseline", "", "write testdata/baseline/`version` with this version of the hub")
@@ -424,7 +425,7 @@ func linesOf(t *testing.T, data string) string {
 			if strings.HasPrefix(l.Conversation, "~") {
 				continue
 			}
-			records, err := j.Read(l.Conversation, 0, parley.MaxPage, parley.MaxPageBytes)
+			records, err := j.Read(l.Conversation, 0, parley.MaxPage, limits.MaxPageBytes)
 			if err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -49,7 +50,7 @@ func (w *world) sender(i int) *sender {
 	p := w.as(fmt.Sprintf("agent-%d", i))
 	id := p.create(fmt.Sprintf(`{"participants":[{"id":"agent-%d","kind":"peer"}],"policy":{"kind":"open"},`+
 		`"limits":{"maxEvents":%d,"maxTurns":%d,"maxBytes":%d}}`,
-		i, parley.MaxEventsLimit, parley.MaxTurnsLimit, parley.MaxBytesLimit))
+		i, parley.MaxEventsLimit, limits.MaxTurnsLimit, parley.MaxBytesLimit))
 	stream, err := wire.DialStream(context.Background(), w.url(), &wire.DialOptions{HTTPClient: w.client()})
 	if err != nil {
 		w.t.Fatal(err)

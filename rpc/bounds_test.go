@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 	"github.com/parleyhub/parley/rpc"
 )
@@ -34,8 +35,8 @@ func TestPendingSocketsAreBounded(t *testing.T) {
 		if resp.StatusCode != http.StatusServiceUnavailable {
 			t.Errorf("one too many: HTTP %d", resp.StatusCode)
 		}
-		w.with(devToken).must(parley.MethodPing, `{}`)
-		shows.must(parley.MethodAuthenticate, `{"token":"dev"}`)
+		w.with(devToken).must(methods.Ping, `{}`)
+		shows.must(methods.Authenticate, `{"token":"dev"}`)
 		w.dial("next", nil)
 		if _, err := dial(nil); err == nil {
 			t.Error("one too many after another had shown its token")

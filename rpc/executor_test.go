@@ -7,7 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 	"github.com/parleyhub/parley/rpc"
 )
@@ -36,7 +37,7 @@ func claimIn(t testing.TB, text string) string {
 
 func (p *peer) register(executor, more string) string {
 	p.t.Helper()
-	return string(p.must(parley.MethodRegisterExecutor,
+	return string(p.must(methods.RegisterExecutor,
 		fmt.Sprintf(`{"executorId":%q,"agents":["bot"],"mode":"push"%s}`, executor, more)))
 }
 
@@ -50,8 +51,8 @@ func TestLostExecutor(t *testing.T) {
 				ann, bot := w.as("ann"), w.as("bot")
 				bot.register("x", `,"graceMs":3000`)
 				ann.create(fmt.Sprintf(asked, "case"))
-				claim := claimIn(t, bot.notified(parley.NotifyRequestTurn))
-				bot.must(parley.MethodClaimTurn, fmt.Sprintf(`{"conversationId":"case","claimId":%q}`, claim))
+				claim := claimIn(t, bot.notified(methods.NotifyRequestTurn))
+				bot.must(methods.ClaimTurn, fmt.Sprintf(`{"conversationId":"case","claimId":%q}`, claim))
 				bot.close()
 				time.Sleep(2 * time.Second)
 				synctest.Wait()
@@ -66,10 +67,10 @@ func TestLostExecutor(t *testing.T) {
 				synctest.Wait()
 				last := fmt.Sprintf(`{"conversationId":"case","payload":{"text":"done"},"finality":"turn","claimId":%q}`, claim)
 				want := map[bool]string{true: "", false: "claim_lost"}[back]
-				if got := parseReply(t, again.call(parley.MethodSendMessage, last)).reason(); got != want {
+				if got := parseReply(t, again.call(methods.SendMessage, last)).reason(); got != want {
 					t.Errorf("its words after 4 s: %q, want %q", got, want)
 				}
-				tail := string(ann.must(parley.MethodTail, `{"conversationId":"case","sinceSeq":1}`))
+				tail := string(ann.must(methods.Tail, `{"conversationId":"case","sinceSeq":1}`))
 				if strings.Contains(tail, `"disconnected"`) == back {
 					t.Errorf("the log is %s", tail)
 				}
@@ -87,7 +88,7 @@ func TestReplacedExecutor(t *testing.T) {
 		one.register("x", "")
 		two.register("x", "")
 		const replaced = `{"reason":"another connection has registered as this executor"}`
-		if got := one.notified(parley.NotifyClosing); got != replaced {
+		if got := one.notified(methods.NotifyClosing); got != replaced {
 			t.Errorf("notified with %s", got)
 		}
 		<-one.done
@@ -95,10 +96,10 @@ func TestReplacedExecutor(t *testing.T) {
 			t.Errorf("closed with %d", code)
 		}
 		two.register("x", "") // once more on the same socket
-		two.must(parley.MethodPing, `{}`)
+		two.must(methods.Ping, `{}`)
 		other := w.as("cat") // another caller's executor of that name is another
-		other.must(parley.MethodRegisterExecutor, `{"executorId":"x","agents":["cat"]}`)
-		two.must(parley.MethodPing, `{}`)
+		other.must(methods.RegisterExecutor, `{"executorId":"x","agents":["cat"]}`)
+		two.must(methods.Ping, `{}`)
 	})
 }
 
@@ -124,13 +125,13 @@ func TestExecutorThatReadsNothing(t *testing.T) {
 		}
 		windows := 0
 		for ; rpc.CountSockets(w.server) == 2 && windows < 10; windows++ {
-			time.Sleep(parley.DefaultClaimWindowMs * time.Millisecond)
+			time.Sleep(limits.DefaultClaimWindowMs * time.Millisecond)
 			synctest.Wait()
 		}
 		if windows >= 10 {
 			t.Error("the socket of an executor that reads nothing was not cut")
 		}
-		ann.must(parley.MethodPing, `{}`)
+		ann.must(methods.Ping, `{}`)
 	})
 }
 
@@ -148,13 +149,13 @@ func TestMetricsOfClaims(t *testing.T) {
 			`releaseClaim {"conversationId":"case-4","outcome":"silent","claimId":"CLAIM"}`, // it is offered again after a rest
 		} {
 			ann.create(fmt.Sprintf(asked, fmt.Sprintf("case-%d", n)))
-			claim := claimIn(t, bot.notified(parley.NotifyRequestTurn))
+			claim := claimIn(t, bot.notified(methods.NotifyRequestTurn))
 			time.Sleep(20 * time.Millisecond)
-			bot.must(parley.MethodClaimTurn, fmt.Sprintf(`{"conversationId":"case-%d","claimId":%q}`, n, claim))
+			bot.must(methods.ClaimTurn, fmt.Sprintf(`{"conversationId":"case-%d","claimId":%q}`, n, claim))
 			time.Sleep(70 * time.Millisecond)
 			method, params, _ := strings.Cut(strings.ReplaceAll(end, "CLAIM", claim), " ")
 			by := bot
-			if method == parley.MethodCloseConversation {
+			if method == methods.CloseConversation {
 				by = ann
 			}
 			by.must(method, params)
@@ -182,11 +183,11 @@ func TestMetricsOfClaims(t *testing.T) {
 // TestClaimsAreWrites: the rates bound claims as other writes.
 func TestClaimsAreWrites(t *testing.T) {
 	for method, params := range map[string]string{
-		parley.MethodRegisterExecutor: `{"executorId":"x","agents":["bot"]}`,
-		parley.MethodClaimTurn:        `{"conversationId":"case","turn":1}`,
-		parley.MethodRenewClaim:       `{"conversationId":"case","claimId":"clm_1_x"}`,
-		parley.MethodReleaseClaim:     `{"conversationId":"case","claimId":"clm_1_x","outcome":"yield"}`,
-		parley.MethodCancelTurn:       `{"conversationId":"case","turn":1}`,
+		methods.RegisterExecutor: `{"executorId":"x","agents":["bot"]}`,
+		methods.ClaimTurn:        `{"conversationId":"case","turn":1}`,
+		methods.RenewClaim:       `{"conversationId":"case","claimId":"clm_1_x"}`,
+		methods.ReleaseClaim:     `{"conversationId":"case","claimId":"clm_1_x","outcome":"yield"}`,
+		methods.CancelTurn:       `{"conversationId":"case","turn":1}`,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, &rpc.Options{Rates: &rpc.Rates{WritesPerSecond: 1, WriteBurst: 2}})

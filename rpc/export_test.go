@@ -3,7 +3,7 @@ package rpc
 import (
 	"context"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/schema/generate"
 	"github.com/parleyhub/parley/rpc/internal/calls"
 )
@@ -11,18 +11,18 @@ import (
 // ReplaceMethod replaces the handler of a method until restore is called, so that a test has one
 // that panics.
 func ReplaceMethod(name string, serve func()) (restore func()) {
-	before := methods[name]
+	before := handlers[name]
 	h := before
 	h.Serve = func(context.Context, *calls.Call) { serve() }
-	methods[name] = h
-	return func() { methods[name] = before }
+	handlers[name] = h
+	return func() { handlers[name] = before }
 }
 
 // ServedMethods returns the methods with the types of their params and results.
 func ServedMethods() []generate.Method {
 	var served []generate.Method
-	for _, m := range parley.Methods {
-		if h, ok := methods[m.Name]; ok {
+	for _, m := range methods.Table {
+		if h, ok := handlers[m.Name]; ok {
 			served = append(served, generate.Method{Method: m, Params: h.Params, Result: h.Result})
 		}
 	}

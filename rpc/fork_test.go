@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/rpc"
 )
 
@@ -39,11 +41,11 @@ func TestForkCostsWhatItCopies(t *testing.T) {
 		w := newWorld(t, &rpc.Options{Rates: &rpc.Rates{BytesPerSecond: 10_000, ByteBurst: 100_000}})
 		alice := w.as("alice")
 		alice.create(twoAgents)
-		alice.must(parley.MethodSendNote, fmt.Sprintf(`{"conversationId":"case","payload":{"schema":"s","data":%q}}`,
+		alice.must(methods.SendNote, fmt.Sprintf(`{"conversationId":"case","payload":{"schema":"s","data":%q}}`,
 			strings.Repeat("x", 60_000)))
 		time.Sleep(time.Minute)
 		fork := func(id string) reply {
-			return parseReply(t, alice.call(parley.MethodForkConversation,
+			return parseReply(t, alice.call(methods.ForkConversation,
 				fmt.Sprintf(`{"conversationId":"case","seq":2,"forkId":%q,"clientRequestId":"k"}`, id)))
 		}
 		if got := fork("one").reason(); got != "" {
@@ -52,7 +54,7 @@ func TestForkCostsWhatItCopies(t *testing.T) {
 		if r := fork("two"); r.reason() != "rate_limited" || r.Error.Data.RetryAfterMs < 1000 {
 			t.Errorf("over it: %+v", r.Error)
 		}
-		if r := parseReply(t, alice.call(parley.MethodGetConversation,
+		if r := parseReply(t, alice.call(methods.GetConversation,
 			`{"conversationId":"two"}`)); r.reason() != "not_found" {
 			t.Errorf("what was refused is there: %.100s", r.Result)
 		}
@@ -77,15 +79,15 @@ func TestUnreadChangesAreBounded(t *testing.T) {
 		alice, deaf := w.fill(t)
 		defer deaf.Close()
 		var began parley.WatchConversationsResult
-		if err := json.Unmarshal(alice.must(parley.MethodWatchConversations, `{}`), &began); err != nil {
+		if err := json.Unmarshal(alice.must(methods.WatchConversations, `{}`), &began); err != nil {
 			t.Fatal(err)
 		}
 		seats := []string{`{"id":"alice","kind":"peer"}`}
-		for i := range parley.MaxParticipants - 1 {
+		for i := range limits.MaxParticipants - 1 {
 			seats = append(seats, fmt.Sprintf(`{"id":"%s%02d","kind":"peer"}`, strings.Repeat("x", 62), i))
 		}
 		for range 100 {
-			alice.must(parley.MethodCreateConversation, `{"participants":[`+strings.Join(seats, ",")+`]}`)
+			alice.must(methods.CreateConversation, `{"participants":[`+strings.Join(seats, ",")+`]}`)
 		}
 		sendAll(t, deaf, 3, `"method":"tail","params":{"conversationId":"case","sinceSeq":0}`)
 		before := heap()

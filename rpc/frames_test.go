@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 	"github.com/parleyhub/parley/rpc"
 )
@@ -202,7 +203,7 @@ func TestPingFlood(t *testing.T) {
 		deaf.write(flood)
 		reads.write(flood)
 		synctest.Wait()
-		other.must(parley.MethodPing, `{}`)
+		other.must(methods.Ping, `{}`)
 		// most of it is what the network in memory holds; all the pongs would be 10 MB
 		if grown := heap() - before; grown > 2<<20 {
 			t.Errorf("the heap grew by %d KiB", grown>>10)
@@ -212,7 +213,7 @@ func TestPingFlood(t *testing.T) {
 				t.Fatalf("answer %d: opcode %x: %q", i, op, payload)
 			}
 		}
-		other.must(parley.MethodPing, `{}`)
+		other.must(methods.Ping, `{}`)
 		if took := time.Since(begin); took != 0 {
 			t.Errorf("the other client waited %v", took)
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/ssetest"
 )
 
@@ -38,9 +38,9 @@ func FuzzCursor(f *testing.F) {
 	w := newWorld(f, nil)
 	alice := w.as("alice")
 	alice.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"peer"}],"policy":{"kind":"open"}}`)
-	alice.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"one"},"finality":"turn"}`)
-	alice.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"two"},"finality":"turn"}`)
-	alice.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"bye"},"finality":"conversation"}`)
+	alice.must(methods.SendMessage, `{"conversationId":"case","payload":{"text":"one"},"finality":"turn"}`)
+	alice.must(methods.SendMessage, `{"conversationId":"case","payload":{"text":"two"},"finality":"turn"}`)
+	alice.must(methods.SendMessage, `{"conversationId":"case","payload":{"text":"bye"},"finality":"conversation"}`)
 	const latest = 4
 	f.Fuzz(func(t *testing.T, last string, named bool, since string) {
 		header := bearer(devToken)

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // TestHead: every path with GET has HEAD, with the same answer without the body, except for sockets
@@ -23,7 +24,7 @@ func TestHead(t *testing.T) {
 		}
 		w.helper()
 		var note parley.SeqResult
-		if err := json.Unmarshal(w.as("alice").must(parley.MethodSendNote,
+		if err := json.Unmarshal(w.as("alice").must(methods.SendNote,
 			`{"conversationId":"case","payload":{"schema":"x","data":1}}`), &note); err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +32,7 @@ func TestHead(t *testing.T) {
 		w.as("alice").create(`{"conversationId":"asking","participants":[{"id":"alice","kind":"agent"}]}`)
 		approval := w.as("alice").asks("asking").ApprovalID
 		targets := []string{"/rpc", "/livez", "/readyz", "/metrics", "/backup", "/openrpc.json", "/asyncapi.json"}
-		for _, m := range parley.Methods {
+		for _, m := range methods.Table {
 			if path, ok := strings.CutPrefix(m.Route, "GET "); ok {
 				targets = append(targets, strings.NewReplacer("{conversationId}", "case", "{seq}", strconv.FormatInt(note.Seq, 10),
 					"{sessionId}", session, "{approvalId}", approval, "{sha256}", hashOf("file")+"?conversationId=case", "/wait",

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/rpc/internal/calls"
 )
 
@@ -49,7 +50,7 @@ func (s *Server) notifyJournalLost(why error) {
 	sockets := s.listSockets()
 	s.log.Warn("the log is out of reach; clients are sent to other hubs", "sockets", len(sockets), "error", why)
 	n := parley.ClosingNotification{Reason: journalLostReason, Stays: true}
-	frame := calls.AppendNotification(nil, parley.NotifyClosing, n)
+	frame := calls.AppendNotification(nil, methods.NotifyClosing, n)
 	for _, k := range sockets {
 		k.out.addFrame(frame)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/memory"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -42,7 +43,7 @@ func TestHubApart(t *testing.T) {
 		t.Cleanup(w.end)
 		ann := w.as("ann")
 		ann.create(`{"conversationId":"case","participants":[{"id":"ann","kind":"human"}]}`)
-		ann.must(parley.MethodSubscribe, `{"conversationId":"case","sinceSeq":1}`)
+		ann.must(methods.Subscribe, `{"conversationId":"case","sinceSeq":1}`)
 		notified := func() (n int) {
 			synctest.Wait()
 			for _, f := range ann.take() {
@@ -77,7 +78,7 @@ func TestHubApart(t *testing.T) {
 			t.Errorf("a new socket meanwhile: %v", err)
 		}
 		lost.Store(false)
-		ann.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"hello"},"finality":"turn"}`)
+		ann.must(methods.SendMessage, `{"conversationId":"case","payload":{"text":"hello"},"finality":"turn"}`)
 		ann.find("the event", func(f string) bool {
 			return strings.Contains(f, `"method":"event"`) &&
 				strings.Contains(f, "hello")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // TestLoginDescribesToken: the answer to authenticate has the rights of the token. An admin has any
@@ -27,7 +28,7 @@ func TestLoginDescribesToken(t *testing.T) {
 				params = fmt.Sprintf(`{"token":%q,"agentId":%q}`, test.token, test.agent)
 			}
 			var r parley.AuthenticateResult
-			unmarshal(t, string(w.dial("", nil).must(parley.MethodAuthenticate, params)), &r)
+			unmarshal(t, string(w.dial("", nil).must(methods.Authenticate, params)), &r)
 			if got := fmt.Sprintf("%s %v %v %d", r.AgentID, r.Agents, r.Scopes, r.ExpiresAt); got != test.want {
 				t.Errorf("as %q: %s, want %s", test.agent, got, test.want)
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/rpc"
 )
 
@@ -70,7 +71,7 @@ func TestGuessing(t *testing.T) {
 			"authenticate": func() (string, int64) {
 				p := w.dial("", http.Header{"X-Forwarded-For": {"192.0.2.1"}})
 				defer p.close()
-				r := parseReply(t, p.call(parley.MethodAuthenticate, `{"token":"nonsense"}`))
+				r := parseReply(t, p.call(methods.Authenticate, `{"token":"nonsense"}`))
 				return r.reason(), r.Error.Data.RetryAfterMs
 			},
 		}
@@ -128,7 +129,7 @@ func TestManyGuesses(t *testing.T) {
 		if at := len(answers); at != cap(answers)-256 {
 			t.Errorf("%d of %d answers went out at once", at, cap(answers))
 		}
-		w.as("alice").must(parley.MethodPing, `{}`)
+		w.as("alice").must(methods.Ping, `{}`)
 		for range cap(answers) {
 			if took := <-answers; took != 0 && took != time.Second {
 				t.Errorf("an answer took %v", took)
@@ -195,7 +196,7 @@ func TestTwoCredentials(t *testing.T) {
 			}
 		}
 		p := w.dial("", nil)
-		if got := parseReply(t, p.call(parley.MethodAuthenticate,
+		if got := parseReply(t, p.call(methods.Authenticate,
 			fmt.Sprintf(`{"token":%q}`, strings.Repeat("x", 1<<20-200)))).reason(); got != "unauthenticated" {
 			t.Errorf("a token of nearly 1 MiB: %q", got)
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/sse"
 )
 
@@ -18,19 +19,20 @@ import (
 // whole answer.
 type door struct {
 	name string
-	call func(m *matrix, method parley.Method, params string) (reason, answer string)
+	call func(m *matrix, method methods.Method, params string) (reason, answer string)
 	// serves reports whether the door has the method at all.
-	serves func(parley.Method) bool
+	serves func(methods.Method) bool
 	route  bool // each method has its path
 }
 
 var (
-	overSocket = door{name: "WebSocket", call: (*matrix).overSocket, serves: func(parley.Method) bool { return true }}
-	overPost   = door{name: "POST /rpc", call: (*matrix).overPost, serves: func(m parley.Method) bool { return !m.Socket }}
-	overRoute  = door{name: "plain HTTP", call: (*matrix).overRoute,
-		serves: func(m parley.Method) bool { return m.Route != "" }, route: true}
+	overSocket = door{name: "WebSocket", call: (*matrix).overSocket, serves: func(methods.Method) bool { return true }}
+	overPost   = door{name: "POST /rpc", call: (*matrix).overPost,
+		serves: func(m methods.Method) bool { return !m.Socket }}
+	overRoute = door{name: "plain HTTP", call: (*matrix).overRoute,
+		serves: func(m methods.Method) bool { return m.Route != "" }, route: true}
 	overWait = door{name: "wait with events", call: (*matrix).overWait,
-		serves: func(m parley.Method) bool { return m.Name == parley.MethodWaitForChange }, route: true}
+		serves: func(m methods.Method) bool { return m.Name == methods.WaitForChange }, route: true}
 
 	doors = []door{overSocket, overPost, overRoute, overWait}
 )
@@ -48,7 +50,7 @@ func (m *matrix) credential() (header http.Header, query string) {
 	return bearer(m.token), ""
 }
 
-func (m *matrix) overSocket(method parley.Method, params string) (reason, answer string) {
+func (m *matrix) overSocket(method methods.Method, params string) (reason, answer string) {
 	header, query := m.credential()
 	p, err := m.world.upgrade(query, header)
 	if err != nil {
@@ -59,7 +61,7 @@ func (m *matrix) overSocket(method parley.Method, params string) (reason, answer
 	return parseReply(m.t, answer).reason(), answer
 }
 
-func (m *matrix) overPost(method parley.Method, params string) (reason, answer string) {
+func (m *matrix) overPost(method methods.Method, params string) (reason, answer string) {
 	header, query := m.credential()
 	a := m.world.plain(header, http.MethodPost, "/rpc"+query,
 		fmt.Sprintf(`{"jsonrpc":"2.0","id":"c1","method":%q,"params":%s}`, method.Name, params))
@@ -67,7 +69,7 @@ func (m *matrix) overPost(method parley.Method, params string) (reason, answer s
 }
 
 // overWait is the route of waitForChange with the result of tail.
-func (m *matrix) overWait(method parley.Method, params string) (reason, answer string) {
+func (m *matrix) overWait(method methods.Method, params string) (reason, answer string) {
 	reason, answer = m.overRoute(method, strings.TrimSuffix(params, "}")+`,"include":"events"}`)
 	if reason == "" && !strings.Contains(answer, `"events":[{`) {
 		m.t.Errorf("%s got no events: %s", m.role.name, answer)
@@ -77,7 +79,7 @@ func (m *matrix) overWait(method parley.Method, params string) (reason, answer s
 
 // overRoute calls a method by its route. The answer is the status, the headers and the body; of a
 // stream, the headers.
-func (m *matrix) overRoute(method parley.Method, params string) (reason, answer string) {
+func (m *matrix) overRoute(method methods.Method, params string) (reason, answer string) {
 	r := m.world.routed(method, params)
 	header, query := m.credential()
 	r.Header = header
@@ -109,7 +111,7 @@ func (m *matrix) overRoute(method parley.Method, params string) (reason, answer 
 }
 
 // routed makes the request of a method's route that says what params say.
-func (w *world) routed(method parley.Method, params string) *http.Request {
+func (w *world) routed(method methods.Method, params string) *http.Request {
 	w.t.Helper()
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(params), &members); err != nil {
@@ -126,7 +128,7 @@ func (w *world) routed(method parley.Method, params string) *http.Request {
 	query := url.Values{}
 	var body []byte
 	switch {
-	case method.Name == parley.MethodPutAttachment: // its body is the file
+	case method.Name == methods.PutAttachment: // its body is the file
 		query.Set("conversationId", text("conversationId"))
 		body, _ = base64.StdEncoding.DecodeString(text("data"))
 	case verb == http.MethodPost:

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // role is a kind of caller in the authorization matrix. own is a conversation of alice, bob and
@@ -58,7 +60,7 @@ var roles = []role{
 	{name: "holder of a reader's ticket", token: `{"agentId":"zed","workspaces":["w"]}`, reads: true, narrow: true,
 		ticket: true},
 	{name: "revoked", token: `{"agentId":"alice"}`, ended: func(m *matrix) {
-		m.world.as("admin").must(parley.MethodRevokeToken, revokes(m.token))
+		m.world.as("admin").must(methods.RevokeToken, revokes(m.token))
 	}},
 	{name: "expired", token: `{"agentId":"alice","expiresInMs":1000}`, ended: func(*matrix) { time.Sleep(time.Second) }},
 	{name: "expired admin", token: `{"agentId":"root","scopes":["admin"],"expiresInMs":1000}`,
@@ -71,7 +73,7 @@ func ownConversation(row int) string { return fmt.Sprintf("own-%03d", row) }
 // ownConversations are as many of them as a token can name.
 func ownConversations() string {
 	var ids []string
-	for row := range parley.MaxConversationScope {
+	for row := range limits.MaxConversationScope {
 		ids = append(ids, strconv.Quote(ownConversation(row)))
 	}
 	return strings.Join(ids, ",")
@@ -81,91 +83,91 @@ func ownConversations() string {
 // methods without it concern no conversation. CLAIM is the claim of alice in own, and APPROVAL the
 // approval that the agent with the floor asked for in the conversation.
 var matrixParams = map[string]string{
-	parley.MethodAuthenticate:       `{"token":"TOKEN"}`,
-	parley.MethodPing:               `{}`,
-	parley.MethodCreateConversation: `{"participants":[{"id":"alice","kind":"agent"}]}`,
-	parley.MethodGetConversation:    `{"conversationId":"CONVERSATION"}`,
-	parley.MethodListConversations:  `{}`,
-	parley.MethodWatchConversations: `{}`,
-	parley.MethodAddParticipant:     `{"conversationId":"CONVERSATION","participant":{"id":"new","kind":"agent"}}`,
-	parley.MethodCloseConversation:  `{"conversationId":"CONVERSATION"}`,
-	parley.MethodForkConversation:   `{"conversationId":"CONVERSATION","seq":1}`,
-	parley.MethodTail:               `{"conversationId":"CONVERSATION","sinceSeq":0}`,
-	parley.MethodWaitForChange:      `{"conversationId":"CONVERSATION","sinceSeq":0}`,
-	parley.MethodGetUpdates:         `{"conversationId":"CONVERSATION"}`,
-	parley.MethodSubscribe:          `{"conversationId":"CONVERSATION"}`,
-	parley.MethodUnsubscribe:        `{"subscriptionId":"sub_9"}`,
-	parley.MethodGetGuidance:        `{"conversationId":"CONVERSATION"}`,
-	parley.MethodExplain:            `{"conversationId":"CONVERSATION"}`,
-	parley.MethodSendMessage:        `{"conversationId":"CONVERSATION","payload":{"text":"x"},"finality":"turn"}`,
-	parley.MethodSendTrace:          `{"conversationId":"CONVERSATION","payload":{"kind":"x"}}`,
-	parley.MethodSendNote:           `{"conversationId":"CONVERSATION","payload":{"schema":"x","data":1}}`,
-	parley.MethodSendDelta:          `{"conversationId":"CONVERSATION","turn":1,"index":0,"text":"x"}`,
-	parley.MethodPutAttachment:      `{"conversationId":"CONVERSATION","data":"aGVsbG8="}`,
-	parley.MethodGetAttachment: `{"conversationId":"CONVERSATION",` +
+	methods.Authenticate:       `{"token":"TOKEN"}`,
+	methods.Ping:               `{}`,
+	methods.CreateConversation: `{"participants":[{"id":"alice","kind":"agent"}]}`,
+	methods.GetConversation:    `{"conversationId":"CONVERSATION"}`,
+	methods.ListConversations:  `{}`,
+	methods.WatchConversations: `{}`,
+	methods.AddParticipant:     `{"conversationId":"CONVERSATION","participant":{"id":"new","kind":"agent"}}`,
+	methods.CloseConversation:  `{"conversationId":"CONVERSATION"}`,
+	methods.ForkConversation:   `{"conversationId":"CONVERSATION","seq":1}`,
+	methods.Tail:               `{"conversationId":"CONVERSATION","sinceSeq":0}`,
+	methods.WaitForChange:      `{"conversationId":"CONVERSATION","sinceSeq":0}`,
+	methods.GetUpdates:         `{"conversationId":"CONVERSATION"}`,
+	methods.Subscribe:          `{"conversationId":"CONVERSATION"}`,
+	methods.Unsubscribe:        `{"subscriptionId":"sub_9"}`,
+	methods.GetGuidance:        `{"conversationId":"CONVERSATION"}`,
+	methods.Explain:            `{"conversationId":"CONVERSATION"}`,
+	methods.SendMessage:        `{"conversationId":"CONVERSATION","payload":{"text":"x"},"finality":"turn"}`,
+	methods.SendTrace:          `{"conversationId":"CONVERSATION","payload":{"kind":"x"}}`,
+	methods.SendNote:           `{"conversationId":"CONVERSATION","payload":{"schema":"x","data":1}}`,
+	methods.SendDelta:          `{"conversationId":"CONVERSATION","turn":1,"index":0,"text":"x"}`,
+	methods.PutAttachment:      `{"conversationId":"CONVERSATION","data":"aGVsbG8="}`,
+	methods.GetAttachment: `{"conversationId":"CONVERSATION",` +
 		`"sha256":"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"}`,
-	parley.MethodRegisterExecutor:   `{"executorId":"x","agents":["AGENT"]}`,
-	parley.MethodClaimTurn:          `{"conversationId":"CONVERSATION","turn":1}`,
-	parley.MethodRenewClaim:         `{"conversationId":"CONVERSATION","claimId":"CLAIM"}`,
-	parley.MethodReleaseClaim:       `{"conversationId":"CONVERSATION","claimId":"CLAIM","outcome":"yield"}`,
-	parley.MethodCancelTurn:         `{"conversationId":"CONVERSATION","turn":1}`,
-	parley.MethodListAgents:         `{}`,
-	parley.MethodRegisterBlueprints: `{"blueprints":[]}`,
-	parley.MethodStartSession: `{"agentName":"helper","prompt":"x","mode":"async_poll",` +
+	methods.RegisterExecutor:   `{"executorId":"x","agents":["AGENT"]}`,
+	methods.ClaimTurn:          `{"conversationId":"CONVERSATION","turn":1}`,
+	methods.RenewClaim:         `{"conversationId":"CONVERSATION","claimId":"CLAIM"}`,
+	methods.ReleaseClaim:       `{"conversationId":"CONVERSATION","claimId":"CLAIM","outcome":"yield"}`,
+	methods.CancelTurn:         `{"conversationId":"CONVERSATION","turn":1}`,
+	methods.ListAgents:         `{}`,
+	methods.RegisterBlueprints: `{"blueprints":[]}`,
+	methods.StartSession: `{"agentName":"helper","prompt":"x","mode":"async_poll",` +
 		`"parentConversationId":"CONVERSATION"}`,
 	// It is no session: TestWhoSeesSessions has real ones.
-	parley.MethodGetSession:      `{"sessionId":"CONVERSATION"}`,
-	parley.MethodStopSession:     `{"sessionId":"CONVERSATION"}`,
-	parley.MethodRequestApproval: `{"conversationId":"CONVERSATION","claimId":"CLAIM","key":"k","title":"May I?"}`,
-	parley.MethodGetApproval:     `{"approvalId":"APPROVAL"}`,
-	parley.MethodListApprovals:   `{"conversationId":"CONVERSATION"}`,
-	parley.MethodResolveApproval: `{"approvalId":"APPROVAL","decision":"approved"}`,
-	parley.MethodGetContext:      `{"conversationId":"CONVERSATION","agentId":"alice"}`,
-	parley.MethodExplainTriggers: `{"conversationId":"CONVERSATION","seq":2}`,
-	parley.MethodCreateTicket:    `{"conversationId":"CONVERSATION"}`,
-	parley.MethodCreateToken:     `{"agentId":"AGENT"}`,
-	parley.MethodListTokens:      `{}`,
-	parley.MethodRevokeToken:     `{"tokenId":"absent"}`,
-	parley.MethodStats:           `{}`,
+	methods.GetSession:      `{"sessionId":"CONVERSATION"}`,
+	methods.StopSession:     `{"sessionId":"CONVERSATION"}`,
+	methods.RequestApproval: `{"conversationId":"CONVERSATION","claimId":"CLAIM","key":"k","title":"May I?"}`,
+	methods.GetApproval:     `{"approvalId":"APPROVAL"}`,
+	methods.ListApprovals:   `{"conversationId":"CONVERSATION"}`,
+	methods.ResolveApproval: `{"approvalId":"APPROVAL","decision":"approved"}`,
+	methods.GetContext:      `{"conversationId":"CONVERSATION","agentId":"alice"}`,
+	methods.ExplainTriggers: `{"conversationId":"CONVERSATION","seq":2}`,
+	methods.CreateTicket:    `{"conversationId":"CONVERSATION"}`,
+	methods.CreateToken:     `{"agentId":"AGENT"}`,
+	methods.ListTokens:      `{}`,
+	methods.RevokeToken:     `{"tokenId":"absent"}`,
+	methods.Stats:           `{}`,
 }
 
 // matrixRefusals are what a role is refused although it sees the conversation and has the scope.
 var matrixRefusals = map[string]map[string]string{
-	parley.MethodAddParticipant: {"participant": "forbidden", "other participant": "forbidden", "person": "forbidden",
+	methods.AddParticipant: {"participant": "forbidden", "other participant": "forbidden", "person": "forbidden",
 		"no read": "forbidden"},
-	parley.MethodCloseConversation: {"participant": "forbidden", "other participant": "forbidden", "no read": "forbidden"},
+	methods.CloseConversation: {"participant": "forbidden", "other participant": "forbidden", "no read": "forbidden"},
 	// whose token grants no workspace
-	parley.MethodForkConversation: {"participant": "forbidden", "other participant": "forbidden", "no read": "forbidden",
+	methods.ForkConversation: {"participant": "forbidden", "other participant": "forbidden", "no read": "forbidden",
 		"creator": "forbidden"},
-	parley.MethodSendMessage: {"other participant": "not_your_turn", "person": "not_your_turn",
+	methods.SendMessage: {"other participant": "not_your_turn", "person": "not_your_turn",
 		"creator": "forbidden", "admin": "forbidden"},
-	parley.MethodSendTrace: {"other participant": "not_your_turn", "person": "not_your_turn",
+	methods.SendTrace: {"other participant": "not_your_turn", "person": "not_your_turn",
 		"creator": "forbidden", "admin": "forbidden"},
-	parley.MethodSendDelta: {"other participant": "not_your_turn", "person": "not_your_turn",
+	methods.SendDelta: {"other participant": "not_your_turn", "person": "not_your_turn",
 		"creator": "forbidden", "admin": "forbidden"},
-	parley.MethodSendNote:      {"creator": "forbidden", "admin": "forbidden"},
-	parley.MethodPutAttachment: {"creator": "forbidden", "admin": "forbidden"},
-	parley.MethodClaimTurn:     {"other participant": "not_your_turn", "creator": "forbidden"},
-	parley.MethodRenewClaim:    {"other participant": "claim_lost", "person": "claim_lost", "creator": "claim_lost"},
-	parley.MethodReleaseClaim:  {"other participant": "claim_lost", "person": "claim_lost", "creator": "claim_lost"},
-	parley.MethodCancelTurn: {"participant": "forbidden", "other participant": "forbidden", "creator": "forbidden",
+	methods.SendNote:      {"creator": "forbidden", "admin": "forbidden"},
+	methods.PutAttachment: {"creator": "forbidden", "admin": "forbidden"},
+	methods.ClaimTurn:     {"other participant": "not_your_turn", "creator": "forbidden"},
+	methods.RenewClaim:    {"other participant": "claim_lost", "person": "claim_lost", "creator": "claim_lost"},
+	methods.ReleaseClaim:  {"other participant": "claim_lost", "person": "claim_lost", "creator": "claim_lost"},
+	methods.CancelTurn: {"participant": "forbidden", "other participant": "forbidden", "creator": "forbidden",
 		"no read": "forbidden"},
-	parley.MethodStartSession: {"creator": "forbidden", "admin": "forbidden"},
-	parley.MethodRequestApproval: {"other participant": "not_your_turn", "person": "not_your_turn",
+	methods.StartSession: {"creator": "forbidden", "admin": "forbidden"},
+	methods.RequestApproval: {"other participant": "not_your_turn", "person": "not_your_turn",
 		"creator": "forbidden"},
-	parley.MethodGetApproval: {"other participant": "not_found", "creator": "not_found",
+	methods.GetApproval: {"other participant": "not_found", "creator": "not_found",
 		"person without approve": "not_found", "agent with approve": "not_found",
 		"creator with approve": "not_found"},
-	parley.MethodGetContext: {"other participant": "forbidden", "creator": "forbidden", "person": "forbidden",
+	methods.GetContext: {"other participant": "forbidden", "creator": "forbidden", "person": "forbidden",
 		"person without approve": "forbidden", "agent with approve": "forbidden",
 		"creator with approve": "forbidden"}, // it is alice's
-	parley.MethodResolveApproval: {"asker with approve": "forbidden", "agent with approve": "forbidden",
+	methods.ResolveApproval: {"asker with approve": "forbidden", "agent with approve": "forbidden",
 		"creator with approve": "forbidden"},
-	parley.MethodRegisterBlueprints: {"*": "validation_failed"}, // no executor is registered
-	parley.MethodGetSession:         {"*": "not_found"},
-	parley.MethodStopSession:        {"*": "not_found"},
-	parley.MethodUnsubscribe:        {"*": "not_found"},
-	parley.MethodRevokeToken:        {"*": "not_found"},
+	methods.RegisterBlueprints: {"*": "validation_failed"}, // no executor is registered
+	methods.GetSession:         {"*": "not_found"},
+	methods.StopSession:        {"*": "not_found"},
+	methods.Unsubscribe:        {"*": "not_found"},
+	methods.RevokeToken:        {"*": "not_found"},
 }
 
 // TestAuthorizationMatrix calls every method in every role on an own, a foreign and an absent
@@ -189,13 +191,13 @@ func TestAuthorizationMatrix(t *testing.T) {
 				if role.ended != nil {
 					role.ended(m)
 					late := m.world.dial(role.name, nil)
-					if got := parseReply(t, late.call(parley.MethodAuthenticate,
+					if got := parseReply(t, late.call(methods.Authenticate,
 						fmt.Sprintf(`{"token":%q}`, m.token))).reason(); got != "unauthenticated" {
 						t.Errorf("%s, shown to an open socket: %q", role.name, got)
 					}
 					late.close()
 				}
-				for _, method := range parley.Methods {
+				for _, method := range methods.Table {
 					for _, door := range doors {
 						m.row(method, door)
 					}
@@ -213,7 +215,7 @@ func agentOf(token string) string {
 
 func scopesOf(token string) func(parley.Scope) bool {
 	return func(s parley.Scope) bool {
-		if s == parley.ScopeNone || s == parley.ScopeSelf || strings.Contains(token, `"admin"`) {
+		if s == methods.ScopeNone || s == methods.ScopeSelf || strings.Contains(token, `"admin"`) {
 			return true
 		}
 		if !strings.Contains(token, "scopes") {
@@ -234,7 +236,7 @@ type matrix struct {
 	own                string // of this row
 }
 
-func (m *matrix) row(method parley.Method, door door) {
+func (m *matrix) row(method methods.Method, door door) {
 	params, ok := matrixParams[method.Name]
 	if !ok {
 		m.t.Fatalf("the matrix has no params for %s", method.Name)
@@ -253,15 +255,15 @@ func (m *matrix) row(method parley.Method, door door) {
 	}
 	m.dave.create(fmt.Sprintf(`{"conversationId":%q,"participants":[{"id":"dave","kind":"agent"},{"id":%q,`+
 		`"kind":"agent"}]}`, foreign, guest))
-	if method.Name == parley.MethodGetAttachment {
-		m.alice.must(parley.MethodPutAttachment, strings.ReplaceAll(matrixParams[parley.MethodPutAttachment], "CONVERSATION",
+	if method.Name == methods.GetAttachment {
+		m.alice.must(methods.PutAttachment, strings.ReplaceAll(matrixParams[methods.PutAttachment], "CONVERSATION",
 			own))
-		m.dave.must(parley.MethodPutAttachment, strings.ReplaceAll(matrixParams[parley.MethodPutAttachment], "CONVERSATION",
+		m.dave.must(methods.PutAttachment, strings.ReplaceAll(matrixParams[methods.PutAttachment], "CONVERSATION",
 			foreign))
 	}
-	if method.Name == parley.MethodExplainTriggers {
-		m.alice.must(parley.MethodSendNote, strings.ReplaceAll(matrixParams[parley.MethodSendNote], "CONVERSATION", own))
-		m.dave.must(parley.MethodSendNote, strings.ReplaceAll(matrixParams[parley.MethodSendNote], "CONVERSATION", foreign))
+	if method.Name == methods.ExplainTriggers {
+		m.alice.must(methods.SendNote, strings.ReplaceAll(matrixParams[methods.SendNote], "CONVERSATION", own))
+		m.dave.must(methods.SendNote, strings.ReplaceAll(matrixParams[methods.SendNote], "CONVERSATION", foreign))
 	}
 	claim := "clm_1_x"
 	if strings.Contains(params, "CLAIM") { // own's is alice's
@@ -285,7 +287,7 @@ func (m *matrix) row(method parley.Method, door door) {
 		}
 	}
 	// from call to call
-	changes := slices.Contains([]string{parley.MethodCreateConversation, parley.MethodCreateToken, parley.MethodStats},
+	changes := slices.Contains([]string{methods.CreateConversation, methods.CreateToken, methods.Stats},
 		method.Name)
 	if !m.role.all && !changes && answers[foreign] != answers[absent] {
 		m.t.Errorf("%s, %s (%s): foreign and absent differ:\n%s\n%s", m.role.name, method.Name, door.name,
@@ -294,16 +296,16 @@ func (m *matrix) row(method parley.Method, door door) {
 }
 
 // want returns the expected reason of a refusal; empty for success.
-func (m *matrix) want(method parley.Method, door door, about, own, foreign bool) string {
+func (m *matrix) want(method methods.Method, door door, about, own, foreign bool) string {
 	socket := door.name == overSocket.name
 	switch {
 	case m.role.ended != nil:
 		return "unauthenticated"
-	case m.role.ticket && !socket && !(door.route && method.Name == parley.MethodSubscribe): // it opens nothing else
+	case m.role.ticket && !socket && !(door.route && method.Name == methods.Subscribe): // it opens nothing else
 		return "unauthenticated"
-	case m.token == "" && (!socket || method.Scope != parley.ScopeNone):
+	case m.token == "" && (!socket || method.Scope != methods.ScopeNone):
 		return "unauthenticated"
-	case method.Name == parley.MethodAuthenticate && socket && m.token == "":
+	case method.Name == methods.Authenticate && socket && m.token == "":
 		return "unauthenticated" // an empty token
 	case !door.serves(method):
 		return "method_not_found"
@@ -314,11 +316,11 @@ func (m *matrix) want(method parley.Method, door door, about, own, foreign bool)
 	case about && !(own && m.role.sees) && !(foreign && m.role.all):
 		return "not_found"
 	// which would be another conversation
-	case m.role.narrow && (method.Name == parley.MethodCreateConversation || method.Name == parley.MethodForkConversation):
+	case m.role.narrow && (method.Name == methods.CreateConversation || method.Name == methods.ForkConversation):
 		return "forbidden"
-	case foreign && method.Name == parley.MethodGetContext: // alice has no seat there
+	case foreign && method.Name == methods.GetContext: // alice has no seat there
 		return "forbidden"
-	case foreign && method.Name == parley.MethodRequestApproval: // admin has no seat there, and the claim is own's
+	case foreign && method.Name == methods.RequestApproval: // admin has no seat there, and the claim is own's
 		return "forbidden"
 	case foreign && strings.Contains(matrixParams[method.Name], "CLAIM"): // it is own's
 		return "claim_lost"
@@ -331,14 +333,14 @@ func (m *matrix) want(method parley.Method, door door, about, own, foreign bool)
 
 // readerRefusal is what a reader of a workspace is refused in its conversations: what writes, and
 // what is for participants only does not exist.
-func readerRefusal(method parley.Method) string {
+func readerRefusal(method methods.Method) string {
 	switch method.Name {
-	case parley.MethodGetSession, parley.MethodStopSession, parley.MethodGetApproval, parley.MethodListApprovals,
-		parley.MethodResolveApproval:
+	case methods.GetSession, methods.StopSession, methods.GetApproval, methods.ListApprovals,
+		methods.ResolveApproval:
 		return "not_found"
-	case parley.MethodCreateTicket:
+	case methods.CreateTicket:
 		return ""
-	case parley.MethodGetContext: // it is no agent there
+	case methods.GetContext: // it is no agent there
 		return "forbidden"
 	}
 	if method.Scope == parley.ScopeRead {

@@ -8,15 +8,17 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/rpc/internal/admission"
 	"github.com/parleyhub/parley/rpc/internal/calls"
 )
 
-// methods has the handler of each method. Those of this file need the socket of their call.
-var methods = calls.NewTable(calls.Table{
-	parley.MethodAuthenticate: calls.NewHandler[parley.AuthenticateParams, parley.AuthenticateResult](false, authenticate),
-	parley.MethodSubscribe:    calls.NewHandler[parley.SubscribeParams, parley.SubscribeResult](true, subscribe),
-	parley.MethodUnsubscribe:  calls.NewHandler[parley.UnsubscribeParams, parley.EmptyResult](true, unsubscribe),
+// handlers has the handler of each method. Those of this file need the socket of their call.
+var handlers = calls.NewTable(calls.Table{
+	methods.Authenticate: calls.NewHandler[parley.AuthenticateParams, parley.AuthenticateResult](false, authenticate),
+	methods.Subscribe:    calls.NewHandler[parley.SubscribeParams, parley.SubscribeResult](true, subscribe),
+	methods.Unsubscribe:  calls.NewHandler[parley.UnsubscribeParams, parley.EmptyResult](true, unsubscribe),
 })
 
 // maxClientName bounds the name that a client sends for the log.
@@ -71,8 +73,8 @@ func (s *Server) describeHub(p *hub.Principal) parley.AuthenticateResult {
 		OK: true, AgentID: p.AgentID, ProtocolVersion: parley.ProtocolVersion, Agents: p.Agents(),
 		Scopes: p.Scopes(), ExpiresAt: optionalTimestamp(p.ExpiresAt), Hub: s.hub.Info(),
 		Limits: parley.WireLimits{
-			MaxFrameBytes: parley.MaxFrameBytes, MaxEventBytes: parley.MaxEventBytes, MaxDepth: parley.MaxDepth,
-			MaxInFlight: parley.MaxInFlight, MaxSubscriptions: parley.MaxSubscriptions,
+			MaxFrameBytes: parley.MaxFrameBytes, MaxEventBytes: parley.MaxEventBytes, MaxDepth: limits.MaxDepth,
+			MaxInFlight: limits.MaxInFlight, MaxSubscriptions: limits.MaxSubscriptions,
 			MaxWaitMs: parley.MaxWaitMs, MaxPage: parley.MaxPage,
 		},
 	}

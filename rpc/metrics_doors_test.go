@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // ask sends a request over plain HTTP and returns its answer with an unread body. It ends with ctx.
@@ -120,7 +121,7 @@ func TestMetricsOfWhatIsOpen(t *testing.T) {
 		defer cancel()
 		stream := w.ask(ctx, "GET", "/conversations/c/events", "", bearer(devToken))
 		defer stream.Body.Close()
-		p.must(parley.MethodSubscribe, `{"conversationId":"c"}`)
+		p.must(methods.Subscribe, `{"conversationId":"c"}`)
 		open(1, 2, 0)
 		waited := make(chan struct{})
 		go func() {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 )
 
@@ -132,24 +133,24 @@ func TestMetricsCount(t *testing.T) {
 		}
 		a, b := w.dial("a", nil), w.dial("b", nil)
 		w.dial("c", nil) // says nothing
-		call(a, parley.MethodAuthenticate, `{"token":"dev","agentId":"a"}`)
-		call(b, parley.MethodAuthenticate, `{"token":"plt_no_such"}`)
-		call(b, parley.MethodPing, `{}`)
-		call(a, parley.MethodCreateConversation,
+		call(a, methods.Authenticate, `{"token":"dev","agentId":"a"}`)
+		call(b, methods.Authenticate, `{"token":"plt_no_such"}`)
+		call(b, methods.Ping, `{}`)
+		call(a, methods.CreateConversation,
 			`{"conversationId":"c","participants":[{"id":"a","kind":"peer"},{"id":"b","kind":"peer"}]}`)
-		call(a, parley.MethodSubscribe, `{"conversationId":"c","sinceSeq":1,"types":["message"]}`)
+		call(a, methods.Subscribe, `{"conversationId":"c","sinceSeq":1,"types":["message"]}`)
 		for range 2 {
-			call(a, parley.MethodSendMessage,
+			call(a, methods.SendMessage,
 				`{"conversationId":"c","payload":{"text":"x"},"finality":"none","clientRequestId":"k"}`)
 		}
 		w.journal.Hold()
-		call(a, parley.MethodSendTrace, `{"conversationId":"c","payload":{"kind":"x"}}`)
+		call(a, methods.SendTrace, `{"conversationId":"c","payload":{"kind":"x"}}`)
 		time.Sleep(30 * time.Millisecond)
 		w.journal.Release()
 		ask(a, "not JSON")
 		ask(a, "[]")
 		call(a, "noSuchMethod", `{}`)
-		call(a, parley.MethodTail, `{"conversationId":"absent","sinceSeq":0}`)
+		call(a, methods.Tail, `{"conversationId":"absent","sinceSeq":0}`)
 		synctest.Wait()
 		for _, p := range []*peer{a, b} {
 			for _, f := range p.take() {
@@ -223,14 +224,14 @@ func TestMetricsDoNotGrow(t *testing.T) {
 		}
 	}
 	p := w.as("CANARY-p1")
-	p.must(parley.MethodSendMessage,
+	p.must(methods.SendMessage,
 		`{"conversationId":"CANARY-1","payload":{"text":"CANARY text","tags":["CANARY"]},"finality":"none",`+
 			`"clientRequestId":"CANARY-key"}`)
 	token := p.token(`{"agentId":"CANARY-p2"}`)
-	w.with(token).must(parley.MethodPing, `{}`)
-	p.must(parley.MethodSubscribe, `{"conversationId":"CANARY-1"}`)
+	w.with(token).must(methods.Ping, `{}`)
+	p.must(methods.Subscribe, `{"conversationId":"CANARY-1"}`)
 	p.call("CANARYmethod", `{}`)
-	p.call(parley.MethodSendMessage, `{"conversationId":"CANARY-absent","payload":{"CANARY":1},"finality":"CANARY"}`)
+	p.call(methods.SendMessage, `{"conversationId":"CANARY-absent","payload":{"CANARY":1},"finality":"CANARY"}`)
 	w.post(bearer("plt_CANARY_secret"), strings.NewReader(`{}`))
 	w.post(http.Header{"Origin": {"https://CANARY.example"}}, strings.NewReader(`{}`))
 	w.get("/CANARY", bearer(devToken))

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/wire"
 	"github.com/parleyhub/parley/rpc/internal/calls"
 )
@@ -71,10 +72,10 @@ func (o *outbox) beginCall(c *calls.Call) error {
 	if _, busy := o.calls[c.ID]; busy || o.call != nil && o.call.ID == c.ID {
 		return parley.Refuse(parley.ErrInvalidRequest, "a call with this id is still under way", "an id that is not in use")
 	}
-	if o.underWayLocked() >= parley.MaxInFlight {
+	if o.underWayLocked() >= limits.MaxInFlight {
 		return &parley.Error{
 			Err: parley.ErrRateLimited, RetryAfterMs: 100,
-			Message: fmt.Sprintf("%d calls are under way on this socket", parley.MaxInFlight),
+			Message: fmt.Sprintf("%d calls are under way on this socket", limits.MaxInFlight),
 		}
 	}
 	if o.calls == nil {

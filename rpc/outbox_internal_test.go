@@ -12,7 +12,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/rpc/internal/calls"
 )
 
@@ -179,7 +179,7 @@ func TestOutboxEnds(t *testing.T) {
 		stuck := make(chan struct{})
 		o.try = func(b []byte) ([]byte, error) { return b, nil }
 		o.write = func(b []byte) error { <-stuck; return p.write(b) }
-		if err := o.beginCall(&calls.Call{Request: calls.Request{ID: "1", Handler: methods[parley.MethodPing]}}); err != nil {
+		if err := o.beginCall(&calls.Call{Request: calls.Request{ID: "1", Handler: handlers[methods.Ping]}}); err != nil {
 			t.Fatal(err)
 		}
 		o.addFrame([]byte("one"))

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 	"github.com/parleyhub/parley/rpc"
 )
@@ -28,7 +28,7 @@ func (w *world) fill(t *testing.T) (alice *peer, deaf *wire.Stream) {
 	alice = w.as("alice")
 	alice.create(openAlice)
 	for range 4 {
-		alice.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"`+strings.Repeat("x",
+		alice.must(methods.SendMessage, `{"conversationId":"case","payload":{"text":"`+strings.Repeat("x",
 			pageBytes)+`"},"finality":"turn"}`)
 	}
 	header := bearer(devToken)
@@ -71,7 +71,7 @@ func TestUnreadPagesAreBounded(t *testing.T) {
 				before := heap()
 				sendAll(t, deaf, 60, request)
 				if name == "updates" { // all of them have something to say at once
-					alice.must(parley.MethodSendMessage,
+					alice.must(methods.SendMessage,
 						`{"conversationId":"case","payload":{"text":"bye"},"finality":"conversation"}`)
 					synctest.Wait()
 				}
@@ -100,11 +100,11 @@ func TestPumpDoesNotHoldUpReads(t *testing.T) {
 		admin, alice := w.as("admin"), w.as("alice")
 		alice.create(twoAgents)
 		bob := w.with(admin.token(`{"agentId":"bob"}`))
-		bob.must(parley.MethodSubscribe, `{"conversationId":"case"}`)
+		bob.must(methods.Subscribe, `{"conversationId":"case"}`)
 		for range 3 {
-			alice.must(parley.MethodSendTrace, `{"conversationId":"case","payload":{"kind":"thought"}}`)
+			alice.must(methods.SendTrace, `{"conversationId":"case","payload":{"kind":"thought"}}`)
 			synctest.Wait()
-			bob.must(parley.MethodTail, `{"conversationId":"case","sinceSeq":0}`)
+			bob.must(methods.Tail, `{"conversationId":"case","sinceSeq":0}`)
 		}
 	})
 }

@@ -16,9 +16,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal/memory"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/rpc"
 )
 
@@ -323,7 +323,7 @@ func TestSilentSocketsBehindAProxy(t *testing.T) {
 				t.Errorf("from %s: %v", elsewhere, err)
 			}
 		}
-		last.must(parley.MethodAuthenticate, `{"token":"`+token+`"}`)
+		last.must(methods.Authenticate, `{"token":"`+token+`"}`)
 		if _, err := open("192.0.2.1"); err != nil {
 			t.Errorf("when one has shown a token: %v", err)
 		}

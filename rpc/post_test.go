@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -164,7 +165,7 @@ func TestAgentOfTheUpgrade(t *testing.T) {
 		header := bearer(devToken)
 		header.Set("Parley-Agent", "bob")
 		p := w.dial("bob", header)
-		got := p.must(parley.MethodAuthenticate, fmt.Sprintf(`{"token":%q}`, devToken))
+		got := p.must(methods.Authenticate, fmt.Sprintf(`{"token":%q}`, devToken))
 		if !strings.Contains(string(got), `"agentId":"bob"`) {
 			t.Errorf("the socket speaks as %s", got)
 		}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/rpc"
 )
 
@@ -196,10 +197,10 @@ func TestProtocolRequestEndsWithItsToken(t *testing.T) {
 				check(w.plain(bearer(admin.token(`{"agentId":"bob","expiresInMs":20000}`)), "POST", protocolPath, "{}"), "expired",
 					20*time.Second)
 				var made parley.CreateTokenResult
-				unmarshal(t, string(admin.must(parley.MethodCreateToken, `{"agentId":"bob"}`)), &made)
+				unmarshal(t, string(admin.must(methods.CreateToken, `{"agentId":"bob"}`)), &made)
 				begin = time.Now()
 				time.AfterFunc(5*time.Second, func() {
-					admin.start(parley.MethodRevokeToken,
+					admin.start(methods.RevokeToken,
 						fmt.Sprintf(`{"tokenId":%q}`, made.TokenID))
 				})
 				check(w.plain(bearer(made.Token), "POST", protocolPath, "{}"), "revoked", 5*time.Second)

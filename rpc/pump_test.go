@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // TestPumpsMissNothing: a change while a subscription is about to rest is sent without a further
@@ -23,13 +23,13 @@ func TestPumpsMissNothing(t *testing.T) {
 		for range sockets {
 			reader := w.as("alice")
 			for range each { // they share the right to a page
-				reader.must(parley.MethodSubscribe, `{"conversationId":"case"}`)
+				reader.must(methods.Subscribe, `{"conversationId":"case"}`)
 			}
 			readers = append(readers, reader)
 		}
 		for round := range rounds {
 			for i := range atOnce {
-				alice.start(parley.MethodSendTrace, fmt.Sprintf(
+				alice.start(methods.SendTrace, fmt.Sprintf(
 					`{"conversationId":"case","payload":{"kind":"thought","text":"%d-%d"}}`, round, i))
 			}
 			synctest.Wait()
@@ -60,18 +60,18 @@ func TestRestingSubscriptions(t *testing.T) {
 		synctest.Wait()
 		before := goroutinesIn("rpc.")
 		for range 20 {
-			alice.must(parley.MethodSubscribe, `{"conversationId":"case"}`)
+			alice.must(methods.Subscribe, `{"conversationId":"case"}`)
 		}
-		alice.must(parley.MethodSendTrace, `{"conversationId":"case","payload":{"kind":"thought"}}`)
+		alice.must(methods.SendTrace, `{"conversationId":"case","payload":{"kind":"thought"}}`)
 		synctest.Wait()
 		if after := goroutinesIn("rpc."); after != before {
 			t.Errorf("%d goroutines with 20 subscriptions at rest, %d without", after, before)
 		}
 		alice.take()
 		for i := range 10 {
-			alice.must(parley.MethodUnsubscribe, fmt.Sprintf(`{"subscriptionId":"sub_%d"}`, i+1))
+			alice.must(methods.Unsubscribe, fmt.Sprintf(`{"subscriptionId":"sub_%d"}`, i+1))
 		}
-		alice.must(parley.MethodSendTrace, `{"conversationId":"case","payload":{"kind":"thought"}}`)
+		alice.must(methods.SendTrace, `{"conversationId":"case","payload":{"kind":"thought"}}`)
 		synctest.Wait()
 		if got := countFrames(alice.take(), `"method":"event"`); got != 10 {
 			t.Errorf("%d events for 10 subscriptions", got)

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/rpc"
 )
 
@@ -36,8 +36,8 @@ func TestWriteRate(t *testing.T) {
 			return w.plain(bearer(token), "POST", "/conversations/case/notes", `{"payload":{"schema":"s","data":1}}`).reason()
 		}
 		writes := []func() string{
-			func() string { return parseReply(t, socket.call(parley.MethodSendNote, note)).reason() },
-			func() string { return parseReply(t, byTicket.call(parley.MethodSendNote, note)).reason() },
+			func() string { return parseReply(t, socket.call(methods.SendNote, note)).reason() },
+			func() string { return parseReply(t, byTicket.call(methods.SendNote, note)).reason() },
 			post, rest,
 		}
 		for i := 1; i < 30; i++ {
@@ -50,10 +50,10 @@ func TestWriteRate(t *testing.T) {
 				t.Errorf("one too many, door %d: %q", i, got)
 			}
 		}
-		for _, method := range []string{parley.MethodSendMessage, parley.MethodSendDelta, parley.MethodCreateConversation,
-			parley.MethodCreateToken, parley.MethodCreateTicket, parley.MethodPutAttachment,
-			parley.MethodRegisterBlueprints, parley.MethodStartSession, parley.MethodStopSession, parley.MethodRequestApproval,
-			parley.MethodResolveApproval} {
+		for _, method := range []string{methods.SendMessage, methods.SendDelta, methods.CreateConversation,
+			methods.CreateToken, methods.CreateTicket, methods.PutAttachment,
+			methods.RegisterBlueprints, methods.StartSession, methods.StopSession, methods.RequestApproval,
+			methods.ResolveApproval} {
 			r := parseReply(t, socket.call(method, `{}`))
 			if r.reason() != "rate_limited" || r.Error.Data.RetryAfterMs != 100 {
 				t.Errorf("%s: %+v", method, r.Error)
@@ -64,9 +64,9 @@ func TestWriteRate(t *testing.T) {
 			t.Errorf("a file: %v", a)
 		}
 		for range 100 {
-			socket.must(parley.MethodTail, `{"conversationId":"case","sinceSeq":0}`)
+			socket.must(methods.Tail, `{"conversationId":"case","sinceSeq":0}`)
 		}
-		w.with(admin.token(`{"agentId":"bob"}`)).must(parley.MethodSendNote, note)
+		w.with(admin.token(`{"agentId":"bob"}`)).must(methods.SendNote, note)
 		time.Sleep(100 * time.Millisecond)
 		if got := post(); got != "" {
 			t.Errorf("after 100 ms: %q", got)
@@ -162,7 +162,7 @@ func TestByteRate(t *testing.T) {
 			t.Errorf("after it: %q", got)
 		}
 		params := fmt.Sprintf(`{"conversationId":"case","data":%q}`, base64.StdEncoding.EncodeToString([]byte(file)))
-		if got := parseReply(t, w.as("alice").call(parley.MethodPutAttachment, params)).reason(); got != "rate_limited" {
+		if got := parseReply(t, w.as("alice").call(methods.PutAttachment, params)).reason(); got != "rate_limited" {
 			t.Errorf("another by socket: %q", got)
 		}
 	})
@@ -177,13 +177,13 @@ func TestStreams(t *testing.T) {
 		admin.create(twoAgents)
 		token := admin.token(`{"agentId":"alice"}`)
 		socket, other := w.with(token), w.with(token)
-		socket.must(parley.MethodSubscribe, `{"conversationId":"case"}`)
-		socket.must(parley.MethodSubscribe, `{"conversationId":"case"}`)
+		socket.must(methods.Subscribe, `{"conversationId":"case"}`)
+		socket.must(methods.Subscribe, `{"conversationId":"case"}`)
 		f := w.follow(bearer(token), events)
 		full := func(when string) {
 			t.Helper()
 			synctest.Wait()
-			if got := parseReply(t, other.call(parley.MethodSubscribe,
+			if got := parseReply(t, other.call(methods.Subscribe,
 				`{"conversationId":"case"}`)).reason(); got != "rate_limited" {
 				t.Errorf("%s, a subscription: %q", when, got)
 			}
@@ -192,28 +192,28 @@ func TestStreams(t *testing.T) {
 			}
 		}
 		full("three streams")
-		if got := parseReply(t, socket.call(parley.MethodSubscribe,
+		if got := parseReply(t, socket.call(methods.Subscribe,
 			`{"conversationId":"absent"}`)).reason(); got != "rate_limited" {
 			t.Errorf("of nothing: %q", got)
 		}
-		socket.must(parley.MethodUnsubscribe, `{"subscriptionId":"sub_1"}`)
-		other.must(parley.MethodSubscribe, `{"conversationId":"case"}`)
+		socket.must(methods.Unsubscribe, `{"subscriptionId":"sub_1"}`)
+		other.must(methods.Subscribe, `{"conversationId":"case"}`)
 		full("after unsubscribe")
 		f.leave()
 		synctest.Wait()
-		other.must(parley.MethodSubscribe, `{"conversationId":"case"}`)
+		other.must(methods.Subscribe, `{"conversationId":"case"}`)
 		full("after the stream has ended")
 		other.close()
 		synctest.Wait()
 		for range 2 { // and one that fails takes no room
-			if got := parseReply(t, socket.call(parley.MethodSubscribe,
+			if got := parseReply(t, socket.call(methods.Subscribe,
 				`{"conversationId":"absent"}`)).reason(); got != "not_found" {
 				t.Errorf("of nothing: %q", got)
 			}
 		}
 		w.follow(bearer(token), events)
 		other = w.with(token)
-		other.must(parley.MethodSubscribe, `{"conversationId":"case"}`)
+		other.must(methods.Subscribe, `{"conversationId":"case"}`)
 		full("after a socket has ended")
 		w.follow(bearer(admin.token(`{"agentId":"alice"}`)), events) // another token
 	})

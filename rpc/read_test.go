@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // TestEventsAreStoredBytes: all methods return the same bytes of an event, for any members around
@@ -19,14 +19,14 @@ func TestEventsAreStoredBytes(t *testing.T) {
 		trap := `{"events":[],"nextSeq":9,"messages":["<&>"]}`
 		p.create(`{"conversationId":"case","title":"\"events\":[],\"nextSeq\":","participants":[{"id":"alice",` +
 			`"kind":"peer"}],"metadata":` + trap + `}`)
-		p.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"<&>\u2028\u00e9\ud83d\ude00","data":`+
+		p.must(methods.SendMessage, `{"conversationId":"case","payload":{"text":"<&>\u2028\u00e9\ud83d\ude00","data":`+
 			trap+`,"n":1.0e5},"finality":"turn"}`)
 		want := `{"seq":2,"turn":1,"type":"message","from":"alice","at":"2000-01-01T00:00:00.000Z","finality":"turn",` +
 			`"payload":{"text":"<&>\u2028\u00e9\ud83d\ude00","data":` + trap + `,"n":1.0e5}}`
 		for method, params := range map[string]string{
-			parley.MethodGetConversation: `{"conversationId":"case","sinceSeq":1}`,
-			parley.MethodTail:            `{"conversationId":"case","sinceSeq":1}`,
-			parley.MethodGetUpdates:      `{"conversationId":"case"}`,
+			methods.GetConversation: `{"conversationId":"case","sinceSeq":1}`,
+			methods.Tail:            `{"conversationId":"case","sinceSeq":1}`,
+			methods.GetUpdates:      `{"conversationId":"case"}`,
 		} {
 			result := p.must(method, params)
 			var r struct {
@@ -41,11 +41,11 @@ func TestEventsAreStoredBytes(t *testing.T) {
 			if len(got) != 1 || string(got[0]) != want {
 				t.Errorf("%s gives %s", method, got)
 			}
-			if method == parley.MethodGetConversation && string(r.Metadata) != trap {
+			if method == methods.GetConversation && string(r.Metadata) != trap {
 				t.Errorf("metadata is %s", r.Metadata)
 			}
 		}
-		p.must(parley.MethodSubscribe, `{"conversationId":"case","sinceSeq":1}`)
+		p.must(methods.Subscribe, `{"conversationId":"case","sinceSeq":1}`)
 		p.find("the event", func(f string) bool { return strings.HasSuffix(f, `"event":`+want+`}}`) })
 	})
 }
@@ -57,11 +57,11 @@ func TestUnsubscribeIsTheEnd(t *testing.T) {
 		writer, p := w.as("alice"), w.as("bob")
 		writer.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"peer"},{"id":"bob","kind":"peer"}]}`)
 		for round := range 20 {
-			p.must(parley.MethodSubscribe, `{"conversationId":"case"}`)
+			p.must(methods.Subscribe, `{"conversationId":"case"}`)
 			for range 10 {
-				writer.start(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"a"},"finality":"none"}`)
+				writer.start(methods.SendMessage, `{"conversationId":"case","payload":{"text":"a"},"finality":"none"}`)
 			}
-			id := p.start(parley.MethodUnsubscribe, fmt.Sprintf(`{"subscriptionId":"sub_%d"}`, round+1))
+			id := p.start(methods.Unsubscribe, fmt.Sprintf(`{"subscriptionId":"sub_%d"}`, round+1))
 			synctest.Wait()
 			frames := p.take()
 			if last := frames[len(frames)-1]; !strings.HasPrefix(last, `{"jsonrpc":"2.0","id":`+id) {
@@ -81,7 +81,7 @@ func TestWritesKeepTheirOrder(t *testing.T) {
 		for round := range 20 {
 			var ids []string
 			for range 30 {
-				ids = append(ids, p.start(parley.MethodSendMessage,
+				ids = append(ids, p.start(methods.SendMessage,
 					`{"conversationId":"case","payload":{"text":"a"},"finality":"none"}`))
 			}
 			for i, id := range ids {

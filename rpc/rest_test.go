@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/rpc"
 	"github.com/parleyhub/parley/rpc/internal/calls"
 )
@@ -78,7 +80,7 @@ func TestPlainHTTP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		w.as("alice").create(twoAgents)
-		deep := strings.Repeat(`{"a":`, parley.MaxDepth) + "1" + strings.Repeat("}", parley.MaxDepth)
+		deep := strings.Repeat(`{"a":`, limits.MaxDepth) + "1" + strings.Repeat("}", limits.MaxDepth)
 		hello := `{"payload":{"text":"hello"},"finality":"none"}`
 		for _, c := range []struct {
 			name   string
@@ -333,13 +335,13 @@ func TestWaitWithEvents(t *testing.T) {
 				"/conversations/case/wait?sinceSeq=1&timeoutMs=60000&include=events&limit=5", "")
 		}()
 		synctest.Wait()
-		alice.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"a"},"finality":"none"}`)
+		alice.must(methods.SendMessage, `{"conversationId":"case","payload":{"text":"a"},"finality":"none"}`)
 		if a := <-answered; a.status != 200 || !strings.HasPrefix(a.body, `{"events":[{"seq":2,`) ||
 			!strings.HasSuffix(a.body, `"nextSeq":2,"latestSeq":2,"timedOut":false}`) {
 			t.Errorf("a message came: %v", a)
 		}
 		// bob may not see the next event, but his cursor moves past it.
-		alice.must(parley.MethodSendTrace, `{"conversationId":"case","payload":{"kind":"thought"}}`)
+		alice.must(methods.SendTrace, `{"conversationId":"case","payload":{"kind":"thought"}}`)
 		bob := bearer(w.as("admin").token(`{"agentId":"bob"}`))
 		if a := w.plain(bob, "GET", "/conversations/case/wait?sinceSeq=2&include=events",
 			""); a.body != `{"events":[],"nextSeq":3,"latestSeq":3,"timedOut":false}` {
@@ -402,7 +404,7 @@ func TestRetryAfter(t *testing.T) {
 
 // TestPlainPanic: a call whose handler panics is answered.
 func TestPlainPanic(t *testing.T) {
-	defer rpc.ReplaceMethod(parley.MethodGetGuidance, func() { panic("a bug") })()
+	defer rpc.ReplaceMethod(methods.GetGuidance, func() { panic("a bug") })()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		if a := w.plain(speaks("alice"), "GET", "/conversations/case/guidance", ""); a.status != 500 ||

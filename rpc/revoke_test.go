@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 	"github.com/parleyhub/parley/rpc"
 )
@@ -32,10 +32,10 @@ func TestRevokedTokenEndsEverywhere(t *testing.T) {
 		holder := w.with(parent)
 		child := holder.token(`{"agentId":"alice"}`)
 		idle, subscribed, stays := w.with(child), w.with(child), w.with(other)
-		subscribed.must(parley.MethodSubscribe, `{"conversationId":"case"}`)
-		stays.must(parley.MethodSubscribe, `{"conversationId":"case"}`)
+		subscribed.must(methods.Subscribe, `{"conversationId":"case"}`)
+		stays.must(methods.Subscribe, `{"conversationId":"case"}`)
 		moved := w.with(parent) // has shown another token since
-		moved.must(parley.MethodAuthenticate, fmt.Sprintf(`{"token":%q}`, other))
+		moved.must(methods.Authenticate, fmt.Sprintf(`{"token":%q}`, other))
 		posted := make(chan string, 1)
 		go func() {
 			_, _, body := w.post(bearer(child), strings.NewReader(
@@ -51,7 +51,7 @@ func TestRevokedTokenEndsEverywhere(t *testing.T) {
 		synctest.Wait()
 
 		begin := time.Now()
-		if got := string(admin.must(parley.MethodRevokeToken, revokes(parent))); got != fmt.Sprintf(`{"revoked":[%q,%q]}`,
+		if got := string(admin.must(methods.RevokeToken, revokes(parent))); got != fmt.Sprintf(`{"revoked":[%q,%q]}`,
 			tokenIDOf(parent), tokenIDOf(child)) {
 			t.Errorf("revoked %s", got)
 		}
@@ -77,9 +77,9 @@ func TestRevokedTokenEndsEverywhere(t *testing.T) {
 			t.Logf("all had ended after %v", took)
 		}
 		for _, p := range []*peer{stays, moved} {
-			p.must(parley.MethodPing, `{}`)
+			p.must(methods.Ping, `{}`)
 		}
-		if got := parseReply(t, admin.call(parley.MethodRevokeToken, revokes(parent))).reason(); got != "not_found" {
+		if got := parseReply(t, admin.call(methods.RevokeToken, revokes(parent))).reason(); got != "not_found" {
 			t.Errorf("twice: %q", got)
 		}
 	})
@@ -117,11 +117,11 @@ func TestRevokedWhileItIsShown(t *testing.T) {
 		admin := w.as("admin")
 		token := admin.token(`{"agentId":"alice"}`)
 		first := w.dial("", nil)
-		first.start(parley.MethodAuthenticate, fmt.Sprintf(`{"token":%q}`, token))
+		first.start(methods.Authenticate, fmt.Sprintf(`{"token":%q}`, token))
 		second := make(chan *peer, 1)
 		go func() { second <- w.with(token) }()
 		synctest.Wait()
-		admin.must(parley.MethodRevokeToken, revokes(token))
+		admin.must(methods.RevokeToken, revokes(token))
 		synctest.Wait()
 		close(gate)
 		begin := time.Now()
@@ -148,7 +148,7 @@ func TestRevokedBeforeTheBody(t *testing.T) {
 		fmt.Fprintf(conn, "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAuthorization: "+
 			"Bearer %s\r\nContent-Length: %d\r\n\r\n", token, len(pingPost))
 		synctest.Wait()
-		admin.must(parley.MethodRevokeToken, revokes(token))
+		admin.must(methods.RevokeToken, revokes(token))
 		fmt.Fprint(conn, pingPost)
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil || resp.StatusCode != http.StatusUnauthorized {
@@ -165,17 +165,17 @@ func TestRotation(t *testing.T) {
 		admin.create(twoAgents)
 		first := admin.token(`{"agentId":"alice"}`)
 		alice := w.with(first)
-		alice.must(parley.MethodSubscribe, `{"conversationId":"case","sinceSeq":1}`)
+		alice.must(methods.Subscribe, `{"conversationId":"case","sinceSeq":1}`)
 		second := admin.token(`{"agentId":"alice"}`)
-		alice.must(parley.MethodAuthenticate, fmt.Sprintf(`{"token":%q}`, second))
-		alice.must(parley.MethodRevokeToken, revokes(second)) // its own
+		alice.must(methods.Authenticate, fmt.Sprintf(`{"token":%q}`, second))
+		alice.must(methods.RevokeToken, revokes(second)) // its own
 		<-alice.done
 		third := admin.token(`{"agentId":"alice"}`)
 		alice = w.with(first)
-		alice.must(parley.MethodSubscribe, `{"conversationId":"case","sinceSeq":1}`)
-		alice.must(parley.MethodAuthenticate, fmt.Sprintf(`{"token":%q}`, third))
-		admin.must(parley.MethodRevokeToken, revokes(first))
-		alice.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"still here"},"finality":"turn"}`)
+		alice.must(methods.Subscribe, `{"conversationId":"case","sinceSeq":1}`)
+		alice.must(methods.Authenticate, fmt.Sprintf(`{"token":%q}`, third))
+		admin.must(methods.RevokeToken, revokes(first))
+		alice.must(methods.SendMessage, `{"conversationId":"case","payload":{"text":"still here"},"finality":"turn"}`)
 		alice.find("its own event", func(f string) bool { return strings.Contains(f, "still here") })
 	})
 }
@@ -189,7 +189,7 @@ func TestOwnRevocationIsAnswered(t *testing.T) {
 		w := newWorld(t, &rpc.Options{Audit: slog.New(audit)})
 		token := w.as("admin").token(`{"agentId":"alice"}`)
 		alice := w.with(token)
-		alice.must(parley.MethodRevokeToken, revokes(token))
+		alice.must(methods.RevokeToken, revokes(token))
 		<-alice.done
 	})
 }
@@ -204,18 +204,18 @@ func TestSpeaksAsItself(t *testing.T) {
 		alice := w.with(token)
 		for _, field := range []string{"agentId", "from", "author", "participantId", "role", "createdBy"} {
 			params := fmt.Sprintf(`{"conversationId":"case",%q:"bob","payload":{"text":"x"},"finality":"none"}`, field)
-			if got := parseReply(t, alice.call(parley.MethodSendMessage, params)).reason(); got != "invalid_params" {
+			if got := parseReply(t, alice.call(methods.SendMessage, params)).reason(); got != "invalid_params" {
 				t.Errorf("%s beside the payload: %q", field, got)
 			}
 			params = fmt.Sprintf(`{"conversationId":"case","payload":{"text":"x",%q:"bob"},"finality":"none"}`, field)
-			alice.must(parley.MethodSendMessage, params)
+			alice.must(methods.SendMessage, params)
 		}
 		for _, e := range w.stored("case")[1:] {
 			if !strings.Contains(e, `"from":"alice"`) {
 				t.Errorf("stored: %s", e)
 			}
 		}
-		if got := parseReply(t, w.dial("b", nil).call(parley.MethodAuthenticate,
+		if got := parseReply(t, w.dial("b", nil).call(methods.Authenticate,
 			fmt.Sprintf(`{"token":%q,"agentId":"bob"}`, token))).reason(); got != "forbidden" {
 			t.Errorf("as bob: %q", got)
 		}

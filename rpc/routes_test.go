@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/rpc"
 )
 
@@ -43,16 +44,16 @@ var otherRoutes = map[string]struct {
 	"HEAD /readyz": {forAll, http.StatusOK},
 }
 
-// TestRoutes: the server serves the routes of parley.Methods and those of otherRoutes, and nothing
+// TestRoutes: the server serves the routes of methods.Table and those of otherRoutes, and nothing
 // else.
 func TestRoutes(t *testing.T) {
 	want := slices.Collect(maps.Keys(otherRoutes))
-	for _, m := range parley.Methods {
+	for _, m := range methods.Table {
 		if m.Route == "" {
 			continue
 		}
 		want = append(want, m.Route)
-		if path, isGet := strings.CutPrefix(m.Route, "GET "); isGet && m.Name != parley.MethodSubscribe {
+		if path, isGet := strings.CutPrefix(m.Route, "GET "); isGet && m.Name != methods.Subscribe {
 			want = append(want, "HEAD "+path)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/schema"
 	"github.com/parleyhub/parley/rpc"
 )
@@ -17,92 +19,92 @@ import (
 // fullParams are params that the hub takes, with every optional member. CONVERSATION is a fresh
 // conversation of alice's, SHA a file in it, APPROVAL one that bot asks her for in another.
 var fullParams = map[string]string{
-	parley.MethodAuthenticate: `{"token":"dev","agentId":"alice","clientName":"c",` +
+	methods.Authenticate: `{"token":"dev","agentId":"alice","clientName":"c",` +
 		`"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`,
-	parley.MethodPing:         `{}`,
-	parley.MethodCreateTicket: `{"conversationId":"CONVERSATION","origin":"http://127.0.0.1"}`,
-	parley.MethodCreateConversation: `{"conversationId":"new-CONVERSATION","title":"t","participants":[{"id":"alice",
+	methods.Ping:         `{}`,
+	methods.CreateTicket: `{"conversationId":"CONVERSATION","origin":"http://127.0.0.1"}`,
+	methods.CreateConversation: `{"conversationId":"new-CONVERSATION","title":"t","participants":[{"id":"alice",
 		"kind":"agent","agent":"a","executor":"any","role":"r","private":"p"}],
 		"policy":{"kind":"rules","rules":[{"when":"true","next":"alice"}]},"startsWith":"alice","limits":{"maxTurns":5,
 		"maxEvents":5,"maxBytes":5000,"idleTimeoutMs":5000,"deadlineMs":5000,
 		"turnTimeoutMs":5000,"onTurnTimeout":"skip","maxAttempts":5,"maxClaimMs":50000,"claimWindowMs":5000,
 		"maxAutonomousTurns":5,"maxHops":5,"maxWakesPerMinute":5,"stopWhen":"false"},"metadata":{},
 		"workspace":"w","clientRequestId":"k","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`,
-	parley.MethodGetConversation: `{"conversationId":"CONVERSATION","sinceSeq":1,"limit":1}`,
-	parley.MethodListConversations: `{"status":"active","workspace":"w","participant":"alice","text":"t",` +
+	methods.GetConversation: `{"conversationId":"CONVERSATION","sinceSeq":1,"limit":1}`,
+	methods.ListConversations: `{"status":"active","workspace":"w","participant":"alice","text":"t",` +
 		`"newest":true,"limit":1}`,
-	parley.MethodWatchConversations: `{"workspace":"w","limit":1,"timeoutMs":1}`,
-	parley.MethodAddParticipant: `{"conversationId":"CONVERSATION","participant":{"id":"carol","kind":"agent",` +
+	methods.WatchConversations: `{"workspace":"w","limit":1,"timeoutMs":1}`,
+	methods.AddParticipant: `{"conversationId":"CONVERSATION","participant":{"id":"carol","kind":"agent",` +
 		`"agent":"c","executor":"external","role":"r","private":"p"}}`,
-	parley.MethodCloseConversation: `{"conversationId":"CONVERSATION","outcome":{"status":"failed","reason":"r"}}`,
-	parley.MethodForkConversation: `{"conversationId":"CONVERSATION","seq":1,"forkId":"fork-CONVERSATION","title":"t",
+	methods.CloseConversation: `{"conversationId":"CONVERSATION","outcome":{"status":"failed","reason":"r"}}`,
+	methods.ForkConversation: `{"conversationId":"CONVERSATION","seq":1,"forkId":"fork-CONVERSATION","title":"t",
 		"clientRequestId":"k",
 		"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`,
-	parley.MethodTail:          `{"conversationId":"CONVERSATION","sinceSeq":1,"limit":1}`,
-	parley.MethodWaitForChange: `{"conversationId":"CONVERSATION","sinceSeq":0,"timeoutMs":1}`,
-	parley.MethodGetUpdates:    `{"conversationId":"CONVERSATION","sinceSeq":0,"limit":1,"timeoutMs":1,"until":"any"}`,
-	parley.MethodSubscribe:     `{"conversationId":"CONVERSATION","sinceSeq":0,"types":["message"]}`,
-	parley.MethodUnsubscribe:   `{"subscriptionId":"sub_0"}`,
-	parley.MethodGetGuidance:   `{"conversationId":"CONVERSATION","explain":true}`,
-	parley.MethodExplain:       `{"conversationId":"CONVERSATION","seq":1}`,
-	parley.MethodSendMessage: `{"conversationId":"CONVERSATION","payload":{"text":"t","data":1,"schema":"s",
+	methods.Tail:          `{"conversationId":"CONVERSATION","sinceSeq":1,"limit":1}`,
+	methods.WaitForChange: `{"conversationId":"CONVERSATION","sinceSeq":0,"timeoutMs":1}`,
+	methods.GetUpdates:    `{"conversationId":"CONVERSATION","sinceSeq":0,"limit":1,"timeoutMs":1,"until":"any"}`,
+	methods.Subscribe:     `{"conversationId":"CONVERSATION","sinceSeq":0,"types":["message"]}`,
+	methods.Unsubscribe:   `{"subscriptionId":"sub_0"}`,
+	methods.GetGuidance:   `{"conversationId":"CONVERSATION","explain":true}`,
+	methods.Explain:       `{"conversationId":"CONVERSATION","seq":1}`,
+	methods.SendMessage: `{"conversationId":"CONVERSATION","payload":{"text":"t","data":1,"schema":"s",
 		"tags":["t"],"attachments":[{"sha256":"SHA","name":"n","mediaType":"m/t"}]},
 		"finality":"conversation","turn":1,"afterSeq":1,"outcome":{"status":"failed","reason":"r"},"clientRequestId":"k",
 		"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`,
-	parley.MethodSendTrace: `{"conversationId":"CONVERSATION","payload":{"kind":"k"},"turn":1,` +
+	methods.SendTrace: `{"conversationId":"CONVERSATION","payload":{"kind":"k"},"turn":1,` +
 		`"clientRequestId":"k","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`,
-	parley.MethodSendNote: `{"conversationId":"CONVERSATION","payload":{"schema":"s","tags":["t"],"data":1},` +
+	methods.SendNote: `{"conversationId":"CONVERSATION","payload":{"schema":"s","tags":["t"],"data":1},` +
 		`"clientRequestId":"k","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`,
-	parley.MethodSendDelta:     `{"conversationId":"CONVERSATION","turn":1,"index":0,"text":"t"}`,
-	parley.MethodPutAttachment: `{"conversationId":"CONVERSATION","data":"QUJD","name":"n","mediaType":"m/t"}`,
-	parley.MethodGetAttachment: `{"conversationId":"CONVERSATION","sha256":"SHA","offset":1,"length":1}`,
-	parley.MethodRegisterExecutor: `{"executorId":"x","agents":["alice"],"mode":"pull","capacity":5,"graceMs":5000,` +
+	methods.SendDelta:     `{"conversationId":"CONVERSATION","turn":1,"index":0,"text":"t"}`,
+	methods.PutAttachment: `{"conversationId":"CONVERSATION","data":"QUJD","name":"n","mediaType":"m/t"}`,
+	methods.GetAttachment: `{"conversationId":"CONVERSATION","sha256":"SHA","offset":1,"length":1}`,
+	methods.RegisterExecutor: `{"executorId":"x","agents":["alice"],"mode":"pull","capacity":5,"graceMs":5000,` +
 		`"holding":["clm_1_x"],"labels":{"a":"b"}}`,
-	parley.MethodRegisterBlueprints: `{"blueprints":[{"name":"alice","description":"d","parameters_schema":{},` +
+	methods.RegisterBlueprints: `{"blueprints":[{"name":"alice","description":"d","parameters_schema":{},` +
 		`"output_schema":{},"params_via":"flags","timeout_ms":5000,"idempotent":true,` +
 		`"subscriptions":[{"schema_name":"s"}],"labels":{"a":"b"}}]}`,
-	parley.MethodStartSession: `{"agentName":"helper","parameters":{"prompt":"p"},"mode":"async_poll",` +
+	methods.StartSession: `{"agentName":"helper","parameters":{"prompt":"p"},"mode":"async_poll",` +
 		`"parentConversationId":"CONVERSATION","demands":{"a":"b"},"metadata":{},"timeoutMs":1,"clientRequestId":"k",` +
 		`"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`,
-	parley.MethodGetSession:  `{"sessionId":"SESSION","timeoutMs":1,"progressSince":0}`,
-	parley.MethodStopSession: `{"sessionId":"SESSION","reason":"r"}`,
-	parley.MethodRequestApproval: `{"conversationId":"CONVERSATION","claimId":"clm_1_x","key":"k","title":"t",` +
+	methods.GetSession:  `{"sessionId":"SESSION","timeoutMs":1,"progressSince":0}`,
+	methods.StopSession: `{"sessionId":"SESSION","reason":"r"}`,
+	methods.RequestApproval: `{"conversationId":"CONVERSATION","claimId":"clm_1_x","key":"k","title":"t",` +
 		`"details":{},"answerSchema":{},"expiresInMs":5000}`,
-	parley.MethodGetApproval:   `{"approvalId":"APPROVAL","timeoutMs":1}`,
-	parley.MethodListApprovals: `{"status":"pending","conversationId":"CONVERSATION","limit":1}`,
-	parley.MethodResolveApproval: `{"approvalId":"APPROVAL","decision":"approved","answer":{},"comment":"c",` +
+	methods.GetApproval:   `{"approvalId":"APPROVAL","timeoutMs":1}`,
+	methods.ListApprovals: `{"status":"pending","conversationId":"CONVERSATION","limit":1}`,
+	methods.ResolveApproval: `{"approvalId":"APPROVAL","decision":"approved","answer":{},"comment":"c",` +
 		`"clientRequestId":"k"}`,
-	parley.MethodClaimTurn:       `{"conversationId":"CONVERSATION","turn":1}`,
-	parley.MethodRenewClaim:      `{"conversationId":"CONVERSATION","claimId":"clm_1_x"}`,
-	parley.MethodReleaseClaim:    `{"conversationId":"CONVERSATION","claimId":"clm_1_x","outcome":"yield","reason":"r"}`,
-	parley.MethodCancelTurn:      `{"conversationId":"CONVERSATION","turn":1,"reason":"r"}`,
-	parley.MethodListAgents:      `{"includeConfig":true,"includeExecutors":true}`,
-	parley.MethodGetContext:      `{"conversationId":"CONVERSATION","agentId":"alice","claimId":"clm_1_x"}`,
-	parley.MethodExplainTriggers: `{"conversationId":"CONVERSATION","seq":2}`,
-	parley.MethodCreateToken: `{"agentId":"alice","agents":["bob"],"scopes":["read"],` +
+	methods.ClaimTurn:       `{"conversationId":"CONVERSATION","turn":1}`,
+	methods.RenewClaim:      `{"conversationId":"CONVERSATION","claimId":"clm_1_x"}`,
+	methods.ReleaseClaim:    `{"conversationId":"CONVERSATION","claimId":"clm_1_x","outcome":"yield","reason":"r"}`,
+	methods.CancelTurn:      `{"conversationId":"CONVERSATION","turn":1,"reason":"r"}`,
+	methods.ListAgents:      `{"includeConfig":true,"includeExecutors":true}`,
+	methods.GetContext:      `{"conversationId":"CONVERSATION","agentId":"alice","claimId":"clm_1_x"}`,
+	methods.ExplainTriggers: `{"conversationId":"CONVERSATION","seq":2}`,
+	methods.CreateToken: `{"agentId":"alice","agents":["bob"],"scopes":["read"],` +
 		`"conversations":["CONVERSATION"],"workspaces":["w"],"expiresInMs":5000}`,
-	parley.MethodListTokens:  `{"limit":1}`,
-	parley.MethodRevokeToken: `{"tokenId":"absent"}`,
-	parley.MethodStats:       `{}`,
+	methods.ListTokens:  `{"limit":1}`,
+	methods.RevokeToken: `{"tokenId":"absent"}`,
+	methods.Stats:       `{}`,
 }
 
 // otherParams have the members that do not go with those of fullParams.
 var otherParams = map[string][]string{
-	parley.MethodCreateConversation: {`{"conversationId":"new-CONVERSATION","participants":[{"id":"alice",` +
+	methods.CreateConversation: {`{"conversationId":"new-CONVERSATION","participants":[{"id":"alice",` +
 		`"kind":"peer"}],"policy":{"kind":"moderator","moderator":"alice"}}`},
-	parley.MethodSendMessage: {
+	methods.SendMessage: {
 		`{"conversationId":"CONVERSATION","payload":{"text":"t"},"finality":"turn","turnHint":{"next":"bob"}}`,
 		`{"conversationId":"CONVERSATION","payload":{"text":"t"},"finality":"turn","claimId":"clm_1_x"}`,
 	},
-	parley.MethodSendTrace: {`{"conversationId":"CONVERSATION","payload":{"kind":"k"},"claimId":"clm_1_x"}`},
-	parley.MethodSendDelta: {`{"conversationId":"CONVERSATION","turn":1,"claimId":"clm_1_x","index":0,"text":"t"}`},
-	parley.MethodClaimTurn: {`{"conversationId":"CONVERSATION","claimId":"clm_1_x"}`},
-	parley.MethodStartSession: {
+	methods.SendTrace: {`{"conversationId":"CONVERSATION","payload":{"kind":"k"},"claimId":"clm_1_x"}`},
+	methods.SendDelta: {`{"conversationId":"CONVERSATION","turn":1,"claimId":"clm_1_x","index":0,"text":"t"}`},
+	methods.ClaimTurn: {`{"conversationId":"CONVERSATION","claimId":"clm_1_x"}`},
+	methods.StartSession: {
 		`{"agentName":"helper","prompt":"p","mode":"async_poll"}`,
 		`{"agentName":"helper","prompt":"p","resume":"SESSION"}`,
 	},
-	parley.MethodGetContext:  {`{"conversationId":"CONVERSATION"}`},
-	parley.MethodCreateToken: {`{"agentId":"alice","claim":{"conversationId":"CONVERSATION","claimId":"clm_1_x"}}`},
+	methods.GetContext:  {`{"conversationId":"CONVERSATION"}`},
+	methods.CreateToken: {`{"agentId":"alice","claim":{"conversationId":"CONVERSATION","claimId":"clm_1_x"}}`},
 }
 
 // beyondSchemas are what the hub holds against more than the form, by the end of the member's path:
@@ -141,8 +143,8 @@ func TestSchemasRefuseWhatTheHubRefuses(t *testing.T) {
 				t.Fatalf("there are no full params for %s", m.Name)
 			}
 			b.method, b.alice = m.Name, b.world.as("alice")
-			if m.Name == parley.MethodRegisterBlueprints {
-				b.alice.must(parley.MethodRegisterExecutor, `{"executorId":"x","agents":[]}`)
+			if m.Name == methods.RegisterBlueprints {
+				b.alice.must(methods.RegisterExecutor, `{"executorId":"x","agents":[]}`)
 			}
 			for _, params := range append(otherParams[m.Name], params) {
 				b.member(m.Name, decodeJSON(t, []byte(params)), func(v any) any { return v })
@@ -208,9 +210,9 @@ var candidateTexts = func() []string {
 }()
 
 var candidateIntegers = []int64{
-	-1, 0, 1, 2, 99, 100, 101, 999, 1000, 1001, 1023, 1024, 1_000_000, 1_000_001, 1 << 30, 1<<30 + 1, parley.MaxDurationMs,
-	parley.MaxDurationMs + 1,
-	parley.MaxAttachmentPart, parley.MaxAttachmentPart + 1, 1<<53 - 1, 1 << 53,
+	-1, 0, 1, 2, 99, 100, 101, 999, 1000, 1001, 1023, 1024, 1_000_000, 1_000_001, 1 << 30, 1<<30 + 1, limits.MaxDurationMs,
+	limits.MaxDurationMs + 1,
+	limits.MaxAttachmentPart, limits.MaxAttachmentPart + 1, 1<<53 - 1, 1 << 53,
 }
 
 // byForm are the reasons of a refusal that is for the params alone.
@@ -225,8 +227,8 @@ func (b *bounder) try(path string, params any) {
 	id := fmt.Sprintf("c-%d", b.calls)
 	b.alice.create(fmt.Sprintf(`{"conversationId":%q,"policy":{"kind":"addressed"},"participants":[{"id":"alice",`+
 		`"kind":"peer"},{"id":"bob","kind":"peer"}]}`, id))
-	if b.method == parley.MethodExplainTriggers {
-		b.alice.must(parley.MethodSendNote, fmt.Sprintf(`{"conversationId":%q,"payload":{"schema":"s","data":1}}`, id))
+	if b.method == methods.ExplainTriggers {
+		b.alice.must(methods.SendNote, fmt.Sprintf(`{"conversationId":%q,"payload":{"schema":"s","data":1}}`, id))
 	}
 	text, err := json.Marshal(params)
 	if err != nil {
@@ -235,7 +237,7 @@ func (b *bounder) try(path string, params any) {
 	frame := string(text)
 	if strings.Contains(frame, "SHA") {
 		var put parley.PutAttachmentResult
-		if err := json.Unmarshal(b.alice.must(parley.MethodPutAttachment,
+		if err := json.Unmarshal(b.alice.must(methods.PutAttachment,
 			fmt.Sprintf(`{"conversationId":%q,"data":"QUJD"}`, id)), &put); err != nil {
 			b.t.Fatal(err)
 		}
@@ -243,15 +245,15 @@ func (b *bounder) try(path string, params any) {
 	}
 	if strings.Contains(frame, "SESSION") {
 		ended := b.alice.begin(`{"agentName":"helper","prompt":"p","mode":"async_poll"}`).SessionID // no call waits for it
-		b.alice.must(parley.MethodStopSession, fmt.Sprintf(`{"sessionId":%q}`, ended))
+		b.alice.must(methods.StopSession, fmt.Sprintf(`{"sessionId":%q}`, ended))
 		frame = strings.ReplaceAll(frame, "SESSION", ended)
 	}
 	if strings.Contains(frame, "APPROVAL") {
 		b.bot.create(fmt.Sprintf(`{"conversationId":"b-%s","participants":[{"id":"bot","kind":"agent"},{"id":"alice",`+
 			`"kind":"peer"}]}`, id))
 		frame = strings.ReplaceAll(frame, "APPROVAL", b.bot.asks("b-"+id).ApprovalID)
-		if b.method == parley.MethodGetApproval { // no call waits for it
-			b.bot.must(parley.MethodSendMessage, fmt.Sprintf(
+		if b.method == methods.GetApproval { // no call waits for it
+			b.bot.must(methods.SendMessage, fmt.Sprintf(
 				`{"conversationId":"b-%s","payload":{"text":"x"},"finality":"turn"}`, id))
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/archive"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // lossy is a journal that has lost one file.
@@ -32,9 +32,9 @@ func TestSchemasOfLinesAreTrue(t *testing.T) {
 	w := newWorld(t, nil)
 	alice := w.as("alice")
 	alice.create(twoAgents)
-	alice.must(parley.MethodPutAttachment, `{"conversationId":"case","data":"QUJD","name":"kept.txt"}`)
-	alice.must(parley.MethodPutAttachment, `{"conversationId":"case","data":"REVG","name":"lost.txt"}`)
-	alice.must(parley.MethodSendTrace, `{"conversationId":"case","payload":{"kind":"thought"}}`)
+	alice.must(methods.PutAttachment, `{"conversationId":"case","data":"QUJD","name":"kept.txt"}`)
+	alice.must(methods.PutAttachment, `{"conversationId":"case","data":"REVG","name":"lost.txt"}`)
+	alice.must(methods.SendTrace, `{"conversationId":"case","payload":{"kind":"thought"}}`)
 	alice.say("hello")
 	alice.token(`{"agentId":"bob"}`)
 

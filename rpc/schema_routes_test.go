@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/schema"
 	"github.com/parleyhub/parley/rpc/internal/httpapi"
 )
@@ -46,13 +46,13 @@ func TestSchemasSayWhichRoutesDiffer(t *testing.T) {
 // routed finds which method a request over plain HTTP is, and what its path names.
 type routed struct {
 	mux    *http.ServeMux
-	method parley.Method
+	method methods.Method
 	path   map[string]any
 }
 
 func newRouted() *routed {
 	r := &routed{mux: http.NewServeMux()}
-	for _, m := range parley.Methods {
+	for _, m := range methods.Table {
 		if m.Route == "" {
 			continue
 		}
@@ -186,7 +186,7 @@ func TestSchemasOfStreamsAreTrue(t *testing.T) {
 		alice.create(twoAgents)
 		f := w.follow(speaks("bob"), events)
 		synctest.Wait()
-		alice.must(parley.MethodSendDelta, `{"conversationId":"case","turn":1,"index":0,"text":"Let me"}`)
+		alice.must(methods.SendDelta, `{"conversationId":"case","turn":1,"index":0,"text":"Let me"}`)
 		alice.say("Let me see.")
 		synctest.Wait()
 		w.restart()
@@ -201,7 +201,7 @@ func TestSchemasOfStreamsAreTrue(t *testing.T) {
 			if err := got.check(name, m.Data); err != nil {
 				t.Errorf("%s: %#v\n%s", name, err, m.Data)
 			}
-			onSocket := m.Name != "" && m.Name != parley.NotifyClosing
+			onSocket := m.Name != "" && m.Name != methods.NotifyClosing
 			if onSocket && got.check(m.Name+".notification", m.Data) == nil {
 				t.Errorf("the schema of a socket takes %s without a subscription: %s", m.Name, m.Data)
 			}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/schema"
 	"github.com/parleyhub/parley/rpc"
 )
@@ -79,7 +79,7 @@ func TestDocumentsAreServed(t *testing.T) {
 // of the table.
 func TestDocumentsNameWhatIsServed(t *testing.T) {
 	var served, documented []string
-	for _, m := range parley.Methods {
+	for _, m := range methods.Table {
 		served = append(served, m.Name+" "+string(m.Scope)+" "+m.Route)
 	}
 	doc := decodeJSON(t, schema.OpenRPC).(map[string]any)
@@ -88,7 +88,7 @@ func TestDocumentsNameWhatIsServed(t *testing.T) {
 		scope, _ := m["x-scope"].(string)
 		route, _ := m["x-http"].(string)
 		documented = append(documented, m["name"].(string)+" "+scope+" "+route)
-		if row, _ := parley.MethodByName(m["name"].(string)); m["x-socket"] != row.Socket {
+		if row, _ := methods.ByName(m["name"].(string)); m["x-socket"] != row.Socket {
 			t.Errorf("%s needs a socket: %v", row.Name, m["x-socket"])
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/schema"
 	"github.com/parleyhub/parley/rpc"
 )
@@ -154,7 +155,7 @@ var unsayable = regexp.MustCompile(`is there twice|kept exactly`)
 // too.
 func (w *schemaWitness) refused(method, request string, e parley.WireError) {
 	w.t.Helper()
-	if _, ok := parley.MethodByName(method); ok {
+	if _, ok := methods.ByName(method); ok {
 		w.errorIsListed(method, e)
 	}
 	if !json.Valid([]byte(request)) || unsayable.MatchString(e.Message) {

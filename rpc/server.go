@@ -72,7 +72,7 @@ func NewServer(h *hub.Hub, o *Options) *Server {
 		AddStats: s.addStats,
 	})
 	s.api = httpapi.New(httpapi.Options{
-		Hub: h, Admission: s.admission, Calls: s.calls, Methods: methods, Log: s.log,
+		Hub: h, Admission: s.admission, Calls: s.calls, Methods: handlers, Log: s.log,
 		ServeSocket: s.serveSocket, Metrics: s.Gatherer(),
 		KeepAlive: s.opts.KeepAlive, WriteTimeout: s.opts.WriteTimeout, BodyTimeout: s.opts.BodyTimeout,
 		MaxRequests: s.opts.MaxPosts, Protocols: s.opts.Protocols, Pages: s.opts.Pages, Tracer: s.opts.Tracer,

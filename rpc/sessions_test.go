@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/rpc"
 )
 
@@ -30,7 +32,7 @@ func (p *peer) session(method, params string) parley.Session {
 // begin starts a session.
 func (p *peer) begin(params string) parley.Session {
 	p.t.Helper()
-	return p.session(parley.MethodStartSession, params)
+	return p.session(methods.StartSession, params)
 }
 
 func sessionIn(t testing.TB, text string) parley.Session {
@@ -49,26 +51,26 @@ const counts = `{"name":"count","parameters_schema":{"type":"object","properties
 func (w *world) host(token string, more string) *peer {
 	w.t.Helper()
 	p := w.with(token)
-	p.must(parley.MethodRegisterExecutor, `{"executorId":"h","agents":[],"mode":"push","capacity":1000,"graceMs":180000`+
+	p.must(methods.RegisterExecutor, `{"executorId":"h","agents":[],"mode":"push","capacity":1000,"graceMs":180000`+
 		more+`}`)
-	p.must(parley.MethodRegisterBlueprints, `{"blueprints":[`+counts+`]}`)
+	p.must(methods.RegisterBlueprints, `{"blueprints":[`+counts+`]}`)
 	return p
 }
 
 // takes claims the turn that is offered next.
 func (p *peer) takes() (offer parley.RequestTurn) {
 	p.t.Helper()
-	if err := json.Unmarshal([]byte(p.notified(parley.NotifyRequestTurn)), &offer); err != nil {
+	if err := json.Unmarshal([]byte(p.notified(methods.NotifyRequestTurn)), &offer); err != nil {
 		p.t.Fatal(err)
 	}
-	p.must(parley.MethodClaimTurn, fmt.Sprintf(`{"conversationId":%q,"claimId":%q}`, offer.ConversationID, offer.ClaimID))
+	p.must(methods.ClaimTurn, fmt.Sprintf(`{"conversationId":%q,"claimId":%q}`, offer.ConversationID, offer.ClaimID))
 	return offer
 }
 
 // answers ends a session whose turn was taken.
 func (p *peer) answers(offer parley.RequestTurn, text string) {
 	p.t.Helper()
-	p.must(parley.MethodSendMessage, fmt.Sprintf(
+	p.must(methods.SendMessage, fmt.Sprintf(
 		`{"conversationId":%q,"claimId":%q,"finality":"conversation","payload":{"result":{"result_type":"deterministic",`+
 			`"result_text":%q}}}`,
 		offer.ConversationID, offer.ClaimID, text))
@@ -124,7 +126,7 @@ func TestSessionsAtEachDoor(t *testing.T) {
 			if took := time.Since(begin); took != 500*time.Millisecond {
 				t.Errorf("%s: it waited %v for the end", name, took)
 			}
-			over := ann.session(parley.MethodGetSession, fmt.Sprintf(`{"sessionId":%q}`, first.SessionID))
+			over := ann.session(methods.GetSession, fmt.Sprintf(`{"sessionId":%q}`, first.SessionID))
 			plain := w.plain(speaks("ann"), "GET", "/sessions/"+first.SessionID+"?timeoutMs=60000&progressSince=0", "")
 			if got := sessionIn(t, plain.body); plain.status != 200 || *got.Result.ResultText != "done" ||
 				*over.Result.ResultText != "done" {
@@ -162,7 +164,7 @@ func TestParameterFailure(t *testing.T) {
 		w := newWorld(t, nil)
 		w.host(devToken, "")
 		const params = `{"agentName":"count","parameters":{"n":"three"}}`
-		frame := w.as("ann").call(parley.MethodStartSession, params)
+		frame := w.as("ann").call(methods.StartSession, params)
 		if !strings.HasSuffix(frame, `"data":{"reason":"parameter_validation_failed","retryable":false,`+want+`}}`) ||
 			!strings.Contains(frame, `"code":4001,`) {
 			t.Errorf("by JSON-RPC: %s", frame)
@@ -223,13 +225,13 @@ func TestWhoSeesSessions(t *testing.T) {
 				}
 			}
 			id := fmt.Sprintf(`{"sessionId":%q}`, child)
-			check("read", parseReply(t, p.call(parley.MethodGetSession, id)).reason(), c.read)
+			check("read", parseReply(t, p.call(methods.GetSession, id)).reason(), c.read)
 			check("read over HTTP", w.plain(bearer(token), "GET", "/sessions/"+child, "").reason(), c.read)
 			check("read without a parent", parseReply(t,
-				p.call(parley.MethodGetSession, fmt.Sprintf(`{"sessionId":%q}`, free))).reason(), c.free)
+				p.call(methods.GetSession, fmt.Sprintf(`{"sessionId":%q}`, free))).reason(), c.free)
 			check("stopped over HTTP", w.plain(bearer(token), "POST", "/sessions/"+child+"/stop", "").reason(), c.stop)
-			check("stopped", parseReply(t, p.call(parley.MethodStopSession, id)).reason(), c.stop)
-			check("begun", parseReply(t, p.call(parley.MethodStartSession,
+			check("stopped", parseReply(t, p.call(methods.StopSession, id)).reason(), c.stop)
+			check("begun", parseReply(t, p.call(methods.StartSession,
 				`{"agentName":"helper","prompt":"x","mode":"async_poll"}`)).reason(), c.begin)
 			p.close()
 		}
@@ -244,15 +246,15 @@ func TestWaitingStartDelaysNoOne(t *testing.T) {
 		w.helper()
 		ann := w.as("ann")
 		var ids []string
-		for range parley.MaxInFlight - 1 {
-			ids = append(ids, ann.start(parley.MethodStartSession, `{"agentName":"helper","prompt":"x"}`))
+		for range limits.MaxInFlight - 1 {
+			ids = append(ids, ann.start(methods.StartSession, `{"agentName":"helper","prompt":"x"}`))
 		}
 		synctest.Wait()
 		begin := time.Now()
-		ann.must(parley.MethodPing, `{}`)
-		one := ann.start(parley.MethodGetSession, `{"sessionId":"ses_1","timeoutMs":60000}`)
+		ann.must(methods.Ping, `{}`)
+		one := ann.start(methods.GetSession, `{"sessionId":"ses_1","timeoutMs":60000}`)
 		synctest.Wait()
-		if got := parseReply(t, ann.call(parley.MethodPing, `{}`)).reason(); got != "rate_limited" {
+		if got := parseReply(t, ann.call(methods.Ping, `{}`)).reason(); got != "rate_limited" {
 			t.Errorf("a call more than there may be: %q", got)
 		}
 		if took := time.Since(begin); took != 0 {
@@ -285,14 +287,14 @@ func TestLostStartIsMet(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, nil)
 				host, ann := w.host(devToken, ""), w.as("ann")
-				id := ann.start(parley.MethodStartSession, params)
+				id := ann.start(methods.StartSession, params)
 				offer := host.takes()
 				lose(t, w, ann, id)
 				if name == "drained" {
 					host = w.host(devToken, fmt.Sprintf(`,"holding":[%q]`, offer.ClaimID))
 				}
 				again := w.as("ann")
-				id = again.start(parley.MethodStartSession, params)
+				id = again.start(methods.StartSession, params)
 				synctest.Wait()
 				host.answers(offer, "1 2 3")
 				got := sessionIn(t, string(parseReply(t, again.reply(id)).Result))
@@ -321,51 +323,51 @@ func TestCommandToken(t *testing.T) {
 		if child.ParentConversationID != mine || child.CreatedBy != "count" || child.Depth != 2 {
 			t.Errorf("its child: %+v", child)
 		}
-		command.must(parley.MethodPing, `{}`)
-		command.must(parley.MethodListAgents, `{}`)
-		command.must(parley.MethodGetSession, fmt.Sprintf(`{"sessionId":%q}`, child.SessionID))
+		command.must(methods.Ping, `{}`)
+		command.must(methods.ListAgents, `{}`)
+		command.must(methods.GetSession, fmt.Sprintf(`{"sessionId":%q}`, child.SessionID))
 		if a := w.plain(bearer(token), "POST", "/sessions/"+child.SessionID+"/stop", ""); a.status != 200 {
 			t.Errorf("stopped over HTTP: %v", a)
 		}
 		for call, want := range map[[2]string]string{
-			{parley.MethodStartSession, `{"agentName":"helper","prompt":"x","mode":"async_poll"}`}: "forbidden",
-			{parley.MethodStartSession, `{"agentName":"helper","prompt":"x","parentConversationId":"` + other +
+			{methods.StartSession, `{"agentName":"helper","prompt":"x","mode":"async_poll"}`}: "forbidden",
+			{methods.StartSession, `{"agentName":"helper","prompt":"x","parentConversationId":"` + other +
 				`"}`}: "forbidden",
-			{parley.MethodGetSession, `{"sessionId":"` + other +
+			{methods.GetSession, `{"sessionId":"` + other +
 				`"}`}: "not_found",
-			{parley.MethodGetSession, `{"sessionId":"` + mine +
+			{methods.GetSession, `{"sessionId":"` + mine +
 				`"}`}: "not_found",
-			{parley.MethodStopSession, `{"sessionId":"` + other +
+			{methods.StopSession, `{"sessionId":"` + other +
 				`"}`}: "not_found",
-			{parley.MethodTail, `{"conversationId":"` + mine +
+			{methods.Tail, `{"conversationId":"` + mine +
 				`","sinceSeq":0}`}: "forbidden",
-			{parley.MethodSendMessage, `{"conversationId":"` + mine +
+			{methods.SendMessage, `{"conversationId":"` + mine +
 				`","payload":{"text":"x"},"finality":"turn"}`}: "forbidden",
-			{parley.MethodListConversations, `{}`}:  "forbidden",
-			{parley.MethodWatchConversations, `{}`}: "forbidden",
-			{parley.MethodSubscribe, `{"conversationId":"` + mine +
+			{methods.ListConversations, `{}`}:  "forbidden",
+			{methods.WatchConversations, `{}`}: "forbidden",
+			{methods.Subscribe, `{"conversationId":"` + mine +
 				`"}`}: "forbidden",
-			{parley.MethodCreateConversation, `{"participants":[{"id":"count","kind":"peer"}]}`}: "forbidden",
-			{parley.MethodCreateToken, `{"agentId":"count"}`}:                                    "forbidden",
-			{parley.MethodCreateTicket, `{"conversationId":"` + mine +
+			{methods.CreateConversation, `{"participants":[{"id":"count","kind":"peer"}]}`}: "forbidden",
+			{methods.CreateToken, `{"agentId":"count"}`}:                                    "forbidden",
+			{methods.CreateTicket, `{"conversationId":"` + mine +
 				`"}`}: "forbidden",
-			{parley.MethodListTokens, `{}`}: "forbidden",
-			{parley.MethodPutAttachment, `{"conversationId":"` + mine +
+			{methods.ListTokens, `{}`}: "forbidden",
+			{methods.PutAttachment, `{"conversationId":"` + mine +
 				`","data":"QUJD"}`}: "forbidden",
-			{parley.MethodRegisterExecutor, `{"executorId":"x","agents":["count"]}`}: "forbidden",
-			{parley.MethodRegisterBlueprints, `{"blueprints":[]}`}:                   "forbidden",
-			{parley.MethodClaimTurn, `{"conversationId":"` + mine +
+			{methods.RegisterExecutor, `{"executorId":"x","agents":["count"]}`}: "forbidden",
+			{methods.RegisterBlueprints, `{"blueprints":[]}`}:                   "forbidden",
+			{methods.ClaimTurn, `{"conversationId":"` + mine +
 				`","turn":2}`}: "forbidden",
-			{parley.MethodRenewClaim, `{"conversationId":"` + mine + `","claimId":"` + offer.ClaimID +
+			{methods.RenewClaim, `{"conversationId":"` + mine + `","claimId":"` + offer.ClaimID +
 				`"}`}: "forbidden",
-			{parley.MethodReleaseClaim, `{"conversationId":"` + mine +
+			{methods.ReleaseClaim, `{"conversationId":"` + mine +
 				`","claimId":"clm_2_1","outcome":"yield"}`}: "forbidden",
-			{parley.MethodStats, `{}`}: "forbidden",
-			{parley.MethodGetUpdates, `{"conversationId":"` + mine +
+			{methods.Stats, `{}`}: "forbidden",
+			{methods.GetUpdates, `{"conversationId":"` + mine +
 				`"}`}: "forbidden",
-			{parley.MethodWaitForChange, `{"conversationId":"` + mine +
+			{methods.WaitForChange, `{"conversationId":"` + mine +
 				`","sinceSeq":0}`}: "forbidden",
-			{parley.MethodGetAttachment, `{"conversationId":"` + mine + `","sha256":"` + strings.Repeat("0",
+			{methods.GetAttachment, `{"conversationId":"` + mine + `","sha256":"` + strings.Repeat("0",
 				64) + `"}`}: "forbidden",
 		} {
 			if got := parseReply(t, command.call(call[0], call[1])).reason(); got != want {
@@ -424,7 +426,7 @@ func TestLargeResultsWaitForRoom(t *testing.T) {
 				if held := heap() - before; held > 12*pageBytes {
 					t.Errorf("%d MiB are held for a peer that reads nothing", held>>20)
 				}
-				if got := alice.session(parley.MethodGetSession,
+				if got := alice.session(methods.GetSession,
 					fmt.Sprintf(`{"sessionId":%q}`, id)); len(*got.Result.ResultText) != pageBytes {
 					t.Errorf("another reader gets %d bytes", len(*got.Result.ResultText))
 				}

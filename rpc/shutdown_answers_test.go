@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/internal/wire"
 )
@@ -23,7 +23,7 @@ func TestShutdownAnswersWhatIsUnderWay(t *testing.T) {
 			peers[i] = w.as("alice")
 			for n := range each {
 				text := fmt.Sprintf(`{"conversationId":"case","payload":{"text":"%d of %d"},"finality":"none"}`, n, i)
-				calls[i] = append(calls[i], peers[i].start(parley.MethodSendMessage, text))
+				calls[i] = append(calls[i], peers[i].start(methods.SendMessage, text))
 			}
 		}
 		synctest.Wait()

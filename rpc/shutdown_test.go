@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // dialRaw makes a connection for requests written by hand.
@@ -104,7 +104,7 @@ func (w *world) stallReply() {
 	w.t.Helper()
 	alice := w.as("alice")
 	alice.create(twoAgents)
-	alice.must(parley.MethodSendMessage, fmt.Sprintf(`{"conversationId":"case","payload":{"text":%q},"finality":"none"}`,
+	alice.must(methods.SendMessage, fmt.Sprintf(`{"conversationId":"case","payload":{"text":%q},"finality":"none"}`,
 		strings.Repeat("a", 500<<10)))
 	alice.close()
 	body := `{"jsonrpc":"2.0","id":1,"method":"tail","params":{"conversationId":"case","sinceSeq":0}}`

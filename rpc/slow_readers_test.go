@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 	"github.com/parleyhub/parley/rpc"
 )
@@ -48,7 +48,7 @@ func TestSlowReaders(t *testing.T) {
 		})
 	}
 	for i := range messages {
-		alice.must(parley.MethodSendMessage, fmt.Sprintf(`{"conversationId":"c","payload":{"text":%q},"finality":"turn"}`,
+		alice.must(methods.SendMessage, fmt.Sprintf(`{"conversationId":"c","payload":{"text":%q},"finality":"turn"}`,
 			strings.Repeat("x", 1+i*37%40_000)))
 	}
 	close(sent)
@@ -66,7 +66,7 @@ func nextEvent(s *wire.Stream) (seq int64, err error) {
 			Method string
 			Params struct{ Event struct{ Seq int64 } }
 		}
-		if err := json.Unmarshal(frame, &n); err != nil || n.Method == parley.NotifyEvent {
+		if err := json.Unmarshal(frame, &n); err != nil || n.Method == methods.NotifyEvent {
 			return n.Params.Event.Seq, err
 		}
 	}

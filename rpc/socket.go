@@ -10,6 +10,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 	"github.com/parleyhub/parley/rpc/internal/admission"
 	"github.com/parleyhub/parley/rpc/internal/calls"
@@ -204,7 +205,7 @@ func (k *socket) readCallFast(frame []byte) *calls.Call {
 	if !ok {
 		return nil
 	}
-	h, known := methods[string(req.Method)]
+	h, known := handlers[string(req.Method)]
 	p := k.principal.Load()
 	if !known || p == nil {
 		return nil
@@ -226,10 +227,10 @@ func (k *socket) readCall(frame []byte) *calls.Call {
 		k.refuse(id, err)
 		return nil
 	}
-	h, known := methods[string(req.Method)]
+	h, known := handlers[string(req.Method)]
 	p := k.principal.Load()
 	switch {
-	case p == nil && h.Name != parley.MethodAuthenticate:
+	case p == nil && h.Name != methods.Authenticate:
 		k.refuse(id, errNoToken)
 		return nil
 	case !known:
@@ -404,7 +405,7 @@ func (k *socket) sweep(most int64) {
 // notifyClosing notifies the peer that the hub stops.
 func (k *socket) notifyClosing() {
 	n := parley.ClosingNotification{Reason: admission.ErrStopping.Message, RetryAfterMs: admission.RetryMs}
-	k.out.addFrame(calls.AppendNotification(nil, parley.NotifyClosing, n))
+	k.out.addFrame(calls.AppendNotification(nil, methods.NotifyClosing, n))
 }
 
 // withConnection returns a caller with the connection of the socket to the hub. Only the goroutine
@@ -422,11 +423,11 @@ func (k *socket) notifyExecutor(n parley.ExecutorNotification) {
 	var frame []byte
 	switch {
 	case n.RequestTurn != nil:
-		frame = calls.AppendNotification(nil, parley.NotifyRequestTurn, n.RequestTurn)
+		frame = calls.AppendNotification(nil, methods.NotifyRequestTurn, n.RequestTurn)
 	case n.ClaimEnded != nil:
-		frame = calls.AppendNotification(nil, parley.NotifyClaimEnded, n.ClaimEnded)
+		frame = calls.AppendNotification(nil, methods.NotifyClaimEnded, n.ClaimEnded)
 	case n.ClaimWaiting != nil:
-		frame = calls.AppendNotification(nil, parley.NotifyClaimWaiting, n.ClaimWaiting)
+		frame = calls.AppendNotification(nil, methods.NotifyClaimWaiting, n.ClaimWaiting)
 	default:
 		return
 	}
@@ -441,6 +442,6 @@ func (k *socket) notifyExecutor(n parley.ExecutorNotification) {
 // its locks.
 func (k *socket) closeReplaced() {
 	n := parley.ClosingNotification{Reason: replacedReason}
-	k.out.addFrame(calls.AppendNotification(nil, parley.NotifyClosing, n))
+	k.out.addFrame(calls.AppendNotification(nil, methods.NotifyClosing, n))
 	k.closeAfterAnswers(wire.CloseReplaced, replacedReason)
 }

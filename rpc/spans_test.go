@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
+	"github.com/parleyhub/parley/internal/spannames"
 	"github.com/parleyhub/parley/internal/spantest"
 	"github.com/parleyhub/parley/rpc"
 )
@@ -71,14 +73,14 @@ func (w *world) sayings(id, param, header string) {
 		w.t.Fatalf("%d %s", resp.StatusCode, body)
 	}
 	p := w.dial("alice", h)
-	p.must(parley.MethodSendNote, note)
+	p.must(methods.SendNote, note)
 	var whole string
 	if header != "" {
 		whole = fmt.Sprintf(`,"traceparent":%q`, header)
 	}
 	p = w.dial("alice", nil)
-	p.must(parley.MethodAuthenticate, fmt.Sprintf(`{"token":%q,"agentId":"alice"%s}`, devToken, whole))
-	p.must(parley.MethodSendNote, note)
+	p.must(methods.Authenticate, fmt.Sprintf(`{"token":%q,"agentId":"alice"%s}`, devToken, whole))
+	p.must(methods.SendNote, note)
 }
 
 // TestTraceparentOfEveryDoor: without a tracer the event has the span of the caller: that of the
@@ -110,7 +112,7 @@ func TestTraceparentOfEveryDoor(t *testing.T) {
 		}
 		w.checkTraceparents("case", "", "", "", "", "")
 		p := w.dial("alice", nil)
-		if got := p.call(parley.MethodAuthenticate, `{"token":"dev","agentId":"alice","traceparent":"x"}`); !strings.Contains(
+		if got := p.call(methods.Authenticate, `{"token":"dev","agentId":"alice","traceparent":"x"}`); !strings.Contains(
 			got, "validation_failed") || !strings.Contains(got, "W3C Trace Context") {
 			t.Errorf("authenticate with a traceparent that is none: %s", got)
 		}
@@ -127,28 +129,28 @@ func TestSpansOfCalls(t *testing.T) {
 		ann := w.as("ann")
 		ann.create(fmt.Sprintf(`{"conversationId":"case","participants":[{"id":"ann","kind":"human"},{"id":"bot",`+
 			`"kind":"agent"}],"traceparent":%q}`, span3))
-		ann.must(parley.MethodSendMessage, fmt.Sprintf(
+		ann.must(methods.SendMessage, fmt.Sprintf(
 			`{"conversationId":"case","payload":{"text":"hi"},"finality":"turn","clientRequestId":"k","traceparent":%q}`, span1))
 		bot := w.as("bot")
 		var claimed parley.ClaimTurnResult
-		if err := json.Unmarshal(bot.must(parley.MethodClaimTurn, `{"conversationId":"case","turn":2}`),
+		if err := json.Unmarshal(bot.must(methods.ClaimTurn, `{"conversationId":"case","turn":2}`),
 			&claimed); err != nil {
 			t.Fatal(err)
 		}
 		turn := claimed.Traceparent
-		bot.must(parley.MethodSendTrace, fmt.Sprintf(`{"conversationId":"case","payload":{"kind":"k"},"traceparent":%q}`,
+		bot.must(methods.SendTrace, fmt.Sprintf(`{"conversationId":"case","payload":{"kind":"k"},"traceparent":%q}`,
 			turn))
-		bot.must(parley.MethodSendMessage, fmt.Sprintf(
+		bot.must(methods.SendMessage, fmt.Sprintf(
 			`{"conversationId":"case","payload":{"text":"ho"},"finality":"turn","traceparent":%q}`, turn))
-		ann.must(parley.MethodSendMessage, fmt.Sprintf(
+		ann.must(methods.SendMessage, fmt.Sprintf(
 			`{"conversationId":"case","payload":{"text":"hi"},"finality":"turn","clientRequestId":"k","traceparent":%q}`, span1))
-		ann.must(parley.MethodTail, `{"conversationId":"case","sinceSeq":0}`)
-		if got := ann.call(parley.MethodSendNote, fmt.Sprintf(
+		ann.must(methods.Tail, `{"conversationId":"case","sinceSeq":0}`)
+		if got := ann.call(methods.SendNote, fmt.Sprintf(
 			`{"conversationId":"none","payload":{"schema":"s","data":1},"traceparent":%q}`, span1)); !strings.Contains(
 			got, "not_found") {
 			t.Fatal(got)
 		}
-		if got := ann.call(parley.MethodSendNote,
+		if got := ann.call(methods.SendNote,
 			`{"conversationId":"case","payload":{"schema":"s","data":1},"traceparent":"x"}`); !strings.Contains(got,
 			"validation_failed") {
 			t.Fatal(got)
@@ -160,11 +162,12 @@ func TestSpansOfCalls(t *testing.T) {
 parley.sendMessage ws ann case 2 true
 parley.sendNote ws ann none !not_found
 `
-		if got := spans.Tree(span1, parley.AttrDoor, parley.AttrCallerID, parley.AttrGenAIConversationID, parley.AttrEventSeq,
-			parley.AttrDuplicate); got != want {
+		if got := spans.Tree(span1, spannames.AttrDoor, spannames.AttrCallerID, spannames.AttrGenAIConversationID,
+			spannames.AttrEventSeq,
+			spannames.AttrDuplicate); got != want {
 			t.Errorf("got\n%swant\n%s", got, want)
 		}
-		if got := spans.Tree(span3, parley.AttrRPCMethod); got != "parley.createConversation createConversation\n" {
+		if got := spans.Tree(span3, spannames.AttrRPCMethod); got != "parley.createConversation createConversation\n" {
 			t.Error(got)
 		}
 		if n := len(spans.Spans()); n != 7 {

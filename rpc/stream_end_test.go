@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/rpc"
 )
 
@@ -226,7 +227,7 @@ func TestStreamsOfOneToken(t *testing.T) {
 		alice.create(twoAgents)
 		token := bearer(alice.token(`{"agentId":"bob"}`))
 		socket := w.dial("bob", token)
-		socket.must(parley.MethodSubscribe, `{"conversationId":"case"}`)
+		socket.must(methods.Subscribe, `{"conversationId":"case"}`)
 		w.follow(token, events)
 		third := w.follow(token, events)
 		a := w.plain(token, "GET", events, "")

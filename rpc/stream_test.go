@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/ssetest"
 	"github.com/parleyhub/parley/rpc"
 )
@@ -18,7 +19,7 @@ import (
 // say sends a message of alice's that leaves her turn open.
 func (p *peer) say(text string) {
 	p.t.Helper()
-	p.must(parley.MethodSendMessage, fmt.Sprintf(`{"conversationId":"case","payload":{"text":%q},"finality":"none"}`,
+	p.must(methods.SendMessage, fmt.Sprintf(`{"conversationId":"case","payload":{"text":%q},"finality":"none"}`,
 		text))
 }
 
@@ -41,7 +42,7 @@ func TestEvents(t *testing.T) {
 		if got := f.take(); !slices.Equal(got, want) {
 			t.Errorf("the replay is\n%q\nwant\n%q", got, want)
 		}
-		alice.must(parley.MethodSendDelta, `{"conversationId":"case","turn":1,"index":0,"text":"hel"}`)
+		alice.must(methods.SendDelta, `{"conversationId":"case","turn":1,"index":0,"text":"hel"}`)
 		alice.say("hello")
 		synctest.Wait()
 		want = []string{
@@ -134,7 +135,7 @@ func TestEventsUntilClosed(t *testing.T) {
 		filtered := w.follow(speaks("bob"), events+"?until=closed&types=system")
 		stays := w.follow(speaks("bob"), events)
 		synctest.Wait()
-		alice.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"bye"},"finality":"conversation"}`)
+		alice.must(methods.SendMessage, `{"conversationId":"case","payload":{"text":"bye"},"finality":"conversation"}`)
 		late := w.follow(speaks("root"), events+"?until=closed")
 		for name, f := range map[string]*follower{"live": live, "filtered": filtered, "late": late} {
 			synctest.Wait()
@@ -189,7 +190,7 @@ func TestEventsKeepAlive(t *testing.T) {
 		}
 		for range 6 { // a minute of traces that bob does not see
 			time.Sleep(10 * time.Second)
-			alice.must(parley.MethodSendTrace, `{"conversationId":"case","payload":{"kind":"thought"}}`)
+			alice.must(methods.SendTrace, `{"conversationId":"case","payload":{"kind":"thought"}}`)
 		}
 		synctest.Wait()
 		if got := strings.TrimPrefix(f.text(), quiet); got != strings.Repeat(":\n\n", 5) {
@@ -213,7 +214,7 @@ func TestEventsOfOthers(t *testing.T) {
 		alice.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"peer","private":"secret plan"},` +
 			`{"id":"bob","kind":"peer"}]}`)
 		trace := func() {
-			alice.must(parley.MethodSendTrace, `{"conversationId":"case","payload":{"kind":"thought","text":"secret"}}`)
+			alice.must(methods.SendTrace, `{"conversationId":"case","payload":{"kind":"thought","text":"secret"}}`)
 		}
 		trace()
 		alice.say("hello")
@@ -245,7 +246,7 @@ func TestEventsAreBytes(t *testing.T) {
 			`\r\n\r\nid: 9\ndata: forged\n\n`, `\u2028\u2029\u0085`, "\u2028\u2029\u0085 \ufeff", `data: x`,
 			`\ud83d\ude00<b>&\u0026`, `\u0000`,
 		} {
-			alice.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{ "text" : "`+text+
+			alice.must(methods.SendMessage, `{"conversationId":"case","payload":{ "text" : "`+text+
 				`" , "n":1.0e5 },"finality":"none"}`)
 		}
 		for size := 1; size < 900<<10; size = size*3 + 7 {
@@ -276,9 +277,9 @@ func TestEventsAcrossCuts(t *testing.T) {
 	go func() {
 		defer close(sent)
 		for range messages {
-			alice.call(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"a"},"finality":"none"}`)
+			alice.call(methods.SendMessage, `{"conversationId":"case","payload":{"text":"a"},"finality":"none"}`)
 		}
-		alice.call(parley.MethodCloseConversation, `{"conversationId":"case"}`)
+		alice.call(methods.CloseConversation, `{"conversationId":"case"}`)
 	}()
 	random := rand.New(rand.NewPCG(1, 2))
 	var got []string

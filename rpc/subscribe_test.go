@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -50,13 +50,13 @@ func TestSubscribeIsAnswered(t *testing.T) {
 		w, disk := onBadDisk(t)
 		alice := w.as("alice")
 		alice.create(twoAgents)
-		alice.must(parley.MethodCloseConversation, `{"conversationId":"case"}`)
+		alice.must(methods.CloseConversation, `{"conversationId":"case"}`)
 		w.restart() // so that it has to be read: only those that are open are at a start
 		p := w.as("alice")
 		disk.bad.Store(true)
-		subscribe := p.start(parley.MethodSubscribe, `{"conversationId":"case"}`)
+		subscribe := p.start(methods.Subscribe, `{"conversationId":"case"}`)
 		synctest.Wait()
-		unsubscribe := p.start(parley.MethodUnsubscribe, `{"subscriptionId":"sub_1"}`)
+		unsubscribe := p.start(methods.Unsubscribe, `{"subscriptionId":"sub_1"}`)
 		synctest.Wait()
 		close(disk.gate)
 		if got := parseReply(t, p.reply(subscribe)); got.reason() == "" {
@@ -76,11 +76,11 @@ func TestBrokenSubscriptionEndsItsSocket(t *testing.T) {
 		close(disk.gate)
 		alice, bob := w.as("alice"), w.as("bob")
 		alice.create(twoAgents)
-		bob.must(parley.MethodSubscribe, `{"conversationId":"case"}`)
+		bob.must(methods.Subscribe, `{"conversationId":"case"}`)
 		synctest.Wait()
 		disk.bad.Store(true)
 		w.journal.FailNext(journal.ErrStorageFull) // after which the conversation is read again
-		if got := parseReply(t, alice.call(parley.MethodSendMessage,
+		if got := parseReply(t, alice.call(methods.SendMessage,
 			`{"conversationId":"case","payload":{"text":"a"},"finality":"turn"}`)); got.reason() != "storage_full" {
 			t.Errorf("the append: %+v", got)
 		}
@@ -93,7 +93,7 @@ func TestBrokenSubscriptionEndsItsSocket(t *testing.T) {
 		default:
 			t.Error("the socket of a broken subscription stays open")
 		}
-		alice.must(parley.MethodPing, `{}`)
+		alice.must(methods.Ping, `{}`)
 		disk.bad.Store(false)
 	})
 }
@@ -105,7 +105,7 @@ func TestDrainKeepsSockets(t *testing.T) {
 		w := newWorld(t, nil)
 		p := w.as("alice")
 		p.create(twoAgents)
-		p.must(parley.MethodSubscribe, `{"conversationId":"case"}`)
+		p.must(methods.Subscribe, `{"conversationId":"case"}`)
 		w.hub.Drain()
 		synctest.Wait()
 		w.server.Shutdown(t.Context())
@@ -141,16 +141,16 @@ func TestFreshTokenKeepsSubscriptions(t *testing.T) {
 				alice.create(strings.Replace(twoAgents, "case", "other", 1))
 				bob := w.with(token(admin, traces, minute))
 				fresh := token(admin, c.more, 3*minute)
-				bob.must(parley.MethodSubscribe, `{"conversationId":"case","sinceSeq":1}`)
-				wait := bob.start(parley.MethodWaitForChange, `{"conversationId":"other","sinceSeq":1,"timeoutMs":60000}`)
+				bob.must(methods.Subscribe, `{"conversationId":"case","sinceSeq":1}`)
+				wait := bob.start(methods.WaitForChange, `{"conversationId":"other","sinceSeq":1,"timeoutMs":60000}`)
 				time.Sleep(30 * time.Second)
-				waitLate := bob.start(parley.MethodWaitForChange, `{"conversationId":"other","sinceSeq":1,"timeoutMs":60000}`)
+				waitLate := bob.start(methods.WaitForChange, `{"conversationId":"other","sinceSeq":1,"timeoutMs":60000}`)
 				synctest.Wait()
-				got := parseReply(t, bob.call(parley.MethodAuthenticate, fmt.Sprintf(`{"token":%q}`, fresh)))
+				got := parseReply(t, bob.call(methods.Authenticate, fmt.Sprintf(`{"token":%q}`, fresh)))
 				if c.refused != (got.reason() == "forbidden") || !c.refused && got.Error != nil {
 					t.Fatalf("authenticate: %+v", got.Error)
 				}
-				alice.must(parley.MethodSendTrace, `{"conversationId":"case","payload":{"kind":"thought"}}`)
+				alice.must(methods.SendTrace, `{"conversationId":"case","payload":{"kind":"thought"}}`)
 				bob.find("the trace", func(f string) bool { return strings.Contains(f, `"type":"trace"`) })
 				time.Sleep(30*time.Second + time.Millisecond)
 				synctest.Wait()
@@ -167,7 +167,7 @@ func TestFreshTokenKeepsSubscriptions(t *testing.T) {
 				if got := parseReply(t, bob.reply(waitLate)); got.reason() != "unauthenticated" {
 					t.Errorf("a wait of the first token went on after its end: %+v", got)
 				}
-				alice.must(parley.MethodSendTrace, `{"conversationId":"case","payload":{"kind":"second thought"}}`)
+				alice.must(methods.SendTrace, `{"conversationId":"case","payload":{"kind":"second thought"}}`)
 				bob.find("the trace after the end of the first token",
 					func(f string) bool { return strings.Contains(f, `"second thought"`) })
 				time.Sleep(150 * time.Second)
@@ -192,15 +192,15 @@ func TestSubscriptionOfAnOldToken(t *testing.T) {
 			w.restart()
 			alice := w.as("alice")
 			alice.create(twoAgents)
-			alice.must(parley.MethodCloseConversation, `{"conversationId":"case"}`)
+			alice.must(methods.CloseConversation, `{"conversationId":"case"}`)
 			w.restart() // it reads what is open
 			admin := w.as("admin")
 			bob := w.with(admin.token(`{"agentId":"bob","scopes":["read","trace"]}`))
 			fresh := admin.token(`{"agentId":"bob","scopes":` + c.scopes + `}`)
 			slow.Store(true)
-			subscribe := bob.start(parley.MethodSubscribe, `{"conversationId":"case"}`)
+			subscribe := bob.start(methods.Subscribe, `{"conversationId":"case"}`)
 			synctest.Wait()
-			bob.must(parley.MethodAuthenticate, fmt.Sprintf(`{"token":%q}`, fresh))
+			bob.must(methods.Authenticate, fmt.Sprintf(`{"token":%q}`, fresh))
 			close(gate)
 			if got := parseReply(t, bob.reply(subscribe)); got.reason() != c.want {
 				t.Errorf("with %s: %+v", c.scopes, got)

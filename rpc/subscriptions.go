@@ -10,6 +10,8 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/rpc/internal/calls"
 )
 
@@ -25,9 +27,9 @@ type subscriptionSet struct {
 func (t *subscriptionSet) reserve() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.byID)+t.opening >= parley.MaxSubscriptions {
+	if len(t.byID)+t.opening >= limits.MaxSubscriptions {
 		return parley.Refuse(parley.ErrRateLimited,
-			fmt.Sprintf("the socket has %d subscriptions", parley.MaxSubscriptions), "unsubscribe first")
+			fmt.Sprintf("the socket has %d subscriptions", limits.MaxSubscriptions), "unsubscribe first")
 	}
 	t.opening++
 	return nil
@@ -133,15 +135,15 @@ func (k *socket) sendItem(id, conversationID string, item *hub.Item) {
 		var head [160]byte
 		k.out.addFrame(calls.AppendEventHead(head[:0], id), item.Tail...)
 	case item.CaughtUp:
-		k.out.addFrame(calls.AppendNotification(nil, parley.NotifyCaughtUp, parley.CaughtUpNotification{
+		k.out.addFrame(calls.AppendNotification(nil, methods.NotifyCaughtUp, parley.CaughtUpNotification{
 			SubscriptionID: id, ConversationID: conversationID, Seq: item.Seq,
 		}))
 	case item.Guidance != nil:
-		k.out.addFrame(calls.AppendNotification(nil, parley.NotifyGuidance, parley.GuidanceNotification{
+		k.out.addFrame(calls.AppendNotification(nil, methods.NotifyGuidance, parley.GuidanceNotification{
 			SubscriptionID: id, ConversationID: conversationID, Seq: item.Seq, Guidance: *item.Guidance,
 		}))
 	case item.Delta != nil:
-		k.out.addFrame(calls.AppendNotification(nil, parley.NotifyDelta,
+		k.out.addFrame(calls.AppendNotification(nil, methods.NotifyDelta,
 			parley.DeltaNotification{SubscriptionID: id, Delta: *item.Delta}))
 	}
 }

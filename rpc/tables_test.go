@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // section returns the text of a section of protocol.md.
@@ -57,9 +58,9 @@ func TestMethodsAreThoseOfTheProtocol(t *testing.T) {
 	for _, r := range rows(section(t, "12. Methods")) {
 		doc = append(doc, strings.Join(r, " "))
 	}
-	for _, m := range parley.Methods {
+	for _, m := range methods.Table {
 		scope, socket := string(m.Scope), "no"
-		if m.Scope == parley.ScopeNone {
+		if m.Scope == methods.ScopeNone {
 			scope = "-"
 		}
 		if m.Socket {
@@ -95,8 +96,8 @@ func TestNotificationsAreThoseOfTheProtocol(t *testing.T) {
 	for _, r := range rows(section(t, "14. Notifications")) {
 		doc = append(doc, r[0])
 	}
-	code := []string{parley.NotifyEvent, parley.NotifyCaughtUp, parley.NotifyGuidance, parley.NotifyDelta,
-		parley.NotifyRequestTurn, parley.NotifyClaimEnded, parley.NotifyClaimWaiting, parley.NotifyClosing}
+	code := []string{methods.NotifyEvent, methods.NotifyCaughtUp, methods.NotifyGuidance, methods.NotifyDelta,
+		methods.NotifyRequestTurn, methods.NotifyClaimEnded, methods.NotifyClaimWaiting, methods.NotifyClosing}
 	compare(t, "the table of notifications", doc, code)
 }
 
@@ -107,7 +108,7 @@ func TestTranscriptsShowEverything(t *testing.T) {
 	for _, s := range readScripts(t, transcripts) {
 		text += s.text
 	}
-	for _, m := range parley.Methods {
+	for _, m := range methods.Table {
 		if !strings.Contains(text, fmt.Sprintf(`"method":%q`, m.Name)) {
 			t.Errorf("no transcript calls %s", m.Name)
 		}
@@ -117,8 +118,8 @@ func TestTranscriptsShowEverything(t *testing.T) {
 			t.Errorf("no transcript provokes %s", e.Reason())
 		}
 	}
-	for _, n := range []string{parley.NotifyEvent, parley.NotifyCaughtUp, parley.NotifyGuidance, parley.NotifyDelta,
-		parley.NotifyRequestTurn, parley.NotifyClaimEnded, parley.NotifyClaimWaiting, parley.NotifyClosing} {
+	for _, n := range []string{methods.NotifyEvent, methods.NotifyCaughtUp, methods.NotifyGuidance, methods.NotifyDelta,
+		methods.NotifyRequestTurn, methods.NotifyClaimEnded, methods.NotifyClaimWaiting, methods.NotifyClosing} {
 		if !strings.Contains(text, fmt.Sprintf(`<-- {"jsonrpc":"2.0","method":%q`, n)) {
 			t.Errorf("no transcript shows the notification %s", n)
 		}

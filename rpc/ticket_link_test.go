@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/rpc"
 )
 
@@ -38,7 +38,7 @@ func TestTicketOfALink(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.must(parley.MethodPing, `{}`)
+		p.must(methods.Ping, `{}`)
 		if _, err := w.upgrade("?ticket="+long, nil); err == nil {
 			t.Error("it opened a second one")
 		}

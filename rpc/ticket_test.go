@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 	"github.com/parleyhub/parley/rpc"
 )
@@ -18,7 +19,7 @@ import (
 func (p *peer) ticket(params string) string {
 	p.t.Helper()
 	var r parley.CreateTicketResult
-	unmarshal(p.t, string(p.must(parley.MethodCreateTicket, params)), &r)
+	unmarshal(p.t, string(p.must(methods.CreateTicket, params)), &r)
 	return r.Ticket
 }
 
@@ -50,18 +51,18 @@ func TestTicketOpensASocket(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.must(parley.MethodTail, `{"conversationId":"case","sinceSeq":0}`)
-			if got := parseReply(t, p.call(parley.MethodTail,
+			p.must(methods.Tail, `{"conversationId":"case","sinceSeq":0}`)
+			if got := parseReply(t, p.call(methods.Tail,
 				`{"conversationId":"other","sinceSeq":0}`)).reason(); got != other {
 				t.Errorf("the other conversation: %q, want %q", got, other)
 			}
 			if _, err := w.upgrade("?ticket="+ticket, nil); err == nil {
 				t.Error("it opened a second one")
 			}
-			p.must(parley.MethodAuthenticate, fmt.Sprintf(`{"token":%q}`, token)) // continues as with a token
-			p.must(parley.MethodTail, `{"conversationId":"other","sinceSeq":0}`)
+			p.must(methods.Authenticate, fmt.Sprintf(`{"token":%q}`, token)) // continues as with a token
+			p.must(methods.Tail, `{"conversationId":"other","sinceSeq":0}`)
 		}
-		if got := parseReply(t, alice.call(parley.MethodCreateTicket,
+		if got := parseReply(t, alice.call(methods.CreateTicket,
 			`{"conversationId":"absent"}`)).reason(); got != "not_found" {
 			t.Errorf("for a conversation that she does not see: %q", got)
 		}
@@ -135,14 +136,14 @@ func TestTicketsThatAreNoGood(t *testing.T) {
 		}
 		for _, origin := range []string{"chat.example.com", "https://chat.example.com/", "ftp://x", "null", "https://",
 			"https://a b"} {
-			if got := parseReply(t, alice.call(parley.MethodCreateTicket,
+			if got := parseReply(t, alice.call(methods.CreateTicket,
 				fmt.Sprintf(`{"origin":%q}`, origin))).reason(); got != "validation_failed" {
 				t.Errorf("the origin %s: %q", origin, got)
 			}
 		}
 		for _, ticket := range []string{alice.ticket(`{}`), alice.ticket(`{"conversationId":"case"}`)} {
 			if token != "" {
-				admin.must(parley.MethodRevokeToken, revokes(token))
+				admin.must(methods.RevokeToken, revokes(token))
 				token = ""
 			}
 			if a := w.plain(http.Header{}, "GET", "/rpc?ticket="+ticket, ""); a.status != 401 { // else 426: it is no upgrade
@@ -192,7 +193,7 @@ func TestTicketEndsWithItsToken(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := w.follow(http.Header{}, events+"?ticket="+w.with(token).ticket(`{"conversationId":"case"}`))
-		admin.must(parley.MethodRevokeToken, revokes(token))
+		admin.must(methods.RevokeToken, revokes(token))
 		<-p.done
 		if p.closeCode() != wire.CloseUnauthenticated || f.ended() == "" {
 			t.Errorf("close code %d", p.closeCode())
@@ -211,7 +212,7 @@ func TestManyTickets(t *testing.T) {
 			alice.ticket(`{}`)
 		}
 		time.Sleep(10 * time.Second)
-		r := parseReply(t, alice.call(parley.MethodCreateTicket, `{}`))
+		r := parseReply(t, alice.call(methods.CreateTicket, `{}`))
 		if r.reason() != "rate_limited" || r.Error.Data.RetryAfterMs != 20_000 {
 			t.Errorf("one more: %+v", r.Error)
 		}
@@ -260,7 +261,7 @@ func TestTicketsOfOneParticipant(t *testing.T) {
 				p.ticket(`{}`)
 			}
 		}
-		if got := parseReply(t, alice.call(parley.MethodCreateTicket, `{}`)).reason(); got != "rate_limited" {
+		if got := parseReply(t, alice.call(methods.CreateTicket, `{}`)).reason(); got != "rate_limited" {
 			t.Errorf("ticket 1,001: %q", got)
 		}
 		w.with(admin.token(`{"agentId":"bob"}`)).ticket(`{}`)

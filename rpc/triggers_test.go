@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // subscribed is a blueprint that messages tagged ask wake, and whose context is the last page.
@@ -44,17 +45,17 @@ func TestContextIsTheSameAtEveryDoor(t *testing.T) {
 		w := newWorld(t, nil)
 		token := w.as("admin").token(`{"agentId":"bot"}`)
 		bot, ann := w.with(token), w.as("ann")
-		bot.must(parley.MethodRegisterExecutor, `{"executorId":"h","agents":[],"mode":"push","capacity":10,"graceMs":180000}`)
-		bot.must(parley.MethodRegisterBlueprints, `{"blueprints":[`+subscribed+`]}`)
+		bot.must(methods.RegisterExecutor, `{"executorId":"h","agents":[],"mode":"push","capacity":10,"graceMs":180000}`)
+		bot.must(methods.RegisterBlueprints, `{"blueprints":[`+subscribed+`]}`)
 		ann.create(`{"conversationId":"case","policy":{"kind":"triggers"},"participants":[{"id":"ann","kind":"human"},` +
 			`{"id":"bot","kind":"agent"}]}`)
 		const page = `{"html":"<b>&\u2028é</b>","n":1.0e5,"none":null}`
-		ann.must(parley.MethodSendNote, `{"conversationId":"case","payload":{"schema":"page.v1","data":`+page+`}}`)
-		ann.must(parley.MethodSendMessage,
+		ann.must(methods.SendNote, `{"conversationId":"case","payload":{"schema":"page.v1","data":`+page+`}}`)
+		ann.must(methods.SendMessage,
 			`{"conversationId":"case","payload":{"text":"<&>?","tags":["ask"]},"finality":"turn"}`)
 		const want = `{"trigger":{"conversation_id":"case","seq":3,"type":"message","from":"ann",` +
 			`"at":"2000-01-01T00:00:00.000Z","tags":["ask"],"text":"<&>?"},"page":` + page + `}`
-		for door, result := range w.results(token, parley.MethodGetContext, `{"conversationId":"case"}`, http.MethodPost,
+		for door, result := range w.results(token, methods.GetContext, `{"conversationId":"case"}`, http.MethodPost,
 			"/conversations/case/context", `{}`) {
 			var got parley.GetContextResult
 			if err := json.Unmarshal(result, &got); err != nil {
@@ -64,7 +65,7 @@ func TestContextIsTheSameAtEveryDoor(t *testing.T) {
 				t.Errorf("%s: %s\n%s", door, result, want)
 			}
 		}
-		explained := w.results(token, parley.MethodExplainTriggers, `{"conversationId":"case","seq":3}`, http.MethodGet,
+		explained := w.results(token, methods.ExplainTriggers, `{"conversationId":"case","seq":3}`, http.MethodGet,
 			"/conversations/case/triggers/3", "")
 		for door, result := range explained {
 			var got parley.ExplainTriggersResult
@@ -105,7 +106,7 @@ func TestWorkspacesAtEveryDoor(t *testing.T) {
 			`{"workspace":"v","participants":[{"id":"ann","kind":"human"}]}`); made.reason() != "forbidden" {
 			t.Errorf("in another workspace: %s", made)
 		}
-		for door, result := range w.results(reader, parley.MethodListConversations, `{"workspace":"w"}`, http.MethodGet,
+		for door, result := range w.results(reader, methods.ListConversations, `{"workspace":"w"}`, http.MethodGet,
 			"/conversations?workspace=w", "") {
 			var got parley.ListConversationsResult
 			if err := json.Unmarshal(result, &got); err != nil || len(got.Conversations) != 1 ||
@@ -113,7 +114,7 @@ func TestWorkspacesAtEveryDoor(t *testing.T) {
 				t.Errorf("%s: %s, %v", door, result, err)
 			}
 		}
-		for door, result := range w.results(reader, parley.MethodGetConversation, `{"conversationId":"case"}`, http.MethodGet,
+		for door, result := range w.results(reader, methods.GetConversation, `{"conversationId":"case"}`, http.MethodGet,
 			"/conversations/case", "") {
 			var got parley.Snapshot
 			if err := json.Unmarshal(result, &got); err != nil || got.Workspace != "w" || len(got.Events) != 1 {

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/journal/memory"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // silent is an embedder that never answers.
@@ -23,8 +23,8 @@ func (silent) Embed(ctx context.Context, _ []string) ([][]float32, error) {
 // connection are answered.
 func TestReadsDoNotWaitForTheEmbedder(t *testing.T) {
 	for method, params := range map[string]string{
-		parley.MethodGetContext:      `{"conversationId":"case","agentId":"bot"}`,
-		parley.MethodExplainTriggers: `{"conversationId":"case","seq":3}`,
+		methods.GetContext:      `{"conversationId":"case","agentId":"bot"}`,
+		methods.ExplainTriggers: `{"conversationId":"case","seq":3}`,
 	} {
 		t.Run(method, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -32,18 +32,18 @@ func TestReadsDoNotWaitForTheEmbedder(t *testing.T) {
 				w.start()
 				t.Cleanup(w.end)
 				bot, ann := w.with(w.as("admin").token(`{"agentId":"bot"}`)), w.as("ann")
-				bot.must(parley.MethodRegisterExecutor, `{"executorId":"h","agents":[],"mode":"push","graceMs":180000}`)
-				bot.must(parley.MethodRegisterBlueprints, `{"blueprints":[{"name":"bot","parameters_schema":{"type":"object"},
+				bot.must(methods.RegisterExecutor, `{"executorId":"h","agents":[],"mode":"push","graceMs":180000}`)
+				bot.must(methods.RegisterBlueprints, `{"blueprints":[{"name":"bot","parameters_schema":{"type":"object"},
 					"subscriptions":[{"any_tags":["ask"]},{"schema_name":"page.v1","role":"context","fetch":"vector"}]}]}`)
 				ann.create(`{"conversationId":"case","policy":{"kind":"triggers"},"participants":[{"id":"ann","kind":"human"},` +
 					`{"id":"bot","kind":"agent"}]}`)
-				ann.must(parley.MethodSendNote, `{"conversationId":"case","payload":{"schema":"page.v1","data":"roots"}}`)
-				ann.must(parley.MethodSendMessage,
+				ann.must(methods.SendNote, `{"conversationId":"case","payload":{"schema":"page.v1","data":"roots"}}`)
+				ann.must(methods.SendMessage,
 					`{"conversationId":"case","payload":{"text":"roots?","tags":["ask"]},"finality":"turn"}`)
 				waits := bot.start(method, params)
 				synctest.Wait()
-				for _, read := range []struct{ method, params string }{{parley.MethodTail,
-					`{"conversationId":"case","sinceSeq":0}`}, {parley.MethodGetConversation, `{"conversationId":"case"}`}} {
+				for _, read := range []struct{ method, params string }{{methods.Tail,
+					`{"conversationId":"case","sinceSeq":0}`}, {methods.GetConversation, `{"conversationId":"case"}`}} {
 					bot.must(read.method, read.params)
 				}
 				if _, answered, _ := bot.look(func(f string) bool { return parseReply(t, f).is(waits) }); answered {

@@ -19,6 +19,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal/memory"
 	"github.com/parleyhub/parley/hub/vector"
 	"github.com/parleyhub/parley/internal/memnet"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 	"github.com/parleyhub/parley/rpc"
 )
@@ -200,7 +201,7 @@ func (w *world) dial(name string, header http.Header) *peer {
 func (w *world) as(id string) *peer {
 	w.t.Helper()
 	p := w.dial(id, nil)
-	p.must(parley.MethodAuthenticate, fmt.Sprintf(`{"token":%q,"agentId":%q}`, devToken, id))
+	p.must(methods.Authenticate, fmt.Sprintf(`{"token":%q,"agentId":%q}`, devToken, id))
 	return p
 }
 
@@ -373,7 +374,7 @@ func (w *world) post(header http.Header, body io.Reader) (int, http.Header, stri
 func (p *peer) create(params string) string {
 	p.t.Helper()
 	var s parley.Snapshot
-	if err := json.Unmarshal(p.must(parley.MethodCreateConversation, params), &s); err != nil {
+	if err := json.Unmarshal(p.must(methods.CreateConversation, params), &s); err != nil {
 		p.t.Fatal(err)
 	}
 	return s.ConversationID
@@ -383,7 +384,7 @@ func (p *peer) create(params string) string {
 func (p *peer) token(params string) string {
 	p.t.Helper()
 	var r parley.CreateTokenResult
-	if err := json.Unmarshal(p.must(parley.MethodCreateToken, params), &r); err != nil {
+	if err := json.Unmarshal(p.must(methods.CreateToken, params), &r); err != nil {
 		p.t.Fatal(err)
 	}
 	return r.Token

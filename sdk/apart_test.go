@@ -28,7 +28,7 @@ func (j lostJournal) Reached() error {
 	return nil
 }
 
-// lostHub starts a hub whose journal can get out of reach, and gives where it takes calls.
+// lostHub starts a hub whose journal can become unreachable. It returns its address.
 func lostHub(t *testing.T, token string, lost *atomic.Bool) (h *hub.Hub, url string) {
 	t.Helper()
 	h, err := hub.Open(lostJournal{memory.New(), lost}, &hub.Options{RootToken: token, Peers: memory.NewPeers().Join()})
@@ -49,7 +49,9 @@ func lostHub(t *testing.T, token string, lost *atomic.Bool) (h *hub.Hub, url str
 	return h, "ws" + web.URL[len("http"):] + "/rpc"
 }
 
-// TestHubThatStays: who listens at a hub that has lost its log, and says so, goes on at another one from its cursor; who knows no other stays, and hears what comes once it is found again.
+// TestHubThatStays: a reader of a hub that announces the loss of its log continues at another hub,
+// after its cursor. A client without another hub stays, and receives events after the log is
+// reachable again.
 func TestHubThatStays(t *testing.T) {
 	t.Parallel()
 	var lost atomic.Bool
@@ -58,8 +60,12 @@ func TestHubThatStays(t *testing.T) {
 	door := newProxy(t, good.URL)
 	door.kill() // so that all begin at the bad one
 	good1, bad1 := good.InProcess(t, "a"), bad.Client(bad.LocalPrincipal("a"))
-	for _, c := range []parley.Client{good1, bad1} { // the two have no log in common: what stands in it tells where it was read
-		p := &parley.CreateConversationParams{ConversationID: "case", Participants: []parley.Participant{{ID: "a", Kind: parley.KindHuman}}}
+	// the two hubs have different logs, so the text shows which one was read
+	for _, c := range []parley.Client{good1, bad1} {
+		p := &parley.CreateConversationParams{
+			ConversationID: "case",
+			Participants:   []parley.Participant{{ID: "a", Kind: parley.KindHuman}},
+		}
 		if _, err := c.CreateConversation(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
@@ -78,12 +84,13 @@ func TestHubThatStays(t *testing.T) {
 
 func sayOf(t *testing.T, c parley.Client, words string) {
 	t.Helper()
-	if _, err := c.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: "case", Payload: text(words), Finality: parley.FinalityTurn}); err != nil {
+	if _, err := c.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: "case", Payload: text(words),
+		Finality: parley.FinalityTurn}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// listener hears the texts of a conversation; of what is no message, none.
+// listener returns the texts of the messages of a conversation.
 type listener <-chan string
 
 func listen(t *testing.T, urls, token string) listener {

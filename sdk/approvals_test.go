@@ -24,11 +24,15 @@ func awaitLater(ctx context.Context, c parley.Client, id string) <-chan resolved
 	return answer
 }
 
-// question is a conversation of an agent and a person, ann, in which the agent asks for an approval over a connection of its own.
+// question creates a conversation of an agent and a human, ann. The agent requests an approval over
+// a separate connection.
 func question(t *testing.T, h *sdktest.Hub, agent parley.Client) *parley.Approval {
 	t.Helper()
 	s, err := agent.CreateConversation(t.Context(), &parley.CreateConversationParams{
-		Participants: []parley.Participant{{ID: agent.AgentID(), Kind: parley.KindAgent}, {ID: "ann", Kind: parley.KindHuman}},
+		Participants: []parley.Participant{
+			{ID: agent.AgentID(), Kind: parley.KindAgent},
+			{ID: "ann", Kind: parley.KindHuman},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -37,15 +41,18 @@ func question(t *testing.T, h *sdktest.Hub, agent parley.Client) *parley.Approva
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked, err := agent.RequestApproval(t.Context(), &parley.RequestApprovalParams{ConversationID: s.ConversationID, ClaimID: claim.ClaimID, Key: "k", Title: "May I?"})
+	asked, err := agent.RequestApproval(
+		t.Context(),
+		&parley.RequestApprovalParams{ConversationID: s.ConversationID, ClaimID: claim.ClaimID, Key: "k", Title: "May I?"},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return asked
 }
 
-// TestApprovalOverLostConnections: a wait for an approval goes on over cut connections and a killed hub, and an answer whose reply was lost is given once and is no
-// answer to one that is resolved.
+// TestApprovalOverLostConnections: a wait for an approval survives cut connections and a killed
+// hub. An answer whose reply was lost is recorded once, and its repetition is a duplicate.
 func TestApprovalOverLostConnections(t *testing.T) {
 	for name, disturb := range map[string]func(t *testing.T, h *sdktest.Hub){
 		"cut":     func(_ *testing.T, h *sdktest.Hub) { h.CutConnections() },
@@ -68,21 +75,26 @@ func TestApprovalOverLostConnections(t *testing.T) {
 			if _, err := ann.Now(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			p.muteHub() // what is asked arrives, and no answer comes back
+			p.muteHub() // requests arrive, and answers are lost
 			done := h.Journal().Watch()
 			go func() { <-done; p.cut() }()
-			answered, err := ann.ResolveApproval(t.Context(), &parley.ResolveApprovalParams{ApprovalID: asked.ApprovalID, Decision: parley.DecisionRejected, Comment: "no"})
+			answered, err := ann.ResolveApproval(
+				t.Context(),
+				&parley.ResolveApprovalParams{ApprovalID: asked.ApprovalID, Decision: parley.DecisionRejected, Comment: "no"},
+			)
 			if err != nil || answered.Status != parley.ApprovalRejected || !answered.Duplicate {
 				t.Errorf("an answer whose reply was lost: %+v, %v", answered, err)
 			}
-			if got := <-waits; got.err != nil || got.approval.Status != parley.ApprovalRejected || got.approval.By != "ann" || got.approval.TimedOut {
+			if got := <-waits; got.err != nil || got.approval.Status != parley.ApprovalRejected || got.approval.By != "ann" ||
+				got.approval.TimedOut {
 				t.Errorf("%+v, %v", got.approval, got.err)
 			}
 		})
 	}
 }
 
-// TestSharedExecutorKeepsItsApprovals: who works under a claim asks as the claim's participant, and goes on waiting as that when its connection was lost, or the hub was.
+// TestSharedExecutorKeepsItsApprovals: an executor requests an approval as the participant of its
+// claim. It continues to wait as that participant after its connection or the hub was lost.
 func TestSharedExecutorKeepsItsApprovals(t *testing.T) {
 	for name, disturb := range map[string]func(t *testing.T, h *sdktest.Hub){
 		"cut":     func(_ *testing.T, h *sdktest.Hub) { h.CutConnections() },
@@ -100,10 +112,12 @@ func TestSharedExecutorKeepsItsApprovals(t *testing.T) {
 			waits := awaitLater(t.Context(), c, asked.ApprovalID)
 			for range 5 {
 				disturb(t, h)
-				if again, err := c.RequestApproval(t.Context(), &p); err != nil || !again.Duplicate || again.ApprovalID != asked.ApprovalID {
+				if again, err := c.RequestApproval(t.Context(), &p); err != nil || !again.Duplicate ||
+					again.ApprovalID != asked.ApprovalID {
 					t.Fatalf("again: %+v, %v", again, err)
 				}
-				if got, err := c.GetApproval(t.Context(), &parley.GetApprovalParams{ApprovalID: asked.ApprovalID}); err != nil || got.Status != parley.ApprovalPending {
+				if got, err := c.GetApproval(t.Context(), &parley.GetApprovalParams{ApprovalID: asked.ApprovalID}); err != nil ||
+					got.Status != parley.ApprovalPending {
 					t.Fatalf("read: %+v, %v", got, err)
 				}
 			}
@@ -121,12 +135,16 @@ func TestSharedExecutorKeepsItsApprovals(t *testing.T) {
 	}
 }
 
-// TestManyApprovalsOfOneClient: more waits than its first socket has room for, of what was asked under a claim that is held there. Other calls are not held up.
+// TestManyApprovalsOfOneClient: a client waits for more approvals than its first socket has slots,
+// under a claim that this socket holds. Other calls are not delayed.
 func TestManyApprovalsOfOneClient(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
 	c, conversation, claim := shared(t, h)
-	asked, err := c.RequestApproval(t.Context(), &parley.RequestApprovalParams{ConversationID: conversation, ClaimID: claim, Key: "k", Title: "May I?"})
+	asked, err := c.RequestApproval(
+		t.Context(),
+		&parley.RequestApprovalParams{ConversationID: conversation, ClaimID: claim, Key: "k", Title: "May I?"},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +186,14 @@ func TestApprove(t *testing.T) {
 			if err != nil || len(l.Approvals) == 0 {
 				continue
 			}
-			_, err = ann.ResolveApproval(t.Context(), &parley.ResolveApprovalParams{ApprovalID: l.Approvals[0].ApprovalID, Decision: parley.DecisionApproved, Answer: []byte(`7`)})
+			_, err = ann.ResolveApproval(
+				t.Context(),
+				&parley.ResolveApprovalParams{
+					ApprovalID: l.Approvals[0].ApprovalID,
+					Decision:   parley.DecisionApproved,
+					Answer:     []byte(`7`),
+				},
+			)
 			if err != nil {
 				t.Error(err)
 			}
@@ -177,13 +202,16 @@ func TestApprove(t *testing.T) {
 	}()
 	for attempt, duplicate := range []bool{false, true} {
 		got, err := turn.Approve(t.Context(), ask)
-		if err != nil || got.Status != parley.ApprovalApproved || string(got.Answer) != "7" || got.Duplicate != duplicate || ask.ConversationID != "" {
+		if err != nil || got.Status != parley.ApprovalApproved || string(got.Answer) != "7" || got.Duplicate != duplicate ||
+			ask.ConversationID != "" {
 			t.Errorf("attempt %d: %+v, %v", attempt+1, got, err)
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if got, err := turn.Approve(ctx, &parley.RequestApprovalParams{Key: "other", Title: "And this?"}); got != nil || ctx.Err() == nil || err == nil {
+	if got, err := turn.Approve(ctx, &parley.RequestApprovalParams{Key: "other", Title: "And this?"}); got != nil ||
+		ctx.Err() == nil ||
+		err == nil {
 		t.Errorf("when ctx ends: %+v, %v", got, err)
 	}
 }

@@ -14,26 +14,36 @@ import (
 	"unicode"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
-// maxFrameFile is the largest file, in bytes, that fits a frame as base64. Larger ones go by POST /attachments.
+// maxFrameFile is the size in bytes of the largest file that fits a frame as base64. Larger files
+// use POST /attachments.
 const maxFrameFile = 760 << 10
 
-// errBroke is an upload that got no answer.
+// errBroke means that an upload got no answer.
 var errBroke = errors.New("the upload broke off")
 
-// PutAttachment adds a file to a conversation. The hub recognizes the same bytes. A file that does not fit a frame goes by POST /attachments
-// of the same hub, with Options.HTTPClient, beside the sockets.
-func (c *Client) PutAttachment(ctx context.Context, p *parley.PutAttachmentParams) (*parley.PutAttachmentResult, error) {
+// PutAttachment adds a file to a conversation. The hub recognizes the same bytes. A file that does
+// not fit a frame is sent with POST /attachments to the same hub, with Options.HTTPClient, beside
+// the WebSockets.
+func (c *Client) PutAttachment(
+	ctx context.Context,
+	p *parley.PutAttachmentParams,
+) (*parley.PutAttachmentResult, error) {
 	q := value(p)
 	if q.Data == nil {
 		q.Data = []byte{} // refused for what it is, not for the null that nil encodes to
 	}
 	if len(q.Data) <= maxFrameFile {
-		return call[parley.PutAttachmentResult](ctx, c, parley.MethodPutAttachment, q, keyed)
+		return call[parley.PutAttachmentResult](ctx, c, methods.PutAttachment, q, keyed)
 	}
 	if strings.ContainsFunc(q.MediaType, unicode.IsControl) { // no header carries it, and the hub would refuse it
-		return nil, parley.Refuse(parley.ErrValidationFailed, "mediaType has a control character", "text without control characters")
+		return nil, parley.Refuse(
+			parley.ErrValidationFailed,
+			"mediaType has a control character",
+			"text without control characters",
+		)
 	}
 	if c.life.Err() != nil {
 		return nil, context.Cause(c.life)
@@ -52,15 +62,19 @@ func (c *Client) PutAttachment(ctx context.Context, p *parley.PutAttachmentParam
 	return r, err
 }
 
-// GetAttachment reads a part of a file that was added to a conversation. parley.ReadAttachment reads all of it.
-func (c *Client) GetAttachment(ctx context.Context, p *parley.GetAttachmentParams) (*parley.GetAttachmentResult, error) {
-	return call[parley.GetAttachmentResult](ctx, c, parley.MethodGetAttachment, value(p), always)
+// GetAttachment returns a part of a file of a conversation. [parley.ReadAttachment] reads the whole
+// file.
+func (c *Client) GetAttachment(
+	ctx context.Context,
+	p *parley.GetAttachmentParams,
+) (*parley.GetAttachmentResult, error) {
+	return call[parley.GetAttachmentResult](ctx, c, methods.GetAttachment, value(p), always)
 }
 
-// upload sends a file, again and again until there is an answer.
+// upload sends a file, and repeats that until there is an answer.
 func (c *Client) upload(ctx context.Context, q *parley.PutAttachmentParams) (*parley.PutAttachmentResult, error) {
 	pauses := c.newBackoff()
-	unknown := false // an attempt may have taken effect
+	unknown := false // whether an attempt may have succeeded
 	for {
 		r, err := c.uploadOnce(ctx, q)
 		switch {
@@ -89,7 +103,8 @@ func (c *Client) uploadOnce(ctx context.Context, q *parley.PutAttachmentParams) 
 		req.Header.Set("Content-Type", q.MediaType)
 	}
 	client := *c.o.HTTPClient
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the token is for this hub
+	// the token is for this hub
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := client.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errBroke, err)
@@ -102,7 +117,7 @@ func (c *Client) uploadOnce(ctx context.Context, q *parley.PutAttachmentParams) 
 	return uploaded(resp, body)
 }
 
-// uploadURL is where files are sent: beside /rpc.
+// uploadURL returns the address for files: that of /rpc with attachments as the last element.
 func (c *Client) uploadURL(q *parley.PutAttachmentParams) string {
 	u, _ := url.Parse(c.hubs.current()) // hubURL has parsed it
 	u.Scheme = map[string]string{"ws": "http", "wss": "https", "http": "http", "https": "https"}[u.Scheme]
@@ -114,7 +129,7 @@ func (c *Client) uploadURL(q *parley.PutAttachmentParams) string {
 	return u.String()
 }
 
-// uploaded reads the answer to an upload.
+// uploaded decodes the answer to an upload.
 func uploaded(resp *http.Response, body []byte) (*parley.PutAttachmentResult, error) {
 	if resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusCreated {
 		r := new(parley.PutAttachmentResult)

@@ -30,8 +30,8 @@ func (j *badDisk) Read(conversation string, after int64, limit, maxBytes int) ([
 	return j.Journal.Read(conversation, after, limit, maxBytes)
 }
 
-// TestEventsOverABrokenConversation: a hub that loses its state of a conversation ends the subscriptions to it, and the loop goes on from
-// its cursor.
+// TestEventsOverABrokenConversation: a hub that loses the state of a conversation ends its
+// subscriptions. The loop continues after its cursor.
 func TestEventsOverABrokenConversation(t *testing.T) {
 	t.Parallel()
 	j := memory.New()
@@ -68,7 +68,10 @@ func TestEventsOverABrokenConversation(t *testing.T) {
 		t.Fatal(err)
 	}
 	say := func(f parley.Finality) error {
-		_, err := a.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: created.ConversationID, Payload: text("x"), Finality: f})
+		_, err := a.SendMessage(
+			t.Context(),
+			&parley.SendMessageParams{ConversationID: created.ConversationID, Payload: text("x"), Finality: f},
+		)
 		return err
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -11,24 +11,25 @@ import (
 	"github.com/parleyhub/parley/internal/wire"
 )
 
-// repeat says what is done with a call whose answer did not come.
+// repeat is what happens to a call whose answer was lost.
 type repeat int
 
 const (
-	always repeat = iota // made again: a read
-	keyed                // made again: a write that the hub recognizes
-	once                 // not made again; whether it was done is unknown
-	lossy                // not made again; it may be lost
+	always repeat = iota // repeated: a read
+	keyed                // repeated: a write that the hub recognizes
+	once                 // not repeated; whether it was done is unknown
+	lossy                // not repeated; it may be lost
 )
 
-// longestWait is how long one waiting request stays with the hub; a longer wait is several of them. So a wait that was given up
-// does not take up room for long, and a dead connection is noticed.
+// longestWait is how long one waiting request stays in the hub. A longer wait consists of several
+// requests. So an abandoned wait soon frees its slot, and the client notices a dead connection.
 const longestWait = 20 * time.Second
 
-// entry returns a socket with room for one more request. release is called when the request takes none any more.
+// entry returns a socket with a free slot for a request. The caller calls release when the request
+// no longer uses the slot.
 type entry func(ctx context.Context) (s *socket, release func(), err error)
 
-// call asks the hub, again and again where that is safe, until there is an answer.
+// call sends a request, and repeats it where that is safe, until there is an answer.
 func call[R any](ctx context.Context, c *Client, method string, params any, k repeat) (*R, error) {
 	return callVia[R](ctx, c, c.enterCall, method, params, k)
 }
@@ -52,7 +53,7 @@ func callVia[R any](ctx context.Context, c *Client, enter entry, method string, 
 // ask is call with encoded params and result.
 func (c *Client) ask(ctx context.Context, enter entry, method string, body []byte, k repeat) (json.RawMessage, error) {
 	pauses := c.newBackoff()
-	unknown := false // an attempt may have taken effect
+	unknown := false // whether an attempt may have succeeded
 	for {
 		raw, l, err := c.attempt(ctx, enter, method, body)
 		l.answered(err, k)
@@ -66,7 +67,7 @@ func (c *Client) ask(ctx context.Context, enter entry, method string, body []byt
 			if k == once || k == lossy {
 				return nil, honest(err, unknown)
 			}
-			continue // the next connection has a pause of its own
+			continue // the supervisor pauses before the next connection
 		case errors.Is(err, parley.ErrRateLimited) && k != lossy: // nothing was done
 			if ended := c.pause(ctx, max(min(pauses.NextBackOff(), c.o.MaxBackoff), retryAfter(err))); ended != nil {
 				return nil, fmt.Errorf("%w: %w", honest(ended, unknown), err)
@@ -82,8 +83,9 @@ func (c *Client) ask(ctx context.Context, enter entry, method string, body []byt
 	}
 }
 
-// insist makes a write that the hub does not recognize again and again until there is an answer. lost is true when an attempt may have taken effect before the
-// last one: then a refusal may speak of that.
+// insist repeats a write that the hub does not recognize until there is an answer. lost is true if
+// an attempt before the last one may have taken effect. Then a refusal may be a consequence of that
+// attempt.
 func (c *Client) insist(ctx context.Context, method string, body []byte) (raw json.RawMessage, lost bool, err error) {
 	pauses := c.newBackoff()
 	for {
@@ -99,7 +101,7 @@ func (c *Client) insist(ctx context.Context, method string, body []byte) (raw js
 	}
 }
 
-// retryAfter is how long the hub asks to wait, at least.
+// retryAfter returns the minimum wait that the hub asks for.
 func retryAfter(err error) time.Duration {
 	var e *parley.Error
 	if !errors.As(err, &e) {
@@ -108,12 +110,12 @@ func retryAfter(err error) time.Duration {
 	return time.Duration(min(e.RetryAfterMs, parley.MaxWaitMs)) * time.Millisecond
 }
 
-// hasEnded reports whether err says that ctx or the client has ended.
+// hasEnded reports whether err means that ctx or the client ended.
 func (c *Client) hasEnded(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, ctx.Err()) || c.life.Err() != nil && errors.Is(err, context.Cause(c.life))
 }
 
-// honest says also that the outcome is unknown, where it is.
+// honest adds ErrOutcomeUnknown or ErrUnavailable to an error.
 func honest(err error, unknown bool) error {
 	switch {
 	case unknown:
@@ -124,8 +126,14 @@ func honest(err error, unknown bool) error {
 	return err
 }
 
-// attempt makes one request, when there is room and a connection. Where it was sent, so that the hub may have got it, l is the connection, else nil.
-func (c *Client) attempt(ctx context.Context, enter entry, method string, body []byte) (raw json.RawMessage, l *link, err error) {
+// attempt sends one request when there is a slot and a connection. If the hub may have received it,
+// l is the connection; otherwise l is nil.
+func (c *Client) attempt(
+	ctx context.Context,
+	enter entry,
+	method string,
+	body []byte,
+) (raw json.RawMessage, l *link, err error) {
 	s, release, err := enter(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -142,11 +150,13 @@ func (c *Client) attempt(ctx context.Context, enter entry, method string, body [
 	return raw, l, err
 }
 
-// maxRefused is how often a hub may say that it can take no writes at the moment before its client goes to another.
+// maxRefused is how often a hub may refuse writes as unavailable before its client tries another
+// hub.
 const maxRefused = 3
 
-// answered notes what became of a request. A hub that takes no writes, such as one that has lost the servers of its log, is left where there is another: reads alone do
-// not show it. l is nil where nothing was sent.
+// answered records the result of a request. If there is another hub, the client leaves a hub that
+// accepts no writes, such as one that lost the servers of its log. Reads alone do not show that. l
+// is nil if nothing was sent.
 func (l *link) answered(err error, k repeat) {
 	switch {
 	case l == nil || !l.c.hubs.several():
@@ -159,7 +169,7 @@ func (l *link) answered(err error, k repeat) {
 	}
 }
 
-// enterCall waits for room for a call that the hub answers at once, on the first socket.
+// enterCall waits for a slot on the first socket, for a call that the hub answers at once.
 func (c *Client) enterCall(ctx context.Context) (*socket, func(), error) {
 	s := c.firstSocket()
 	release, err := c.acquireCallSlot(ctx, s)
@@ -177,7 +187,7 @@ func (c *Client) acquireCallSlot(ctx context.Context, s *socket) (release func()
 	}
 }
 
-// enterWait finds room for a request that the hub may hold on to.
+// enterWait returns a socket with a slot for a request that waits in the hub.
 func (c *Client) enterWait(context.Context) (*socket, func(), error) {
 	s, err := c.takeSocket(func(s *socket) bool {
 		if s.waits >= maxWaits {
@@ -189,7 +199,8 @@ func (c *Client) enterWait(context.Context) (*socket, func(), error) {
 	return s, func() { s.withLock(func(s *socket) bool { s.waits--; return true }) }, err
 }
 
-// wait makes a request that waits, in pieces. ask sends one with the timeout given and reports whether it ended without what was waited for.
+// wait splits a request that waits into several. ask sends one of them, and reports whether it
+// timed out.
 func (c *Client) wait(timeoutMs int64, ask func(timeoutMs int64) (timedOut bool, err error)) error {
 	timeout := time.Duration(min(timeoutMs, parley.MaxWaitMs)) * time.Millisecond
 	start := time.Now()

@@ -10,12 +10,16 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 	"github.com/parleyhub/parley/sdk"
 )
 
 // scripted is a hub that lets a test answer each request, with the connection that it came on.
-func scripted(t *testing.T, answer func(conn *wire.Conn, method string, params json.RawMessage) (result string)) string {
+func scripted(
+	t *testing.T,
+	answer func(conn *wire.Conn, method string, params json.RawMessage) (result string),
+) string {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, err := wire.Accept(w, r, time.Second)
 		if err != nil {
@@ -49,23 +53,24 @@ func scripted(t *testing.T, answer func(conn *wire.Conn, method string, params j
 	return web.URL
 }
 
-// TestClaimUnderWayIsHeld: a claim whose answer was lost with the connection is named by the registration that is made again; else the hub would end it.
+// TestClaimUnderWayIsHeld: a claim whose answer was lost with the connection is named by the
+// registration that is made again; else the hub would end it.
 func TestClaimUnderWayIsHeld(t *testing.T) {
 	t.Parallel()
 	held := make(chan []string, 8)
 	var again atomic.Bool
 	url := scripted(t, func(conn *wire.Conn, method string, params json.RawMessage) string {
 		switch method {
-		case parley.MethodAuthenticate:
+		case methods.Authenticate:
 			return `{"ok":true,"agentId":"a"}`
-		case parley.MethodRegisterExecutor:
+		case methods.RegisterExecutor:
 			var p parley.RegisterExecutorParams
 			if err := json.Unmarshal(params, &p); err != nil {
 				t.Error(err)
 			}
 			held <- p.Holding
 			return `{"ok":true,"holding":[],"ended":0}`
-		case parley.MethodClaimTurn:
+		case methods.ClaimTurn:
 			if !again.Swap(true) {
 				conn.Cut()
 			}
@@ -85,7 +90,10 @@ func TestClaimUnderWayIsHeld(t *testing.T) {
 	claimed := make(chan struct{})
 	go func() {
 		defer close(claimed)
-		_, _ = c.ClaimTurn(t.Context(), &parley.ClaimTurnParams{ConversationID: "case", ClaimID: "clm_1_x"}) // ends with the client
+		_, _ = c.ClaimTurn(
+			t.Context(),
+			&parley.ClaimTurnParams{ConversationID: "case", ClaimID: "clm_1_x"},
+		) // ends with the client
 	}()
 	if got := <-held; len(got) != 1 || got[0] != "clm_1_x" {
 		t.Errorf("again it holds %v", got)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 func fileOf(n int) []byte { return bytes.Repeat([]byte("a file\n"), n/7+1)[:n] }
@@ -19,14 +20,19 @@ func sumOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// TestContractAttachments: a file of any size goes in and comes out the same at each door, and so do the refusals.
+// TestContractAttachments: a file of any size goes in and comes out the same at each door, and so
+// do the refusals.
 func TestContractAttachments(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		put := func(c parley.Client, data []byte, name, mediaType string) (*parley.PutAttachmentResult, error) {
-			return c.PutAttachment(t.Context(), &parley.PutAttachmentParams{ConversationID: s.id, Data: data, Name: name, MediaType: mediaType})
+			return c.PutAttachment(
+				t.Context(),
+				&parley.PutAttachmentParams{ConversationID: s.id, Data: data, Name: name, MediaType: mediaType},
+			)
 		}
-		for i, n := range []int{1, parley.MaxAttachmentPart, parley.MaxAttachmentPart + 1, 760 << 10, 760<<10 + 1, parley.MaxAttachmentBytes} {
+		for i, n := range []int{1, limits.MaxAttachmentPart, limits.MaxAttachmentPart + 1, 760 << 10, 760<<10 + 1,
+			parley.MaxAttachmentBytes} {
 			data := fileOf(n)
 			r, err := put(s.b, data, "größe & <name>?.txt", "text/plain; charset=utf-8")
 			if err != nil || *r != (parley.PutAttachmentResult{SHA256: sumOf(data), Size: int64(n), Seq: int64(i) + 2}) {
@@ -46,7 +52,8 @@ func TestContractAttachments(t *testing.T) {
 		}
 		for _, e := range page.Events {
 			sys, err := e.System()
-			if err != nil || e.From != "b" || sys.Kind != parley.KindAttachmentAdded || sys.Name != "größe & <name>?.txt" || sys.MediaType != "text/plain; charset=utf-8" {
+			if err != nil || e.From != "b" || sys.Kind != parley.KindAttachmentAdded || sys.Name != "größe & <name>?.txt" ||
+				sys.MediaType != "text/plain; charset=utf-8" {
 				t.Errorf("%s, %v", e.Payload, err)
 			}
 		}
@@ -78,11 +85,15 @@ func TestContractAttachments(t *testing.T) {
 		}
 		for _, hash := range []string{sumOf([]byte("absent")), "../x", ""} {
 			want := map[bool]error{true: parley.ErrNotFound, false: parley.ErrValidationFailed}[len(hash) == 64]
-			if r, err := s.a.GetAttachment(t.Context(), &parley.GetAttachmentParams{ConversationID: s.id, SHA256: hash}); r != nil || !errors.Is(err, want) {
+			if r, err := s.a.GetAttachment(t.Context(), &parley.GetAttachmentParams{ConversationID: s.id, SHA256: hash}); r != nil ||
+				!errors.Is(err, want) {
 				t.Errorf("%q: %+v, %v", hash, r, err)
 			}
 		}
-		end, err := s.a.GetAttachment(t.Context(), &parley.GetAttachmentParams{ConversationID: s.id, SHA256: sumOf(fileOf(1)), Offset: 1})
+		end, err := s.a.GetAttachment(
+			t.Context(),
+			&parley.GetAttachmentParams{ConversationID: s.id, SHA256: sumOf(fileOf(1)), Offset: 1},
+		)
 		if err != nil || len(end.Data) != 0 || end.Size != 1 {
 			t.Errorf("at the end: %+v, %v", end, err)
 		}

@@ -4,7 +4,7 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// watchCase: what has changed since a cursor is told once, to who waits too, with who has the floor.
+// watchCase: a change after the cursor is reported once, also to a waiting caller, with the floor.
 func watchCase(s *scene) {
 	watch := func(q parley.WatchConversationsParams) *parley.WatchConversationsResult {
 		s.Helper()
@@ -18,7 +18,8 @@ func watchCase(s *scene) {
 	if len(first.Conversations) != 0 || first.Cursor == "" || first.TimedOut || first.Reset {
 		s.Fatalf("%+v", first)
 	}
-	if r := watch(parley.WatchConversationsParams{Cursor: first.Cursor, TimeoutMs: 20}); len(r.Conversations) != 0 || !r.TimedOut {
+	if r := watch(parley.WatchConversationsParams{Cursor: first.Cursor, TimeoutMs: 20}); len(r.Conversations) != 0 ||
+		!r.TimedOut {
 		s.Errorf("without change: %+v", r)
 	}
 	s.must(s.say(s.a, parley.FinalityTurn, "", "one"))
@@ -27,7 +28,8 @@ func watchCase(s *scene) {
 		s.Fatalf("%+v", changed)
 	}
 	c := changed.Conversations[0]
-	if c.ConversationID != s.id || c.LatestSeq < 2 || c.Floor == nil || c.Floor.Speaker != "b" || c.Floor.Turn != 2 || c.Floor.Since == 0 {
+	if c.ConversationID != s.id || c.LatestSeq < 2 || c.Floor == nil || c.Floor.Speaker != "b" || c.Floor.Turn != 2 ||
+		c.Floor.Since == 0 {
 		s.Errorf("%+v, %+v", c, c.Floor)
 	}
 	if r := watch(parley.WatchConversationsParams{Cursor: changed.Cursor}); len(r.Conversations) != 0 || r.TimedOut {

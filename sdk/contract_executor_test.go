@@ -9,14 +9,21 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // asX are the params of an executor of agent a that is offered turns.
 func asX() *parley.RegisterExecutorParams {
-	return &parley.RegisterExecutorParams{ExecutorID: "x", Agents: []string{"a"}, Mode: parley.ModePush, GraceMs: patientMs}
+	return &parley.RegisterExecutorParams{
+		ExecutorID: "x",
+		Agents:     []string{"a"},
+		Mode:       parley.ModePush,
+		GraceMs:    patientMs,
+	}
 }
 
-// TestContractOffers: a registration is told of the turns to take and of claims that others have ended, in order, and of no end that is its own doing.
+// TestContractOffers: a registration receives offers and the ends of its claims, in order. It does
+// not receive ends that its own calls caused.
 func TestContractOffers(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
@@ -39,7 +46,7 @@ func TestContractOffers(t *testing.T) {
 		if c := s.guidance(s.b).Claim; c == nil || c.ExecutorID != "x" {
 			t.Errorf("guidance has the claim %+v", c)
 		}
-		s.must(s.say(s.a, parley.FinalityTurn, "", "mine")) // implied, and ends it: nothing is told
+		s.must(s.say(s.a, parley.FinalityTurn, "", "mine")) // an implied claim, which the message ends: no notification
 		s.must(s.say(s.b, parley.FinalityTurn, "", "and?"))
 		offer = told.next().RequestTurn
 		if offer == nil || offer.Turn != 3 || offer.SinceSeq != 3 {
@@ -52,13 +59,16 @@ func TestContractOffers(t *testing.T) {
 			t.Fatal(err)
 		}
 		end := told.next().ClaimEnded
-		if end == nil || *end != (parley.ClaimEndedNotification{ConversationID: s.id, AgentID: "a", Turn: 3, ClaimID: offer.ClaimID, Reason: parley.ClaimTurnEnded}) {
+		if end == nil ||
+			*end != (parley.ClaimEndedNotification{ConversationID: s.id, AgentID: "a", Turn: 3, ClaimID: offer.ClaimID,
+				Reason: parley.ClaimTurnEnded}) {
 			t.Errorf("the end: %+v", end)
 		}
 	})
 }
 
-// TestContractRegistrationEnds: how it may, what it then says, and that no turns are offered any more while claims stand.
+// TestContractRegistrationEnds: the ways in which a registration ends, with their errors. After the
+// end, the hub offers no more turns, and the claims remain.
 func TestContractRegistrationEnds(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
@@ -120,7 +130,8 @@ func (s *scene) stats() *parley.Stats {
 	return n
 }
 
-// TestContractReplaced: the executor on another client of the same name takes the place of the first, whose loop says so and does not come back; its client goes on.
+// TestContractReplaced: an executor with the same id on another client replaces the first one. The
+// loop of the first one ends with an error, and its client still works.
 func TestContractReplaced(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
@@ -169,14 +180,17 @@ func TestContractBadRegistrations(t *testing.T) {
 		change func(*parley.RegisterExecutorParams)
 		want   error
 	}{
-		"no executorId":   {func(p *parley.RegisterExecutorParams) { p.ExecutorID = "" }, parley.ErrValidationFailed},
-		"odd executorId":  {func(p *parley.RegisterExecutorParams) { p.ExecutorID = "a b" }, parley.ErrValidationFailed},
-		"labels":          {func(p *parley.RegisterExecutorParams) { p.Labels = map[string]string{"": "x"} }, parley.ErrValidationFailed},
-		"odd label":       {func(p *parley.RegisterExecutorParams) { p.Labels = map[string]string{"\xff": "x"} }, nil},
-		"many agents":     {func(p *parley.RegisterExecutorParams) { p.Agents = slices.Repeat([]string{"a"}, 65) }, parley.ErrValidationFailed},
-		"foreign agent":   {func(p *parley.RegisterExecutorParams) { p.Agents = []string{"b"} }, parley.ErrForbidden},
-		"no mode":         {func(p *parley.RegisterExecutorParams) { p.Mode = "poll" }, parley.ErrValidationFailed},
-		"capacity":        {func(p *parley.RegisterExecutorParams) { p.Capacity = parley.MaxCapacity + 1 }, parley.ErrValidationFailed},
+		"no executorId":  {func(p *parley.RegisterExecutorParams) { p.ExecutorID = "" }, parley.ErrValidationFailed},
+		"odd executorId": {func(p *parley.RegisterExecutorParams) { p.ExecutorID = "a b" }, parley.ErrValidationFailed},
+		"labels": {func(p *parley.RegisterExecutorParams) { p.Labels = map[string]string{"": "x"} },
+			parley.ErrValidationFailed},
+		"odd label": {func(p *parley.RegisterExecutorParams) { p.Labels = map[string]string{"\xff": "x"} }, nil},
+		"many agents": {func(p *parley.RegisterExecutorParams) { p.Agents = slices.Repeat([]string{"a"}, 65) },
+			parley.ErrValidationFailed},
+		"foreign agent": {func(p *parley.RegisterExecutorParams) { p.Agents = []string{"b"} }, parley.ErrForbidden},
+		"no mode":       {func(p *parley.RegisterExecutorParams) { p.Mode = "poll" }, parley.ErrValidationFailed},
+		"capacity": {func(p *parley.RegisterExecutorParams) { p.Capacity = limits.MaxCapacity + 1 },
+			parley.ErrValidationFailed},
 		"below capacity":  {func(p *parley.RegisterExecutorParams) { p.Capacity = -1 }, parley.ErrValidationFailed},
 		"grace":           {func(p *parley.RegisterExecutorParams) { p.GraceMs = 1 }, parley.ErrValidationFailed},
 		"not UTF-8":       {func(p *parley.RegisterExecutorParams) { p.ExecutorID = "\xff" }, nil},
@@ -204,17 +218,21 @@ func TestContractBadRegistrations(t *testing.T) {
 	}
 }
 
-// TestContractClaims: who may speak under a claim, and who has to name it.
+// TestContractClaims: which callers may speak under a claim, and which must name it.
 func TestContractClaims(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		other := s.door.client(t, s.hub, "a")
 		named := func(c parley.Client, claim string, f parley.Finality) error {
-			_, err := c.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: s.id, Payload: text("x"), Finality: f, ClaimID: claim})
+			_, err := c.SendMessage(
+				t.Context(),
+				&parley.SendMessageParams{ConversationID: s.id, Payload: text("x"), Finality: f, ClaimID: claim},
+			)
 			return err
 		}
 		progress := s.must(s.say(s.a, parley.FinalityNone, "k", "looking"))
-		if again := s.must(s.say(s.a, parley.FinalityNone, "k", "looking")); !again.Duplicate || again.ClaimID != progress.ClaimID {
+		if again := s.must(s.say(s.a, parley.FinalityNone, "k", "looking")); !again.Duplicate ||
+			again.ClaimID != progress.ClaimID {
 			t.Errorf("again: %+v", again)
 		}
 		if err := named(s.a, "", parley.FinalityNone); err != nil {
@@ -226,10 +244,16 @@ func TestContractClaims(t *testing.T) {
 		if err := named(s.b, progress.ClaimID, parley.FinalityNone); !errors.Is(err, parley.ErrNotYourTurn) {
 			t.Errorf("another participant: %v", err)
 		}
-		if _, err := other.ClaimTurn(t.Context(), &parley.ClaimTurnParams{ConversationID: s.id, Turn: 1}); !errors.Is(err, parley.ErrClaimLost) {
+		if _, err := other.ClaimTurn(t.Context(), &parley.ClaimTurnParams{ConversationID: s.id, Turn: 1}); !errors.Is(
+			err,
+			parley.ErrClaimLost,
+		) {
 			t.Errorf("the turn is claimed: %v", err)
 		}
-		if err := other.SendDelta(t.Context(), &parley.SendDeltaParams{ConversationID: s.id, Turn: 1, Text: "x"}); !errors.Is(err, parley.ErrClaimRequired) {
+		if err := other.SendDelta(t.Context(), &parley.SendDeltaParams{ConversationID: s.id, Turn: 1, Text: "x"}); !errors.Is(
+			err,
+			parley.ErrClaimRequired,
+		) {
 			t.Errorf("a delta without the claim: %v", err)
 		}
 		if err := named(other, progress.ClaimID, parley.FinalityNone); err != nil {
@@ -248,10 +272,12 @@ func TestContractClaims(t *testing.T) {
 			}
 		}
 		u, err := s.b.GetUpdates(t.Context(), &parley.GetUpdatesParams{ConversationID: s.id})
-		if err != nil || len(u.Messages) != 0 || !slices.Equal(u.Withdrawn, []parley.Withdrawn{{Turn: 1, FromSeq: 3, ToSeq: 5}}) {
+		if err != nil || len(u.Messages) != 0 ||
+			!slices.Equal(u.Withdrawn, []parley.Withdrawn{{Turn: 1, FromSeq: 3, ToSeq: 5}}) {
 			t.Errorf("updates: %+v, %v", u, err)
 		}
-		next, err := s.door.client(t, s.hub, "a").ClaimTurn(t.Context(), &parley.ClaimTurnParams{ConversationID: s.id, Turn: 1})
+		next, err := s.door.client(t, s.hub, "a").
+			ClaimTurn(t.Context(), &parley.ClaimTurnParams{ConversationID: s.id, Turn: 1})
 		if err != nil || next.Attempt != 2 || next.ClaimID == progress.ClaimID {
 			t.Errorf("the next attempt: %+v, %v", next, err)
 		}
@@ -271,28 +297,38 @@ func TestContractRefusedClaims(t *testing.T) {
 			return err
 		}
 		release := func(claim string, o parley.ReleaseOutcome, why string) error {
-			return s.a.ReleaseClaim(t.Context(), &parley.ReleaseClaimParams{ConversationID: s.id, ClaimID: claim, Outcome: o, Reason: why})
+			return s.a.ReleaseClaim(
+				t.Context(),
+				&parley.ReleaseClaimParams{ConversationID: s.id, ClaimID: claim, Outcome: o, Reason: why},
+			)
 		}
 		cancel := func(c parley.Client, turn int64) error {
 			_, err := c.CancelTurn(t.Context(), &parley.CancelTurnParams{ConversationID: s.id, Turn: turn})
 			return err
 		}
 		for name, c := range map[string]struct{ got, want error }{
-			"a human":              {take(s.b, parley.ClaimTurnParams{ConversationID: s.id, Turn: 1}), parley.ErrForbidden},
-			"neither":              {take(s.a, parley.ClaimTurnParams{ConversationID: s.id}), parley.ErrValidationFailed},
-			"both":                 {take(s.a, parley.ClaimTurnParams{ConversationID: s.id, Turn: 1, ClaimID: "clm_1_x"}), parley.ErrValidationFailed},
-			"below":                {take(s.a, parley.ClaimTurnParams{ConversationID: s.id, Turn: -1}), parley.ErrValidationFailed},
-			"not reached":          {take(s.a, parley.ClaimTurnParams{ConversationID: s.id, Turn: 9}), parley.ErrTurnConflict},
-			"unknown id":           {take(s.a, parley.ClaimTurnParams{ConversationID: s.id, ClaimID: "clm_1_guess"}), parley.ErrClaimLost},
-			"no id":                {take(s.a, parley.ClaimTurnParams{ConversationID: s.id, ClaimID: "guess"}), parley.ErrValidationFailed},
-			"no conversation":      {take(s.a, parley.ClaimTurnParams{ConversationID: "none", Turn: 1}), parley.ErrNotFound},
-			"foreigner":            {take(s.door.client(t, s.hub, "z"), parley.ClaimTurnParams{ConversationID: s.id, Turn: 1}), parley.ErrNotFound},
-			"no scope":             {take(s.door.client(t, s.hub, "a", parley.ScopeRead, parley.ScopeClaim), parley.ClaimTurnParams{ConversationID: s.id, Turn: 1}), parley.ErrForbidden},
-			"renew unknown":        {renew("clm_1_guess"), parley.ErrClaimLost},
-			"renew none":           {renew(""), parley.ErrValidationFailed},
-			"release unknown":      {release("clm_1_guess", parley.ReleaseSilent, ""), parley.ErrClaimLost},
-			"release as what":      {release("clm_1_guess", "gone", ""), parley.ErrValidationFailed},
-			"release, long reason": {release("clm_1_guess", parley.ReleaseSilent, strings.Repeat("r", parley.MaxReasonBytes+1)), parley.ErrValidationFailed},
+			"a human": {take(s.b, parley.ClaimTurnParams{ConversationID: s.id, Turn: 1}), parley.ErrForbidden},
+			"neither": {take(s.a, parley.ClaimTurnParams{ConversationID: s.id}), parley.ErrValidationFailed},
+			"both": {take(s.a, parley.ClaimTurnParams{ConversationID: s.id, Turn: 1, ClaimID: "clm_1_x"}),
+				parley.ErrValidationFailed},
+			"below": {take(s.a, parley.ClaimTurnParams{ConversationID: s.id, Turn: -1}),
+				parley.ErrValidationFailed},
+			"not reached": {take(s.a, parley.ClaimTurnParams{ConversationID: s.id, Turn: 9}), parley.ErrTurnConflict},
+			"unknown id": {take(s.a, parley.ClaimTurnParams{ConversationID: s.id, ClaimID: "clm_1_guess"}),
+				parley.ErrClaimLost},
+			"no id": {take(s.a, parley.ClaimTurnParams{ConversationID: s.id, ClaimID: "guess"}),
+				parley.ErrValidationFailed},
+			"no conversation": {take(s.a, parley.ClaimTurnParams{ConversationID: "none", Turn: 1}), parley.ErrNotFound},
+			"foreigner": {take(s.door.client(t, s.hub, "z"), parley.ClaimTurnParams{ConversationID: s.id, Turn: 1}),
+				parley.ErrNotFound},
+			"no scope": {take(s.door.client(t, s.hub, "a", parley.ScopeRead, parley.ScopeClaim),
+				parley.ClaimTurnParams{ConversationID: s.id, Turn: 1}), parley.ErrForbidden},
+			"renew unknown":   {renew("clm_1_guess"), parley.ErrClaimLost},
+			"renew none":      {renew(""), parley.ErrValidationFailed},
+			"release unknown": {release("clm_1_guess", parley.ReleaseSilent, ""), parley.ErrClaimLost},
+			"release as what": {release("clm_1_guess", "gone", ""), parley.ErrValidationFailed},
+			"release, long reason": {release("clm_1_guess", parley.ReleaseSilent, strings.Repeat("r", parley.MaxReasonBytes+1)),
+				parley.ErrValidationFailed},
 			"cancel by the agent":  {cancel(s.a, 1), parley.ErrForbidden},
 			"cancel by a stranger": {cancel(s.door.client(t, s.hub, "c"), 1), parley.ErrNotFound},
 			"cancel not reached":   {cancel(s.b, 2), parley.ErrTurnConflict},
@@ -326,7 +362,8 @@ func TestContractRefusedClaims(t *testing.T) {
 	})
 }
 
-// TestContractOfferOfAnother: what one executor is offered, another of the same agent does not take with it.
+// TestContractOfferOfAnother: what one executor is offered, another of the same agent does not take
+// with it.
 func TestContractOfferOfAnother(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
@@ -370,12 +407,16 @@ func TestContractTurnHint(t *testing.T) {
 	})
 }
 
-// TestContractTurnToken: a token for one turn speaks under the claim without naming it, and ends with it.
+// TestContractTurnToken: a token for one turn speaks under the claim without naming it, and ends
+// with it.
 func TestContractTurnToken(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		claim := s.claim(s.a, 1)
-		made, err := s.a.CreateToken(t.Context(), &parley.CreateTokenParams{AgentID: "a", Claim: &parley.ClaimRef{ConversationID: s.id, ClaimID: claim.ClaimID}})
+		made, err := s.a.CreateToken(
+			t.Context(),
+			&parley.CreateTokenParams{AgentID: "a", Claim: &parley.ClaimRef{ConversationID: s.id, ClaimID: claim.ClaimID}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,13 +6,16 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// forkCase: a fork shares the events up to a seq and goes on by itself; it is made once.
+// forkCase: a fork shares the events up to a seq, and its later events are separate. A repeated
+// call creates no second fork.
 func forkCase(s *scene) {
 	s.must(s.say(s.a, parley.FinalityTurn, "", "one"))
 	s.must(s.say(s.b, parley.FinalityTurn, "", "two"))
 	q := &parley.ForkConversationParams{ConversationID: s.id, Seq: 2, Title: "other", ClientRequestID: "fork"}
 	fork, err := s.a.ForkConversation(s.Context(), q)
-	if err != nil || fork.Fork == nil || fork.Fork.ConversationID != s.id || fork.Fork.Seq != 2 || fork.LatestSeq != 3 || fork.Title != "other" || fork.Turn != 2 {
+	if err != nil || fork.Fork == nil || fork.Fork.ConversationID != s.id || fork.Fork.Seq != 2 || fork.LatestSeq != 3 ||
+		fork.Title != "other" ||
+		fork.Turn != 2 {
 		s.Fatalf("%+v, %v", fork, err)
 	}
 	if len(fork.Events) != 1 || fork.Events[0].Seq != 3 {

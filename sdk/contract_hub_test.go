@@ -9,7 +9,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestContractListAgents: whoever may read sees what the hub offers, the same at each door.
+// TestContractListAgents: every caller with the scope read sees the agents of the hub, the same
+// with every client.
 func TestContractListAgents(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
@@ -18,7 +19,8 @@ func TestContractListAgents(t *testing.T) {
 			t.Errorf("a hub without agents: %+v, %v", none, err)
 		}
 		info := parley.AgentInfo{
-			Name: "payer", Type: parley.AgentTypeDeterministic, Description: "decides <fast> & right", ParametersSchema: json.RawMessage(`{"type":"object"}`),
+			Name: "payer", Type: parley.AgentTypeDeterministic, Description: "decides <fast> & right",
+			ParametersSchema: json.RawMessage(`{"type":"object"}`),
 		}
 		s.hub.RegisterAgent(t, info)
 		s.hub.RegisterAgent(t, parley.AgentInfo{Name: "fax", Type: parley.AgentTypeFunction})
@@ -38,7 +40,7 @@ func TestContractListAgents(t *testing.T) {
 	})
 }
 
-// TestContractStats: an admin sees what the hub has counted; nobody else does.
+// TestContractStats: only admins see the counters of the hub.
 func TestContractStats(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
@@ -54,9 +56,12 @@ func TestContractStats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if after.EventsAppended[parley.TypeMessage] != 1 || after.Duplicates != 1 || after.Append.Count != before.Append.Count+1 ||
-			after.State != parley.HubReady || after.Version != "sdktest" || after.ConversationsLoaded < 1 || after.JournalBytes <= before.JournalBytes ||
-			len(after.Append.Buckets) != len(after.Append.BoundsMs) || after.Refusals == nil {
+		if after.EventsAppended[parley.TypeMessage] != 1 || after.Duplicates != 1 ||
+			after.Append.Count != before.Append.Count+1 ||
+			after.State != parley.HubReady || after.Version != "sdktest" || after.ConversationsLoaded < 1 ||
+			after.JournalBytes <= before.JournalBytes ||
+			len(after.Append.Buckets) != len(after.Append.BoundsMs) ||
+			after.Refusals == nil {
 			t.Errorf("stats: %+v, before: %+v", after, before)
 		}
 		if _, err := s.a.Stats(t.Context(), nil); !errors.Is(err, parley.ErrForbidden) {

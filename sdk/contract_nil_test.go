@@ -6,7 +6,7 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestContractNilParams are params without any: they are refused or answered, and nobody panics.
+// TestContractNilParams: calls without params are refused or answered, and never panic.
 func TestContractNilParams(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {

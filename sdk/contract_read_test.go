@@ -11,7 +11,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestContractEvents: events come in order, live ones too, until the one that closes; behind the end there is nothing to wait for.
+// TestContractEvents: events come in order, live ones too, until the one that closes; behind the
+// end there is nothing to wait for.
 func TestContractEvents(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
@@ -46,7 +47,7 @@ func TestContractEvents(t *testing.T) {
 				t.Errorf("after %d came %d events", since, n)
 			}
 		}
-		for _, err := range s.hub.Admin(t).Events(t.Context(), s.id, 7) { // who takes no part
+		for _, err := range s.hub.Admin(t).Events(t.Context(), s.id, 7) { // not a participant
 			t.Errorf("behind the end came something: %v", err)
 		}
 		for _, err := range s.a.Events(t.Context(), s.id, 8) {
@@ -106,11 +107,17 @@ func TestContractContext(t *testing.T) {
 	eachDoor(t, func(t *testing.T, s *scene) {
 		waits := map[string]func(ctx context.Context) error{
 			"WaitForChange": func(ctx context.Context) error {
-				_, err := s.a.WaitForChange(ctx, &parley.WaitForChangeParams{ConversationID: s.id, SinceSeq: s.latest, TimeoutMs: 60_000})
+				_, err := s.a.WaitForChange(
+					ctx,
+					&parley.WaitForChangeParams{ConversationID: s.id, SinceSeq: s.latest, TimeoutMs: 60_000},
+				)
 				return err
 			},
 			"GetUpdates": func(ctx context.Context) error {
-				_, err := s.a.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: s.id, Until: parley.UntilClosed, TimeoutMs: 60_000})
+				_, err := s.a.GetUpdates(
+					ctx,
+					&parley.GetUpdatesParams{ConversationID: s.id, Until: parley.UntilClosed, TimeoutMs: 60_000},
+				)
 				return err
 			},
 			"Events": func(ctx context.Context) error {

@@ -12,13 +12,14 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// echo takes anything and gives it back.
+// echo is a blueprint with any parameters, which its agent returns.
 var echo = parley.Blueprint{
 	Name: "echo", Description: "gives back what it takes", ParamsVia: parley.ParamsStdin, TimeoutMs: 60_000,
 	ParametersSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","default":7}}}`),
 }
 
-// runner is an executor of blueprints: it claims each turn that it is offered, and ends the session with what run gives.
+// runner is an executor of blueprints. It claims each offered turn, and ends the session with the
+// result of run.
 type runner struct {
 	t      *testing.T
 	client parley.Client
@@ -33,7 +34,12 @@ type runner struct {
 }
 
 // startRunner registers blueprints, and serves them until the test ends.
-func startRunner(t *testing.T, client parley.Client, run func(json.RawMessage) *parley.SessionResult, blueprints ...parley.Blueprint) *runner {
+func startRunner(
+	t *testing.T,
+	client parley.Client,
+	run func(json.RawMessage) *parley.SessionResult,
+	blueprints ...parley.Blueprint,
+) *runner {
 	t.Helper()
 	r := &runner{t: t, client: client, run: run, ready: make(chan struct{}), holding: map[string]bool{}}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -51,7 +57,14 @@ func startRunner(t *testing.T, client parley.Client, run func(json.RawMessage) *
 }
 
 func (r *runner) serve(ctx context.Context, blueprints []parley.Blueprint) {
-	p := &parley.RegisterExecutorParams{ExecutorID: r.client.AgentID() + "-1", Agents: []string{}, Mode: parley.ModePush, Capacity: 100, GraceMs: 60_000, Labels: map[string]string{"region": "eu"}}
+	p := &parley.RegisterExecutorParams{
+		ExecutorID: r.client.AgentID() + "-1",
+		Agents:     []string{},
+		Mode:       parley.ModePush,
+		Capacity:   100,
+		GraceMs:    60_000,
+		Labels:     map[string]string{"region": "eu"},
+	}
 	first := sync.OnceFunc(func() { close(r.ready) })
 	for n, err := range r.client.RegisterExecutor(ctx, p, r.held) {
 		switch {
@@ -63,7 +76,8 @@ func (r *runner) serve(ctx context.Context, blueprints []parley.Blueprint) {
 		case n.Registered != nil:
 			names, err := r.client.RegisterBlueprints(ctx, &parley.RegisterBlueprintsParams{Blueprints: blueprints})
 			if err != nil {
-				if !errors.Is(err, parley.ErrOutcomeUnknown) && !errors.Is(err, parley.ErrUnavailable) && ctx.Err() == nil { // it is told of the next connection
+				if !errors.Is(err, parley.ErrOutcomeUnknown) && !errors.Is(err, parley.ErrUnavailable) &&
+					ctx.Err() == nil { // the next connection repeats it
 					r.t.Errorf("the blueprints: %v", err)
 				}
 				continue
@@ -79,7 +93,7 @@ func (r *runner) serve(ctx context.Context, blueprints []parley.Blueprint) {
 func (r *runner) turn(ctx context.Context, offer *parley.RequestTurn) {
 	id, claim := offer.ConversationID, offer.ClaimID
 	if _, err := r.client.ClaimTurn(ctx, &parley.ClaimTurnParams{ConversationID: id, ClaimID: claim}); err != nil {
-		return // another offer of the same turn was first, or the session has ended
+		return // another offer of the turn was faster, or the session ended
 	}
 	r.locked(func() { r.holding[claim] = true; r.runs++ })
 	defer r.locked(func() { delete(r.holding, claim) })
@@ -104,11 +118,17 @@ func (r *runner) turn(ctx context.Context, offer *parley.RequestTurn) {
 		r.t.Error(err)
 		return
 	}
-	last := &parley.SendMessageParams{ConversationID: id, Payload: payload.Bytes(), Finality: parley.FinalityConversation, ClaimID: claim}
+	last := &parley.SendMessageParams{
+		ConversationID: id,
+		Payload:        payload.Bytes(),
+		Finality:       parley.FinalityConversation,
+		ClaimID:        claim,
+	}
 	if result.Error != "" {
 		last.Outcome = &parley.Outcome{Status: parley.OutcomeFailed}
 	}
-	if _, err := r.client.SendMessage(ctx, last); err != nil && !errors.Is(err, parley.ErrConversationClosed) && ctx.Err() == nil {
+	if _, err := r.client.SendMessage(ctx, last); err != nil && !errors.Is(err, parley.ErrConversationClosed) &&
+		ctx.Err() == nil {
 		r.t.Errorf("the result: %v", err)
 	}
 }
@@ -134,14 +154,23 @@ func (r *runner) counted() (n int) {
 	return n
 }
 
-// echoed gives parameters as a result.
+// echoed returns the parameters as the result.
 func echoed(parameters json.RawMessage) *parley.SessionResult {
 	text, zero := string(parameters), 0
-	return &parley.SessionResult{ResultType: parley.AgentTypeDeterministic, ResultText: &text, ResultData: parameters, ExitCode: &zero}
+	return &parley.SessionResult{
+		ResultType: parley.AgentTypeDeterministic,
+		ResultText: &text,
+		ResultData: parameters,
+		ExitCode:   &zero,
+	}
 }
 
-// when gives run as soon as gate is closed, or the test ends.
-func when(t *testing.T, gate <-chan struct{}, run func(json.RawMessage) *parley.SessionResult) func(json.RawMessage) *parley.SessionResult {
+// when returns a function that calls run after gate is closed or the test ends.
+func when(
+	t *testing.T,
+	gate <-chan struct{},
+	run func(json.RawMessage) *parley.SessionResult,
+) func(json.RawMessage) *parley.SessionResult {
 	ctx := t.Context()
 	return func(parameters json.RawMessage) *parley.SessionResult {
 		select {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // claim takes a turn for the participant of a client.
@@ -18,9 +19,10 @@ func (s *scene) claim(c parley.Client, turn int64) *parley.ClaimTurnResult {
 	return r
 }
 
-// justGiven reports whether a claim that lasts so long was given or renewed a moment ago: what is told is what is left when the answer is written.
+// justGiven reports whether a claim of this duration was made or renewed a moment ago. The duration
+// on the wire is the time that is left when the answer is written.
 func justGiven(durationMs int64) bool {
-	return parley.DefaultTurnTimeoutMs/2 < durationMs && durationMs <= parley.DefaultTurnTimeoutMs
+	return limits.DefaultTurnTimeoutMs/2 < durationMs && durationMs <= limits.DefaultTurnTimeoutMs
 }
 
 func (s *scene) release(c parley.Client, claimID string, o parley.ReleaseOutcome) {
@@ -72,7 +74,7 @@ func (s *scene) register(c parley.Client, p *parley.RegisterExecutorParams, hold
 	return r
 }
 
-// next waits for what the loop is told next.
+// next waits for the next notification of the loop.
 func (r *registration) next() parley.ExecutorNotification {
 	r.t.Helper()
 	select {
@@ -86,7 +88,7 @@ func (r *registration) next() parley.ExecutorNotification {
 	panic("not reached")
 }
 
-// ended waits for the end of the loop, and gives its error.
+// ended waits for the end of the loop and returns its error.
 func (r *registration) ended() error {
 	r.t.Helper()
 	for {

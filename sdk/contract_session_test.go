@@ -12,17 +12,31 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
-// TestContractSession: from the call to the result, and what is told on the way.
+// TestContractSession: a session from the call to the result, with its events.
 func TestContractSession(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		release := make(chan struct{})
 		s.runner(when(t, release, echoed))
-		handle := s.start(s.b, parley.StartSessionParams{AgentName: "echo", Parameters: json.RawMessage(`{"x":"<&>"}`), Mode: parley.ModeAsyncPoll, ClientRequestID: "k"})
-		if handle.SessionID == "" || handle.Status.Ended() || handle.CreatedBy != "b" || handle.RunnerID != "host-1" || handle.Depth != 1 || handle.Result != nil || handle.TimedOut ||
-			handle.AgentType != parley.AgentTypeDeterministic || handle.Mode != parley.ModeAsyncPoll || handle.Callback != "" {
+		handle := s.start(
+			s.b,
+			parley.StartSessionParams{
+				AgentName:       "echo",
+				Parameters:      json.RawMessage(`{"x":"<&>"}`),
+				Mode:            parley.ModeAsyncPoll,
+				ClientRequestID: "k",
+			},
+		)
+		if handle.SessionID == "" || handle.Status.Ended() || handle.CreatedBy != "b" || handle.RunnerID != "host-1" ||
+			handle.Depth != 1 ||
+			handle.Result != nil ||
+			handle.TimedOut ||
+			handle.AgentType != parley.AgentTypeDeterministic ||
+			handle.Mode != parley.ModeAsyncPoll ||
+			handle.Callback != "" {
 			t.Fatalf("the handle: %+v", handle)
 		}
 		running := s.standing(s.b, handle.SessionID, parley.SessionRunning)
@@ -36,17 +50,30 @@ func TestContractSession(t *testing.T) {
 		close(release)
 		wait.TimeoutMs = 20_000
 		got, err := s.b.GetSession(t.Context(), wait)
-		if err != nil || got.Status != parley.SessionCompleted || got.TimedOut || got.Result == nil || got.Result.ResultText == nil || got.EndedAt == 0 {
+		if err != nil || got.Status != parley.SessionCompleted || got.TimedOut || got.Result == nil ||
+			got.Result.ResultText == nil ||
+			got.EndedAt == 0 {
 			t.Fatalf("at the end: %+v, %v", got, err)
 		}
-		if want := `{"x":"<&>","n":7}`; *got.Result.ResultText != want || string(got.Result.ResultData) != want || got.Result.ExitCode == nil || *got.Result.ExitCode != 0 {
+		if want := `{"x":"<&>","n":7}`; *got.Result.ResultText != want || string(got.Result.ResultData) != want ||
+			got.Result.ExitCode == nil ||
+			*got.Result.ExitCode != 0 {
 			t.Errorf("the result is %+v", got.Result)
 		}
-		again := s.start(s.b, parley.StartSessionParams{AgentName: "echo", Parameters: json.RawMessage(`{"x":"<&>"}`), Mode: parley.ModeAsyncPoll, ClientRequestID: "k"})
+		again := s.start(
+			s.b,
+			parley.StartSessionParams{
+				AgentName:       "echo",
+				Parameters:      json.RawMessage(`{"x":"<&>"}`),
+				Mode:            parley.ModeAsyncPoll,
+				ClientRequestID: "k",
+			},
+		)
 		if !again.Duplicate || again.SessionID != handle.SessionID || again.Result == nil {
 			t.Errorf("again: %+v", again)
 		}
-		if stopped, err := s.b.StopSession(t.Context(), &parley.StopSessionParams{SessionID: handle.SessionID}); err != nil || stopped.Status != parley.SessionCompleted {
+		if stopped, err := s.b.StopSession(t.Context(), &parley.StopSessionParams{SessionID: handle.SessionID}); err != nil ||
+			stopped.Status != parley.SessionCompleted {
 			t.Errorf("stopped after its end: %+v, %v", stopped, err)
 		}
 	})
@@ -61,23 +88,31 @@ func TestContractSyncSession(t *testing.T) {
 		slow := parley.StartSessionParams{AgentName: "echo", TimeoutMs: 200, ClientRequestID: "k"}
 		begin := time.Now()
 		handle := s.start(s.b, slow)
-		if took := time.Since(begin); !handle.TimedOut || handle.Status.Ended() || handle.Duplicate || took < 200*time.Millisecond {
+		if took := time.Since(begin); !handle.TimedOut || handle.Status.Ended() || handle.Duplicate ||
+			took < 200*time.Millisecond {
 			t.Fatalf("after %v: %+v", took, handle)
 		}
 		time.AfterFunc(100*time.Millisecond, func() { close(release) })
 		slow.TimeoutMs = 20_000
 		got := s.start(s.b, slow)
-		if got.SessionID != handle.SessionID || !got.Duplicate || got.TimedOut || got.Status != parley.SessionCompleted || got.Result == nil {
+		if got.SessionID != handle.SessionID || !got.Duplicate || got.TimedOut || got.Status != parley.SessionCompleted ||
+			got.Result == nil {
 			t.Errorf("the same call again: %+v", got)
 		}
-		if quick := s.start(s.b, parley.StartSessionParams{AgentName: "echo"}); quick.Status != parley.SessionCompleted || quick.SessionID == handle.SessionID {
+		if quick := s.start(s.b, parley.StartSessionParams{AgentName: "echo"}); quick.Status != parley.SessionCompleted ||
+			quick.SessionID == handle.SessionID {
 			t.Errorf("without a key: %+v", quick)
 		}
 		if n := r.counted(); n != 2 {
 			t.Errorf("%d runs", n)
 		}
 		stuck := s.door.client(t, s.hub, "b")
-		startRunner(t, s.door.client(t, s.hub, "idle"), when(t, nil, echoed), parley.Blueprint{Name: "never", ParametersSchema: echo.ParametersSchema})
+		startRunner(
+			t,
+			s.door.client(t, s.hub, "idle"),
+			when(t, nil, echoed),
+			parley.Blueprint{Name: "never", ParametersSchema: echo.ParametersSchema},
+		)
 		never := parley.StartSessionParams{AgentName: "never", ClientRequestID: "n"}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
@@ -93,16 +128,22 @@ func TestContractSyncSession(t *testing.T) {
 	})
 }
 
-// TestContractParameters: what is wrong comes with all that is needed to mend it, the same at each door.
+// TestContractParameters: a refusal of parameters has what is needed to correct the call, the same
+// with every client.
 func TestContractParameters(t *testing.T) {
 	t.Parallel()
 	want := &parley.ValidationFailure{
 		AgentName: "echo", ParametersSchema: echo.ParametersSchema,
-		ValidationErrors: []parley.ValidationError{{Path: "$.n", Message: "'seven' is not of type 'integer'", SchemaPath: "properties.n.type"}},
+		ValidationErrors: []parley.ValidationError{
+			{Path: "$.n", Message: "'seven' is not of type 'integer'", SchemaPath: "properties.n.type"},
+		},
 	}
 	eachDoor(t, func(t *testing.T, s *scene) {
 		r := s.runner(echoed)
-		_, err := s.b.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "echo", Parameters: json.RawMessage(`{"n":"seven"}`)})
+		_, err := s.b.StartSession(
+			t.Context(),
+			&parley.StartSessionParams{AgentName: "echo", Parameters: json.RawMessage(`{"n":"seven"}`)},
+		)
 		var e *parley.Error
 		if !errors.As(err, &e) || !errors.Is(err, parley.ErrParameters) {
 			t.Fatalf("it is %v", err)
@@ -132,32 +173,41 @@ func TestContractBadSessions(t *testing.T) {
 			t.Fatal(err)
 		}
 		labels := map[string]string{}
-		for i := range parley.MaxLabels + 1 {
+		for i := range limits.MaxLabels + 1 {
 			labels[fmt.Sprint(i)] = "x"
 		}
 		for name, c := range map[string]struct {
 			p    parley.StartSessionParams
 			want error
 		}{
-			"no name":               {parley.StartSessionParams{}, parley.ErrValidationFailed},
-			"odd name":              {parley.StartSessionParams{AgentName: "a b"}, parley.ErrValidationFailed},
-			"nobody":                {parley.StartSessionParams{AgentName: "nobody"}, parley.ErrNotFound},
-			"another runner":        {parley.StartSessionParams{AgentName: "echo@host-2"}, parley.ErrNotFound},
-			"prompt and parameters": {parley.StartSessionParams{AgentName: "idle", Prompt: "x", Parameters: json.RawMessage(`{"prompt":"x"}`)}, parley.ErrValidationFailed},
-			"no object":             {parley.StartSessionParams{AgentName: "echo", Parameters: json.RawMessage(`[]`)}, parley.ErrInvalidParams},
-			"no JSON":               {parley.StartSessionParams{AgentName: "echo", Parameters: json.RawMessage(`{`)}, nil},
-			"no prompt":             {parley.StartSessionParams{AgentName: "idle"}, parley.ErrParameters},
-			"mode":                  {parley.StartSessionParams{AgentName: "echo", Mode: "later"}, parley.ErrValidationFailed},
-			"timeout":               {parley.StartSessionParams{AgentName: "echo", TimeoutMs: -1}, parley.ErrValidationFailed},
-			"key":                   {parley.StartSessionParams{AgentName: "echo", ClientRequestID: strings.Repeat("k", parley.MaxKeyBytes+1)}, parley.ErrValidationFailed},
-			"not UTF-8":             {parley.StartSessionParams{AgentName: "echo", Demands: map[string]string{"a": "\xff"}}, nil},
-			"many demands":          {parley.StartSessionParams{AgentName: "echo", Demands: labels}, parley.ErrValidationFailed},
-			"nobody is told":        {parley.StartSessionParams{AgentName: "echo", Mode: parley.ModeAsyncCallback}, parley.ErrValidationFailed},
-			"absent parent":         {parley.StartSessionParams{AgentName: "echo", ParentConversationID: "absent"}, parley.ErrNotFound},
-			"closed parent":         {parley.StartSessionParams{AgentName: "echo", ParentConversationID: closed.ConversationID}, parley.ErrConversationClosed},
-			"resume a command":      {parley.StartSessionParams{AgentName: "echo", Resume: done.SessionID}, parley.ErrValidationFailed},
-			"resume nothing":        {parley.StartSessionParams{AgentName: "echo", Resume: "ses_absent"}, parley.ErrNotFound},
-			"resume otherwise":      {parley.StartSessionParams{AgentName: "idle", Prompt: "x", Resume: done.SessionID, Mode: parley.ModeSync}, parley.ErrValidationFailed},
+			"no name":        {parley.StartSessionParams{}, parley.ErrValidationFailed},
+			"odd name":       {parley.StartSessionParams{AgentName: "a b"}, parley.ErrValidationFailed},
+			"nobody":         {parley.StartSessionParams{AgentName: "nobody"}, parley.ErrNotFound},
+			"another runner": {parley.StartSessionParams{AgentName: "echo@host-2"}, parley.ErrNotFound},
+			"prompt and parameters": {parley.StartSessionParams{AgentName: "idle", Prompt: "x", Parameters: json.RawMessage(`{"prompt":"x"}`)},
+				parley.ErrValidationFailed},
+			"no object": {parley.StartSessionParams{AgentName: "echo", Parameters: json.RawMessage(`[]`)},
+				parley.ErrInvalidParams},
+			"no JSON":   {parley.StartSessionParams{AgentName: "echo", Parameters: json.RawMessage(`{`)}, nil},
+			"no prompt": {parley.StartSessionParams{AgentName: "idle"}, parley.ErrParameters},
+			"mode":      {parley.StartSessionParams{AgentName: "echo", Mode: "later"}, parley.ErrValidationFailed},
+			"timeout":   {parley.StartSessionParams{AgentName: "echo", TimeoutMs: -1}, parley.ErrValidationFailed},
+			"key": {parley.StartSessionParams{AgentName: "echo",
+				ClientRequestID: strings.Repeat("k", parley.MaxKeyBytes+1)}, parley.ErrValidationFailed},
+			"not UTF-8": {parley.StartSessionParams{AgentName: "echo", Demands: map[string]string{"a": "\xff"}},
+				nil},
+			"many demands": {parley.StartSessionParams{AgentName: "echo", Demands: labels}, parley.ErrValidationFailed},
+			"nobody is told": {parley.StartSessionParams{AgentName: "echo", Mode: parley.ModeAsyncCallback},
+				parley.ErrValidationFailed},
+			"absent parent": {parley.StartSessionParams{AgentName: "echo", ParentConversationID: "absent"},
+				parley.ErrNotFound},
+			"closed parent": {parley.StartSessionParams{AgentName: "echo", ParentConversationID: closed.ConversationID},
+				parley.ErrConversationClosed},
+			"resume a command": {parley.StartSessionParams{AgentName: "echo", Resume: done.SessionID},
+				parley.ErrValidationFailed},
+			"resume nothing": {parley.StartSessionParams{AgentName: "echo", Resume: "ses_absent"}, parley.ErrNotFound},
+			"resume otherwise": {parley.StartSessionParams{AgentName: "idle", Prompt: "x", Resume: done.SessionID, Mode: parley.ModeSync},
+				parley.ErrValidationFailed},
 		} {
 			got, err := s.b.StartSession(t.Context(), &c.p)
 			if err == nil || c.want != nil && !errors.Is(err, c.want) {
@@ -170,21 +220,36 @@ func TestContractBadSessions(t *testing.T) {
 		}
 		one := done.SessionID
 		stranger := s.door.client(t, s.hub, "stranger")
-		if _, err := stranger.GetSession(t.Context(), &parley.GetSessionParams{SessionID: one}); !errors.Is(err, parley.ErrNotFound) {
+		if _, err := stranger.GetSession(t.Context(), &parley.GetSessionParams{SessionID: one}); !errors.Is(
+			err,
+			parley.ErrNotFound,
+		) {
 			t.Errorf("read by a stranger: %v", err)
 		}
-		if _, err := stranger.StopSession(t.Context(), &parley.StopSessionParams{SessionID: one}); !errors.Is(err, parley.ErrNotFound) {
+		if _, err := stranger.StopSession(t.Context(), &parley.StopSessionParams{SessionID: one}); !errors.Is(
+			err,
+			parley.ErrNotFound,
+		) {
 			t.Errorf("stopped by a stranger: %v", err)
 		}
 		minus := int64(-1)
-		if _, err := s.b.GetSession(t.Context(), &parley.GetSessionParams{SessionID: one, ProgressSince: &minus}); !errors.Is(err, parley.ErrValidationFailed) {
+		if _, err := s.b.GetSession(t.Context(), &parley.GetSessionParams{SessionID: one, ProgressSince: &minus}); !errors.Is(
+			err,
+			parley.ErrValidationFailed,
+		) {
 			t.Errorf("progressSince -1: %v", err)
 		}
-		if _, err := s.b.StopSession(t.Context(), &parley.StopSessionParams{SessionID: one, Reason: "a\nb"}); !errors.Is(err, parley.ErrValidationFailed) {
+		if _, err := s.b.StopSession(t.Context(), &parley.StopSessionParams{SessionID: one, Reason: "a\nb"}); !errors.Is(
+			err,
+			parley.ErrValidationFailed,
+		) {
 			t.Errorf("a reason of two lines: %v", err)
 		}
 		reader := s.door.client(t, s.hub, "b", parley.ScopeRead)
-		if _, err := reader.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "echo"}); !errors.Is(err, parley.ErrForbidden) {
+		if _, err := reader.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "echo"}); !errors.Is(
+			err,
+			parley.ErrForbidden,
+		) {
 			t.Errorf("without the scope create: %v", err)
 		}
 	})
@@ -201,8 +266,12 @@ func TestContractProgress(t *testing.T) {
 			if _, err := s.a.SendTrace(t.Context(), &parley.SendTraceParams{ConversationID: id, Payload: json.RawMessage(`{"kind":"progress","text":"` + word + `"}`)}); err != nil {
 				t.Fatal(err)
 			}
-			got, err := s.b.GetSession(t.Context(), &parley.GetSessionParams{SessionID: id, TimeoutMs: 20_000, ProgressSince: &since})
-			if err != nil || got.Progress == nil || got.Progress.Text != word || got.Progress.Seq <= since || got.TimedOut || got.Status != parley.SessionRunning {
+			got, err := s.b.GetSession(
+				t.Context(),
+				&parley.GetSessionParams{SessionID: id, TimeoutMs: 20_000, ProgressSince: &since},
+			)
+			if err != nil || got.Progress == nil || got.Progress.Text != word || got.Progress.Seq <= since || got.TimedOut ||
+				got.Status != parley.SessionRunning {
 				t.Fatalf("%s: %+v, %v", word, got, err)
 			}
 			since = got.Progress.Seq
@@ -212,7 +281,9 @@ func TestContractProgress(t *testing.T) {
 			t.Errorf("nothing new: %+v, %v", got, err)
 		}
 		stopped, err := s.b.StopSession(t.Context(), &parley.StopSessionParams{SessionID: id, Reason: "enough"})
-		if err != nil || stopped.Status != parley.SessionStopped || stopped.Reason != parley.ReasonStopped || stopped.Result == nil || !strings.Contains(stopped.Result.Error, "enough") {
+		if err != nil || stopped.Status != parley.SessionStopped || stopped.Reason != parley.ReasonStopped ||
+			stopped.Result == nil ||
+			!strings.Contains(stopped.Result.Error, "enough") {
 			t.Errorf("stopped: %+v, %v", stopped, err)
 		}
 	})
@@ -223,16 +294,21 @@ func TestContractResume(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		s.hub.RegisterAgent(t, parley.AgentInfo{Name: "a", Type: parley.AgentTypeAgent})
-		id := s.start(s.b, parley.StartSessionParams{AgentName: "a", Prompt: "book a table", Mode: parley.ModeAsyncPoll}).SessionID
+		id := s.start(
+			s.b,
+			parley.StartSessionParams{AgentName: "a", Prompt: "book a table", Mode: parley.ModeAsyncPoll},
+		).SessionID
 		speak := func(words string, f parley.Finality) {
 			t.Helper()
-			if _, err := s.a.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: id, Payload: text(words), Finality: f}); err != nil {
+			if _, err := s.a.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: id, Payload: text(words),
+				Finality: f}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		speak("for how many?", parley.FinalityTurn)
 		got, err := s.b.GetSession(t.Context(), &parley.GetSessionParams{SessionID: id, TimeoutMs: 20_000})
-		if err != nil || got.Status != parley.SessionInputRequired || got.TimedOut || got.Result == nil || *got.Result.ResultText != "for how many?" {
+		if err != nil || got.Status != parley.SessionInputRequired || got.TimedOut || got.Result == nil ||
+			*got.Result.ResultText != "for how many?" {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		again := parley.StartSessionParams{AgentName: "a", Prompt: "for 4", Resume: id, ClientRequestID: "k"}
@@ -240,19 +316,25 @@ func TestContractResume(t *testing.T) {
 			t.Fatalf("resumed: %+v", got)
 		}
 		speak("booked", parley.FinalityConversation)
-		if got := s.start(s.b, again); got.Status != parley.SessionCompleted || !got.Duplicate || *got.Result.ResultText != "booked" {
+		if got := s.start(s.b, again); got.Status != parley.SessionCompleted || !got.Duplicate ||
+			*got.Result.ResultText != "booked" {
 			t.Errorf("the same call again: %+v", got)
 		}
 	})
 }
 
-// TestContractWaiting: while an agent waits for a session of its own, its registration is told that the claim takes no capacity, and when it does again.
+// TestContractWaiting: while an agent waits for a session that it started, its registration is
+// notified that the claim uses no capacity, and afterwards that it does again.
 func TestContractWaiting(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		release := make(chan struct{})
 		s.runner(when(t, release, echoed))
-		told := s.register(s.a, &parley.RegisterExecutorParams{ExecutorID: "x", Agents: []string{"a"}, Mode: parley.ModePush, Capacity: 1}, nil)
+		told := s.register(
+			s.a,
+			&parley.RegisterExecutorParams{ExecutorID: "x", Agents: []string{"a"}, Mode: parley.ModePush, Capacity: 1},
+			nil,
+		)
 		told.next()
 		offer := told.next().RequestTurn
 		if _, err := s.a.ClaimTurn(t.Context(), &parley.ClaimTurnParams{ConversationID: s.id, ClaimID: offer.ClaimID}); err != nil {
@@ -260,13 +342,22 @@ func TestContractWaiting(t *testing.T) {
 		}
 		ended := make(chan *parley.Session, 1)
 		go func() {
-			got, err := s.a.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "echo", ParentConversationID: s.id, TimeoutMs: 20_000})
+			got, err := s.a.StartSession(
+				t.Context(),
+				&parley.StartSessionParams{AgentName: "echo", ParentConversationID: s.id, TimeoutMs: 20_000},
+			)
 			if err != nil {
 				t.Error(err)
 			}
 			ended <- got
 		}()
-		want := parley.ClaimWaitingNotification{ConversationID: s.id, AgentID: "a", Turn: 1, ClaimID: offer.ClaimID, Waiting: true}
+		want := parley.ClaimWaitingNotification{
+			ConversationID: s.id,
+			AgentID:        "a",
+			Turn:           1,
+			ClaimID:        offer.ClaimID,
+			Waiting:        true,
+		}
 		if w := told.next().ClaimWaiting; w == nil || *w != want {
 			t.Errorf("told %+v", w)
 		}
@@ -279,19 +370,25 @@ func TestContractWaiting(t *testing.T) {
 		if w := told.next().ClaimWaiting; w == nil || *w != want {
 			t.Errorf("told %+v", w)
 		}
-		if got := <-ended; got == nil || got.Status != parley.SessionCompleted || got.ParentConversationID != want.ConversationID || got.CreatedBy != "a" {
+		if got := <-ended; got == nil || got.Status != parley.SessionCompleted ||
+			got.ParentConversationID != want.ConversationID ||
+			got.CreatedBy != "a" {
 			t.Errorf("%+v", got)
 		}
 	})
 }
 
-// TestContractCallback: who has started a session in mode async_callback is told of its end in the parent, and has the floor.
+// TestContractCallback: the parent of a session in mode async_callback receives its end as a
+// message, and the caller has the floor.
 func TestContractCallback(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		s.runner(echoed)
 		s.begin(peers())
-		session := s.start(s.b, parley.StartSessionParams{AgentName: "echo", Mode: parley.ModeAsyncCallback, ParentConversationID: s.id})
+		session := s.start(
+			s.b,
+			parley.StartSessionParams{AgentName: "echo", Mode: parley.ModeAsyncCallback, ParentConversationID: s.id},
+		)
 		for e, err := range s.b.Events(t.Context(), s.id, 0) {
 			if err != nil {
 				t.Fatal(err)
@@ -304,12 +401,16 @@ func TestContractCallback(t *testing.T) {
 				t.Fatal(err)
 			}
 			var told parley.Callbacks
-			if err := json.Unmarshal(m.Data, &told); err != nil || e.From != parley.HubID || e.Finality != parley.FinalityTurn || len(told.Callbacks) != 1 {
+			if err := json.Unmarshal(m.Data, &told); err != nil || e.From != parley.HubID || e.Finality != parley.FinalityTurn ||
+				len(told.Callbacks) != 1 {
 				t.Fatalf("%+v: %+v, %v", e, told, err)
 			}
 			c := told.Callbacks[0]
-			if c.CallbackType != parley.CallbackChildCompleted || c.ChildSessionID != session.SessionID || c.AgentName != "echo" || c.Status != parley.SessionCompleted ||
-				c.Result == nil || string(c.Result.ResultData) != `{"n":7}` {
+			if c.CallbackType != parley.CallbackChildCompleted || c.ChildSessionID != session.SessionID ||
+				c.AgentName != "echo" ||
+				c.Status != parley.SessionCompleted ||
+				c.Result == nil ||
+				string(c.Result.ResultData) != `{"n":7}` {
 				t.Errorf("the callback is %+v", c)
 			}
 			break
@@ -323,7 +424,8 @@ func TestContractCallback(t *testing.T) {
 	})
 }
 
-// TestContractBlueprints: who registers is told by which names its agents are found, lists them, and takes them away; what ran for it ends.
+// TestContractBlueprints: a runner receives the names of its agents, can list them, and can remove
+// them. That ends their sessions.
 func TestContractBlueprints(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
@@ -335,13 +437,25 @@ func TestContractBlueprints(t *testing.T) {
 			}
 			return got.Agents
 		}
-		if _, err := s.a.RegisterBlueprints(t.Context(), &parley.RegisterBlueprintsParams{Blueprints: []parley.Blueprint{echo}}); !errors.Is(err, parley.ErrValidationFailed) {
+		if _, err := s.a.RegisterBlueprints(t.Context(), &parley.RegisterBlueprintsParams{Blueprints: []parley.Blueprint{echo}}); !errors.Is(
+			err,
+			parley.ErrValidationFailed,
+		) {
 			t.Errorf("without a registration: %v", err)
 		}
 		first := s.runner(when(t, nil, echoed))
-		told := s.register(s.a, &parley.RegisterExecutorParams{ExecutorID: "other", Agents: []string{}, Mode: parley.ModePush}, nil)
+		told := s.register(
+			s.a,
+			&parley.RegisterExecutorParams{ExecutorID: "other", Agents: []string{}, Mode: parley.ModePush},
+			nil,
+		)
 		told.next()
-		named, err := s.a.RegisterBlueprints(t.Context(), &parley.RegisterBlueprintsParams{Blueprints: []parley.Blueprint{echo, {Name: "only", ParametersSchema: echo.ParametersSchema}}})
+		named, err := s.a.RegisterBlueprints(
+			t.Context(),
+			&parley.RegisterBlueprintsParams{
+				Blueprints: []parley.Blueprint{echo, {Name: "only", ParametersSchema: echo.ParametersSchema}},
+			},
+		)
 		want := []parley.RegisteredBlueprint{{Name: "echo", AgentName: "echo@other"}, {Name: "only", AgentName: "only"}}
 		if err != nil || !cmp.Equal(named.Agents, want) {
 			t.Errorf("%+v, %v", named, err)
@@ -361,7 +475,8 @@ func TestContractBlueprints(t *testing.T) {
 			{Name: "x", ParametersSchema: echo.ParametersSchema, ParamsVia: "mail"},
 			{Name: "x", ParametersSchema: echo.ParametersSchema, TimeoutMs: 99},
 			{Name: "x", ParametersSchema: echo.ParametersSchema, Labels: map[string]string{"": "x"}},
-			{Name: "x", ParametersSchema: echo.ParametersSchema, Description: strings.Repeat("x", parley.MaxAgentDescriptionBytes+1)},
+			{Name: "x", ParametersSchema: echo.ParametersSchema, Description: strings.Repeat("x",
+				limits.MaxAgentDescriptionBytes+1)},
 		} {
 			_, err := s.a.RegisterBlueprints(t.Context(), &parley.RegisterBlueprintsParams{Blueprints: []parley.Blueprint{bad}})
 			if !errors.Is(err, parley.ErrValidationFailed) && !errors.Is(err, parley.ErrTooLarge) {
@@ -374,7 +489,8 @@ func TestContractBlueprints(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := s.b.GetSession(t.Context(), &parley.GetSessionParams{SessionID: running.SessionID, TimeoutMs: 20_000})
-		if err != nil || got.Status != parley.SessionFailed || got.Reason != parley.ReasonInterrupted || got.Result.Error != "Runner disconnected during execution" {
+		if err != nil || got.Status != parley.SessionFailed || got.Reason != parley.ReasonInterrupted ||
+			got.Result.Error != "Runner disconnected during execution" {
 			t.Errorf("what ran: %+v, %v", got, err)
 		}
 		if got := list(); len(got) != 2 || got[0].Name != "echo" || got[0].RunnerID != "other" {

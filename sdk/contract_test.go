@@ -29,13 +29,14 @@ var doors = []door{
 	}},
 }
 
-// client enters by the door with a token of its own.
+// client returns a client of the kind of the test with its own token.
 func (d door) client(t *testing.T, h *sdktest.Hub, agent string, scopes ...parley.Scope) parley.Client {
 	t.Helper()
 	return d.with(t, h, h.NewToken(t, agent, scopes...))
 }
 
-// scene is a hub with two participants, a who created the conversation and b, seen through one door.
+// scene is a hub with two participants, a who created the conversation and b, seen through one
+// door.
 type scene struct {
 	*testing.T
 	hub    *sdktest.Hub
@@ -62,7 +63,7 @@ func newScene(t *testing.T, d door) *scene {
 	return s
 }
 
-// peers are ab where nobody works under claims.
+// peers are ab as peers, which take no claims.
 func peers() *parley.CreateConversationParams {
 	p := ab()
 	p.Participants[0].Kind = parley.KindPeer
@@ -79,14 +80,19 @@ func (s *scene) begin(p *parley.CreateConversationParams) {
 	s.id, s.latest = snapshot.ConversationID, snapshot.LatestSeq
 }
 
-// patientMs is how long an offer is held and a connection missed: on a busy machine a test may be slow to take one up, and to come back.
+// patientMs is how long an offer is held and a connection missed: on a busy machine a test may be
+// slow to take one up, and to come back.
 const patientMs = 60_000
 
 // ab are the params of a conversation of a, an agent, and b, a human.
 func ab() *parley.CreateConversationParams {
-	return &parley.CreateConversationParams{Title: "two", Limits: &parley.Limits{ClaimWindowMs: patientMs}, Participants: []parley.Participant{
-		{ID: "a", Kind: parley.KindAgent, Role: "asks"}, {ID: "b", Kind: parley.KindHuman},
-	}}
+	return &parley.CreateConversationParams{
+		Title:  "two",
+		Limits: &parley.Limits{ClaimWindowMs: patientMs},
+		Participants: []parley.Participant{
+			{ID: "a", Kind: parley.KindAgent, Role: "asks"}, {ID: "b", Kind: parley.KindHuman},
+		},
+	}
 }
 
 func text(s string) json.RawMessage { return json.RawMessage(fmt.Sprintf(`{"text":%q}`, s)) }
@@ -105,7 +111,8 @@ func (s *scene) must(r *parley.SendResult, err error) *parley.SendResult {
 	return r
 }
 
-// TestContractErrors provokes every error that a client can meet, and looks whether errors.Is finds it.
+// TestContractErrors provokes every error that a client can meet, and looks whether errors.Is finds
+// it.
 func TestContractErrors(t *testing.T) {
 	t.Parallel()
 	send := func(s *scene, c parley.Client, change func(*parley.SendMessageParams)) error {
@@ -128,7 +135,10 @@ func TestContractErrors(t *testing.T) {
 		},
 		parley.ErrParameters: func(s *scene) error {
 			s.runner(echoed)
-			_, err := s.a.StartSession(s.Context(), &parley.StartSessionParams{AgentName: "echo", Parameters: json.RawMessage(`{"n":"seven"}`)})
+			_, err := s.a.StartSession(
+				s.Context(),
+				&parley.StartSessionParams{AgentName: "echo", Parameters: json.RawMessage(`{"n":"seven"}`)},
+			)
 			return err
 		},
 		parley.ErrForbidden: func(s *scene) error {
@@ -180,7 +190,11 @@ func TestContractErrors(t *testing.T) {
 			return err
 		},
 		parley.ErrTooLarge: func(s *scene) error {
-			return send(s, s.a, func(p *parley.SendMessageParams) { p.Payload = text(strings.Repeat("x", parley.MaxEventBytes)) })
+			return send(
+				s,
+				s.a,
+				func(p *parley.SendMessageParams) { p.Payload = text(strings.Repeat("x", parley.MaxEventBytes)) },
+			)
 		},
 		parley.ErrClaimRequired: func(s *scene) error {
 			s.claim(s.door.client(s.T, s.hub, "a"), 1)
@@ -222,7 +236,10 @@ func TestContractErrors(t *testing.T) {
 			s.hub.Journal().FailNext(journal.ErrOutcomeUnknown)
 			ctx, cancel := context.WithTimeout(s.Context(), time.Second)
 			defer cancel()
-			_, err := s.a.SendMessage(ctx, &parley.SendMessageParams{ConversationID: s.id, Payload: text("x"), Finality: parley.FinalityTurn})
+			_, err := s.a.SendMessage(
+				ctx,
+				&parley.SendMessageParams{ConversationID: s.id, Payload: text("x"), Finality: parley.FinalityTurn},
+			)
 			return err
 		},
 		parley.ErrStorageFull: func(s *scene) error {
@@ -259,13 +276,15 @@ func TestContractRefusalHelps(t *testing.T) {
 	eachDoor(t, func(t *testing.T, s *scene) {
 		_, err := s.say(s.b, parley.FinalityTurn, "", "me first")
 		var e *parley.Error
-		if !errors.As(err, &e) || e.Guidance == nil || e.Guidance.Speaker != "a" || e.Guidance.Kind != parley.Wait || e.Message == "" {
+		if !errors.As(err, &e) || e.Guidance == nil || e.Guidance.Speaker != "a" || e.Guidance.Kind != parley.Wait ||
+			e.Message == "" {
 			t.Errorf("the refusal is %+v", e)
 		}
 	})
 }
 
-// TestContractEmptyLists: an empty list is not an absent one. A token that should reach nothing must not reach everything.
+// TestContractEmptyLists: an empty list is not an absent one. A token that should reach nothing
+// must not reach everything.
 func TestContractEmptyLists(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
@@ -294,7 +313,8 @@ func TestContractEmptyLists(t *testing.T) {
 	})
 }
 
-// TestContractIdempotency: a key gives the first result again, also behind the end, and for conversations too.
+// TestContractIdempotency: a repeated key returns the first result, also after the end of the
+// conversation, and also for conversations.
 func TestContractIdempotency(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
@@ -318,14 +338,18 @@ func TestContractIdempotency(t *testing.T) {
 		if err != nil || two.ConversationID != one.ConversationID {
 			t.Errorf("created %s, then %+v, %v", one.ConversationID, two, err)
 		}
-		dup, err := s.a.AddParticipant(t.Context(), &parley.AddParticipantParams{ConversationID: one.ConversationID, Participant: p.Participants[1]})
+		dup, err := s.a.AddParticipant(
+			t.Context(),
+			&parley.AddParticipantParams{ConversationID: one.ConversationID, Participant: p.Participants[1]},
+		)
 		if err != nil || !dup.Duplicate {
 			t.Errorf("a participant who is there: %+v, %v", dup, err)
 		}
 	})
 }
 
-// TestContractBytes: a payload is kept as its author wrote it, and an event is read as it is stored, at every door.
+// TestContractBytes: a payload is kept as its author wrote it, and an event is read as it is
+// stored, at every door.
 func TestContractBytes(t *testing.T) {
 	t.Parallel()
 	payloads := []string{
@@ -376,7 +400,8 @@ func TestContractBytes(t *testing.T) {
 	})
 }
 
-// TestContractVisibility: traces and private texts are for whom they are for, in replay and live alike.
+// TestContractVisibility: traces and private texts are for whom they are for, in replay and live
+// alike.
 func TestContractVisibility(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {

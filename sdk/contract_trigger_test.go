@@ -10,14 +10,17 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// subscribed registers the agent a, which notes ask.v1 wake, and whose context is the last note page.v1.
+// subscribed registers the agent a, which notes ask.v1 wake, and whose context is the last note
+// page.v1.
 func (s *scene) subscribed() *registration {
 	s.Helper()
 	told := s.register(s.a, &parley.RegisterExecutorParams{ExecutorID: "x", Agents: []string{}}, nil)
 	told.next()
 	agent := echo
 	agent.Name = "a"
-	agent.Subscriptions = json.RawMessage(`{"selectors":[{"schema_name":"ask.v1"},{"schema_name":"page.v1","role":"context","fetch":"latest"}]}`)
+	agent.Subscriptions = json.RawMessage(
+		`{"selectors":[{"schema_name":"ask.v1"},{"schema_name":"page.v1","role":"context","fetch":"latest"}]}`,
+	)
 	if _, err := s.a.RegisterBlueprints(s.Context(), &parley.RegisterBlueprintsParams{Blueprints: []parley.Blueprint{agent}}); err != nil {
 		s.Fatal(err)
 	}
@@ -35,7 +38,8 @@ func (s *scene) granted(agent string, workspaces ...string) parley.Client {
 	return s.door.with(s.T, s.hub, made.Token)
 }
 
-// TestContractWorkspaces: a token grants workspaces, and with them that conversations are created in these, listed and read.
+// TestContractWorkspaces: a token grants workspaces, and with them that conversations are created
+// in these, listed and read.
 func TestContractWorkspaces(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
@@ -58,11 +62,15 @@ func TestContractWorkspaces(t *testing.T) {
 		}
 		for _, c := range []parley.Client{a, reader} {
 			list, err := c.ListConversations(t.Context(), &parley.ListConversationsParams{Workspace: "w"})
-			if err != nil || len(list.Conversations) != 1 || list.Conversations[0].ConversationID != made.ConversationID || list.Conversations[0].Workspace != "w" {
+			if err != nil || len(list.Conversations) != 1 || list.Conversations[0].ConversationID != made.ConversationID ||
+				list.Conversations[0].Workspace != "w" {
 				t.Errorf("%s lists %+v, %v", c.AgentID(), list, err)
 			}
 		}
-		if _, err := reader.ListConversations(t.Context(), &parley.ListConversationsParams{Workspace: "v"}); !errors.Is(err, parley.ErrForbidden) {
+		if _, err := reader.ListConversations(t.Context(), &parley.ListConversationsParams{Workspace: "v"}); !errors.Is(
+			err,
+			parley.ErrForbidden,
+		) {
 			t.Errorf("another workspace: %v", err)
 		}
 		got, err := reader.GetConversation(t.Context(), &parley.GetConversationParams{ConversationID: made.ConversationID})
@@ -75,24 +83,33 @@ func TestContractWorkspaces(t *testing.T) {
 			}
 			break
 		}
-		note := &parley.SendNoteParams{ConversationID: made.ConversationID, Payload: parley.Note{Schema: "x.v1", Data: json.RawMessage(`1`)}}
+		note := &parley.SendNoteParams{
+			ConversationID: made.ConversationID,
+			Payload:        parley.Note{Schema: "x.v1", Data: json.RawMessage(`1`)},
+		}
 		if _, err := reader.SendNote(t.Context(), note); !errors.Is(err, parley.ErrForbidden) {
 			t.Errorf("a reader writes: %v", err)
 		}
 		for _, c := range []parley.Client{stranger, s.door.client(t, s.hub, "zed")} {
-			if _, err := c.Tail(t.Context(), &parley.TailParams{ConversationID: made.ConversationID}); !errors.Is(err, parley.ErrNotFound) {
+			if _, err := c.Tail(t.Context(), &parley.TailParams{ConversationID: made.ConversationID}); !errors.Is(
+				err,
+				parley.ErrNotFound,
+			) {
 				t.Errorf("without the workspace it is read: %v", err)
 			}
 		}
 	})
 }
 
-// TestContractGetContext: who may not sit on a seat is not given its context, and an agent without subscriptions has none.
+// TestContractGetContext: a caller that may not speak as a seat does not get its context. An agent
+// without subscriptions has no context.
 func TestContractGetContext(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		none, err := s.a.GetContext(t.Context(), &parley.GetContextParams{ConversationID: s.id})
-		if err != nil || none.Context != nil || len(none.Triggers) != 0 || none.Sources == nil || len(none.Sources) != 0 || none.Bytes != 0 || none.LatestSeq != 1 {
+		if err != nil || none.Context != nil || len(none.Triggers) != 0 || none.Sources == nil || len(none.Sources) != 0 ||
+			none.Bytes != 0 ||
+			none.LatestSeq != 1 {
 			t.Errorf("without subscriptions: %+v, %v", none, err)
 		}
 		s.subscribed()
@@ -104,7 +121,8 @@ func TestContractGetContext(t *testing.T) {
 			{s.b, parley.GetContextParams{ConversationID: s.id, AgentID: "a"}, parley.ErrForbidden},
 			{s.door.client(t, s.hub, "zed"), parley.GetContextParams{ConversationID: s.id, AgentID: "a"}, parley.ErrNotFound},
 			{s.a, parley.GetContextParams{ConversationID: "absent"}, parley.ErrNotFound},
-			{s.door.client(t, s.hub, "a", parley.ScopeWrite), parley.GetContextParams{ConversationID: s.id}, parley.ErrForbidden},
+			{s.door.client(t, s.hub, "a", parley.ScopeWrite), parley.GetContextParams{ConversationID: s.id},
+				parley.ErrForbidden},
 		} {
 			if _, err := c.by.GetContext(t.Context(), &c.q); !errors.Is(err, c.want) {
 				t.Errorf("%s, %+v: %v, want %v", c.by.AgentID(), c.q, err, c.want)
@@ -118,14 +136,23 @@ func TestContractGetContext(t *testing.T) {
 	})
 }
 
-// TestContractTriggers: a note wakes an agent by a session, the answer is a note that names it, and both say so.
+// TestContractTriggers: a note wakes an agent by a session, the answer is a note that names it, and
+// both say so.
 func TestContractTriggers(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		agent := echo
-		agent.Name, agent.Subscriptions = "a", json.RawMessage(`{"selectors":[{"schema_name":"ask.v1"}],"answer_schema":"told.v1"}`)
+		agent.Name, agent.Subscriptions = "a", json.RawMessage(
+			`{"selectors":[{"schema_name":"ask.v1"}],"answer_schema":"told.v1"}`,
+		)
 		startRunner(t, s.door.client(t, s.hub, "a"), echoed, agent)
-		asked, err := s.b.SendNote(t.Context(), &parley.SendNoteParams{ConversationID: s.id, Payload: parley.Note{Schema: "ask.v1", Data: json.RawMessage(`{"input":{"n":7,"x":"<&>"}}`)}})
+		asked, err := s.b.SendNote(
+			t.Context(),
+			&parley.SendNoteParams{
+				ConversationID: s.id,
+				Payload:        parley.Note{Schema: "ask.v1", Data: json.RawMessage(`{"input":{"n":7,"x":"<&>"}}`)},
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +170,9 @@ func TestContractTriggers(t *testing.T) {
 			}
 			switch sys.Kind {
 			case parley.KindTriggerMatched:
-				if w := sys.Trigger.Wakes; sys.Trigger.Seq != asked.Seq || n.Event.Seq != asked.Seq+1 || len(w) != 1 || w[0].Agent != "a" || w[0].AnswerSchema != "told.v1" ||
+				if w := sys.Trigger.Wakes; sys.Trigger.Seq != asked.Seq || n.Event.Seq != asked.Seq+1 || len(w) != 1 ||
+					w[0].Agent != "a" ||
+					w[0].AnswerSchema != "told.v1" ||
 					!strings.HasPrefix(w[0].SessionID, "ses_") {
 					t.Errorf("%s", n.Event.Payload)
 				}
@@ -161,24 +190,37 @@ func TestContractTriggers(t *testing.T) {
 		if err := json.Unmarshal(answered.Payload, &note); err != nil {
 			t.Fatal(err)
 		}
-		if note.Schema != "told.v1" || answered.From != "a" || answered.Hops != 1 || answered.Cause == nil || answered.Cause.Seq != asked.Seq || note.Data.TriggerSeq != asked.Seq ||
-			note.Data.Status != parley.SessionCompleted || string(note.Data.Output) != `{"n":7,"x":"<&>"}` {
+		if note.Schema != "told.v1" || answered.From != "a" || answered.Hops != 1 || answered.Cause == nil ||
+			answered.Cause.Seq != asked.Seq ||
+			note.Data.TriggerSeq != asked.Seq ||
+			note.Data.Status != parley.SessionCompleted ||
+			string(note.Data.Output) != `{"n":7,"x":"<&>"}` {
 			t.Errorf("the answer: %s", answered.Payload)
 		}
 		got, err := s.b.GetSession(t.Context(), &parley.GetSessionParams{SessionID: note.Data.SessionID})
 		if err != nil || got.Status != parley.SessionCompleted {
 			t.Errorf("its author sees %+v, %v", got, err)
 		}
-		explained, err := s.b.ExplainTriggers(t.Context(), &parley.ExplainTriggersParams{ConversationID: s.id, Seq: asked.Seq})
+		explained, err := s.b.ExplainTriggers(
+			t.Context(),
+			&parley.ExplainTriggersParams{ConversationID: s.id, Seq: asked.Seq},
+		)
 		if err != nil || len(explained.Agents) != 1 || explained.Agents[0].State != parley.TriggerFinished {
 			t.Errorf("%+v, %v", explained, err)
 		}
 		for _, seq := range []int64{0, 1, answered.Seq + 100} {
-			if _, err := s.b.ExplainTriggers(t.Context(), &parley.ExplainTriggersParams{ConversationID: s.id, Seq: seq}); !errors.Is(err, parley.ErrValidationFailed) {
+			if _, err := s.b.ExplainTriggers(t.Context(), &parley.ExplainTriggersParams{ConversationID: s.id, Seq: seq}); !errors.Is(
+				err,
+				parley.ErrValidationFailed,
+			) {
 				t.Errorf("seq %d: %v", seq, err)
 			}
 		}
-		if _, err := s.door.client(t, s.hub, "zed").ExplainTriggers(t.Context(), &parley.ExplainTriggersParams{ConversationID: s.id, Seq: asked.Seq}); !errors.Is(err, parley.ErrNotFound) {
+		if _, err := s.door.client(t, s.hub, "zed").ExplainTriggers(t.Context(),
+			&parley.ExplainTriggersParams{ConversationID: s.id, Seq: asked.Seq}); !errors.Is(
+			err,
+			parley.ErrNotFound,
+		) {
 			t.Errorf("a foreigner: %v", err)
 		}
 	})

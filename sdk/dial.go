@@ -16,32 +16,38 @@ import (
 	"github.com/parleyhub/parley/internal/registration"
 )
 
-// DefaultURL is where a hub listens unless told otherwise.
+// DefaultURL is the default address of a hub.
 const DefaultURL = "ws://127.0.0.1:7447/rpc"
 
-// Client is a parley.Client over WebSockets. Make one with [Dial].
+// Client is a [parley.Client] over WebSockets. [Dial] creates it.
 type Client struct {
 	hubs    *hubs
 	o       Options
 	agentID string
 
-	executor atomic.Pointer[executor] // whose loop is under way; nil while there is none
-	claiming registration.Claiming    // what the next registration holds besides what its caller says
+	executor atomic.Pointer[executor] // whose loop is running; nil if there is none
+	claiming registration.Claiming    // the claims that the next registration adds to those of its caller
 
-	life context.Context // ends by Close, or when the hub refuses the token; its cause says which
+	life context.Context // ends with Close, or when the hub refuses the token; its cause is the reason
 	end  context.CancelCauseFunc
 	wg   sync.WaitGroup
 
 	mu      sync.Mutex // guards the fields below
 	closed  bool       // no goroutine is started any more
-	sockets []*socket  // the first carries the calls that do not wait
+	sockets []*socket  // the first has the calls that do not wait
 }
 
 var _ parley.Client = (*Client)(nil)
 
-// Dial connects to a hub and authenticates. The url is ws://host:port/rpc (wss, http and https too; /rpc may be left out), or several such of hubs of one log
-// with commas between. It makes one attempt, bounded by ctx and 10 s: a hub that is not there is ErrUnavailable, a bad token ErrUnauthenticated, an id that is not
-// the token's ErrForbidden. Of several hubs each is tried, beginning anywhere, until one is there. The client reconnects by itself from then on. ctx is for Dial alone.
+// Dial connects to a hub and authenticates. url is ws://host:port/rpc, or with the scheme wss, http
+// or https. /rpc may be omitted. Several hubs that share a log are separated by commas.
+//
+// Dial makes one attempt, which is bounded by ctx and 10 s. With several hubs it tries each of
+// them, in random order, until one accepts the client. It returns ErrUnavailable if the hub is not
+// reachable, ErrUnauthenticated for an invalid token, and ErrForbidden if the token may not speak
+// as o.AgentID.
+//
+// After that, the client reconnects by itself until Close. The end of ctx has no effect on it.
 func Dial(ctx context.Context, url string, o *Options) (*Client, error) {
 	given := strings.Split(url, ",")
 	if o != nil {
@@ -64,7 +70,8 @@ func Dial(ctx context.Context, url string, o *Options) (*Client, error) {
 	return c, nil
 }
 
-// dialFirst gives slow hubs the time that the first attempts leave.
+// dialFirst makes the attempt of Dial. Slow hubs get the time that is left after a short first
+// round.
 func (c *Client) dialFirst(ctx context.Context) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -75,20 +82,22 @@ func (c *Client) dialFirst(ctx context.Context) (*link, error) {
 	return l, err
 }
 
-// DialEnv is Dial with what the environment says: PARLEY_URL (absent, DefaultURL), PARLEY_TOKEN and PARLEY_AGENT.
+// DialEnv is Dial with the address PARLEY_URL or DefaultURL, the token PARLEY_TOKEN and the agent
+// id PARLEY_AGENT of the environment.
 func DialEnv(ctx context.Context) (*Client, error) {
 	return Dial(ctx, cmp.Or(os.Getenv("PARLEY_URL"), DefaultURL), &Options{
 		Token: os.Getenv("PARLEY_TOKEN"), AgentID: os.Getenv("PARLEY_AGENT"),
 	})
 }
 
-// URL is the hub that this client calls at present: of several, the one that was good last, or that is tried next.
+// URL returns the address of the current hub. With several hubs, it is the last good one, or the
+// next one to try.
 func (c *Client) URL() string { return c.hubs.current() }
 
-// AgentID is the participant that this client speaks as.
+// AgentID returns the id of the participant that the client speaks as.
 func (c *Client) AgentID() string { return c.agentID }
 
-// Close ends everything under way with ErrUnavailable and waits until all goroutines have ended.
+// Close ends all calls with ErrUnavailable and waits for all goroutines to end.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -98,7 +107,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// start runs f on a goroutine that Close waits for; false when the client is closed already.
+// start runs f on a goroutine that Close waits for. It returns false if the client is closed.
 func (c *Client) start(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +120,7 @@ func (c *Client) start(f func()) bool {
 
 func (c *Client) newBackoff() *backoff.ExponentialBackOff { return c.o.newBackoff() }
 
-// pause sleeps for d, less when ctx or the client ends, and then gives the error.
+// pause sleeps for d. It returns the error of ctx or of the client if one of them ends first.
 func (c *Client) pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

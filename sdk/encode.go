@@ -9,8 +9,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// encode gives params as JSON: raw members as they are but compact, no HTML escapes. A string that is not UTF-8 is refused: JSON has no such
-// strings, and encoding/json would send another.
+// encode returns params as JSON, without HTML escapes and with raw members compacted. It refuses
+// strings that are not UTF-8: JSON cannot represent them, and encoding/json would change them.
 func encode(params any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -25,10 +25,11 @@ func encode(params any) ([]byte, error) {
 	return body, nil
 }
 
-// replaced is what encoding/json writes for bytes that are not UTF-8. Raw members may have it too, so it is only a reason to look.
+// replaced is the replacement of encoding/json for invalid UTF-8. Raw members can have it too, so
+// it is only a reason to check.
 var replaced = []byte(`\ufffd`)
 
-// isUTF8 says whether all strings in v are UTF-8. Bytes, raw members among them, are not looked at.
+// isUTF8 reports whether all strings in v are UTF-8. It ignores bytes, including raw members.
 func isUTF8(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.String:

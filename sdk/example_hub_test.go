@@ -32,8 +32,8 @@ func (e *exampleTB) run() {
 	}
 }
 
-// askTwice starts a hub where ann talks with an agent, and sets the environment for it. The ctx ends after two answers, which are printed; done waits for
-// them and ends the hub.
+// askTwice starts a hub where ann talks with an agent, and sets the environment for it. The ctx
+// ends after two answers, which are printed; done waits for them and ends the hub.
 func askTwice(agent string) (ctx context.Context, done func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	tb := &exampleTB{ctx: context.Background()}
@@ -69,7 +69,8 @@ func ask(c parley.Client, agent string, texts ...string) error {
 	}
 	since := s.LatestSeq
 	for _, said := range texts {
-		if _, err := c.SendMessage(ctx, &parley.SendMessageParams{ConversationID: s.ConversationID, Payload: text(said), Finality: parley.FinalityTurn}); err != nil {
+		if _, err := c.SendMessage(ctx, &parley.SendMessageParams{ConversationID: s.ConversationID, Payload: text(said),
+			Finality: parley.FinalityTurn}); err != nil {
 			return err
 		}
 		u, err := c.GetUpdates(ctx, &parley.GetUpdatesParams{

@@ -9,7 +9,7 @@ import (
 	"github.com/parleyhub/parley/sdk"
 )
 
-// A whole agent. It runs until it is interrupted; here until somebody has asked it twice.
+// A whole agent. It runs until it is interrupted. The example stops it after two questions.
 func ExampleRun() {
 	ctx, done := askTwice("clinic") // starts a hub, and sets PARLEY_URL and PARLEY_TOKEN
 	defer done()

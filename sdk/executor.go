@@ -11,23 +11,35 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/registration"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
-// withdrawTimeout bounds how long the end of a loop over a registration waits until no more turns are offered.
+// withdrawTimeout bounds the time in which the end of a registration ends the offers.
 const withdrawTimeout = 5 * time.Second
 
 var (
-	errRegistered = parley.Refuse(parley.ErrAlreadyExists, "this client is registered as an executor already", "one registration at a time")
-	errReplaced   = parley.Refuse(parley.ErrAlreadyExists, "another connection has registered as this executor", "an executorId of its own for each process")
+	errRegistered = parley.Refuse(
+		parley.ErrAlreadyExists,
+		"this client is registered as an executor already",
+		"one registration at a time",
+	)
+	errReplaced = parley.Refuse(
+		parley.ErrAlreadyExists,
+		"another connection has registered as this executor",
+		"an executorId of its own for each process",
+	)
 )
 
-// RegisterExecutor registers on the socket that carries the client's calls, and again whenever that was lost: each time it yields Registered, with the claims of
-// holding that stand, before the offers. What ended a claim while there was no connection is told by that and by RenewClaim, and not by ClaimEnded.
-// A second registration beside the first is ErrAlreadyExists, and so is one that another connection, of another process, takes away; what may have been one of its own, sent on a connection
-// that was lost before the answer came, takes it away for a moment only. When the loop ends no more
-// turns are offered; the claims that are held stand.
+// RegisterExecutor registers on the connection of the calls, and again after each reconnect. Each
+// time it yields Registered, with the current claims of holding, before the offers. Registered and
+// RenewClaim report the claims that ended without a connection; ClaimEnded does not.
+//
+// A second registration of the same client returns ErrAlreadyExists. If another process registers
+// the same executor, the loop ends with that error too. A late registration of this client itself,
+// which was sent on a lost connection, does not end the loop. After the loop the hub offers no more
+// turns; the claims that the executor holds remain valid.
 func (c *Client) RegisterExecutor(
 	ctx context.Context, p *parley.RegisterExecutorParams, holding func() []string,
 ) iter.Seq2[parley.ExecutorNotification, error] {
@@ -39,11 +51,21 @@ func (c *Client) RegisterExecutor(
 	}
 }
 
-// execute registers, and registers again, and yields what comes, until yield says enough (then it gives nil) or nothing helps.
+// execute registers, and registers again, and yields notifications. It returns nil when yield
+// returns false, and an error that a retry cannot repair.
 func (c *Client) execute(
-	ctx context.Context, p parley.RegisterExecutorParams, holding func() []string, yield func(parley.ExecutorNotification, error) bool,
+	ctx context.Context,
+	p parley.RegisterExecutorParams,
+	holding func() []string,
+	yield func(parley.ExecutorNotification, error) bool,
 ) error {
-	r := &executor{c: c, params: p, holding: holding, notices: registration.NewNotices(p.Capacity), over: make(chan struct{})}
+	r := &executor{
+		c:       c,
+		params:  p,
+		holding: holding,
+		notices: registration.NewNotices(p.Capacity),
+		over:    make(chan struct{}),
+	}
 	if !c.executor.CompareAndSwap(nil, r) {
 		return errRegistered
 	}
@@ -64,17 +86,17 @@ func (c *Client) execute(
 	}
 }
 
-// executor is a registration over any number of links.
+// executor is a registration over any number of connections.
 type executor struct {
 	c       *Client
 	params  parley.RegisterExecutorParams
 	holding func() []string
 	notices *registration.Notices
-	link    *link // where it is registered, or may be; nil before the first attempt
+	link    *link // the connection of the last attempt; nil before the first attempt
 
-	stands atomic.Pointer[link] // where it was registered last
-	astray []time.Time          // when registrations were given up of whose end nobody knows
-	over   chan struct{}        // closed when the loop has ended
+	stands atomic.Pointer[link] // the connection of the last successful registration
+	astray []time.Time          // the times of registrations whose answers were lost
+	over   chan struct{}        // closed at the end of the loop
 }
 
 // register registers when there is a connection.
@@ -107,17 +129,21 @@ func (r *executor) register(ctx context.Context) (*parley.RegisterExecutorResult
 	}
 }
 
-// unnamed are the methods that cannot name a claim: whoever works under one is its participant by the connection alone, on which it is held.
+// unnamed are the methods that cannot name a claim. For them, the hub knows the participant of a
+// claim by the connection that holds the claim.
 var unnamed = map[string]bool{
-	parley.MethodGetConversation: true, parley.MethodTail: true, parley.MethodWaitForChange: true, parley.MethodGetUpdates: true, parley.MethodGetGuidance: true,
-	parley.MethodExplain: true, parley.MethodSendNote: true, parley.MethodPutAttachment: true, parley.MethodGetAttachment: true,
-	parley.MethodStartSession: true, parley.MethodGetSession: true, parley.MethodStopSession: true,
+	methods.GetConversation: true, methods.Tail: true, methods.WaitForChange: true, methods.GetUpdates: true,
+	methods.GetGuidance: true,
+	methods.Explain:     true, methods.SendNote: true, methods.PutAttachment: true, methods.GetAttachment: true,
+	methods.StartSession: true, methods.GetSession: true, methods.StopSession: true,
 }
 
-// settleTimeout bounds how long such a call waits for the registration: a loop that makes it itself cannot go on meanwhile.
+// settleTimeout bounds how long such a call waits for the registration. The loop that registers may
+// make the call itself, and must not wait for itself forever.
 const settleTimeout = 5 * time.Second
 
-// settle waits, on a connection that is new, until the executor of this client is registered there: before that the hub does not know which claims are held on it.
+// settle waits, on a new connection, until the executor of this client is registered there. Before
+// that, the hub does not know which claims the connection holds.
 func (c *Client) settle(ctx context.Context, s *socket, l *link) error {
 	r := c.executor.Load()
 	if r == nil || s != c.firstSocket() {
@@ -139,7 +165,7 @@ func (c *Client) settle(ctx context.Context, s *socket, l *link) error {
 	return nil
 }
 
-// passes reports whether a refusal of a registration is one that waiting helps.
+// passes reports whether a registration that was refused with err can succeed later.
 func passes(err error) bool {
 	switch row := parley.ErrorRowOf(err); row.Err {
 	case parley.ErrUnavailable, parley.ErrRateLimited, parley.ErrOutcomeUnknown, parley.ErrStorageFull:
@@ -148,7 +174,7 @@ func passes(err error) bool {
 	return false
 }
 
-// say makes one registerExecutor on the link.
+// say sends one registerExecutor on the connection.
 func (r *executor) say(ctx context.Context, p parley.RegisterExecutorParams) (*parley.RegisterExecutorResult, error) {
 	release, err := r.c.acquireCallSlot(ctx, r.c.firstSocket())
 	if err != nil {
@@ -160,19 +186,22 @@ func (r *executor) say(ctx context.Context, p parley.RegisterExecutorParams) (*p
 		release()
 		return nil, err
 	}
-	raw, err := r.link.call(ctx, parley.MethodRegisterExecutor, body, nil, release)
+	raw, err := r.link.call(ctx, methods.RegisterExecutor, body, nil, release)
 	if err != nil {
 		return nil, err
 	}
 	registered := new(parley.RegisterExecutorResult)
 	if err := json.Unmarshal(raw, registered); err != nil {
-		return nil, fmt.Errorf("%w: result of %s: %w", parley.ErrInternal, parley.MethodRegisterExecutor, err)
+		return nil, fmt.Errorf("%w: result of %s: %w", parley.ErrInternal, methods.RegisterExecutor, err)
 	}
 	return registered, nil
 }
 
-// attend yields what comes until the link is lost; then more is true.
-func (r *executor) attend(ctx context.Context, yield func(parley.ExecutorNotification, error) bool) (more bool, err error) {
+// attend yields notifications until the connection is lost; then more is true.
+func (r *executor) attend(
+	ctx context.Context,
+	yield func(parley.ExecutorNotification, error) bool,
+) (more bool, err error) {
 	for lost := false; ; {
 		for _, n := range r.notices.Take() {
 			if ctx.Err() != nil {
@@ -197,7 +226,7 @@ func (r *executor) attend(ctx context.Context, yield func(parley.ExecutorNotific
 	}
 }
 
-// withdraw ends the offers when nobody loops over them any more. The claims that are held stay, with their executor.
+// withdraw ends the offers after the loop. The executor keeps its claims.
 func (r *executor) withdraw() {
 	if r.link == nil {
 		return
@@ -215,15 +244,15 @@ func (r *executor) withdraw() {
 	}
 }
 
-// listen sets where what a registration brings goes to; nil is nowhere.
+// listen sets the receiver of the notifications of a registration. nil discards them.
 func (l *link) listen(n *registration.Notices) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.notices = n
 }
 
-// tell takes a notification of the registration to its loop.
-func (l *link) tell(err error, method string, n parley.ExecutorNotification) error {
+// notifyExecutor passes a notification to the loop of the registration.
+func (l *link) notifyExecutor(err error, method string, n parley.ExecutorNotification) error {
 	if err != nil {
 		return fmt.Errorf("notification %s: %w", method, err)
 	}
@@ -244,7 +273,7 @@ func (l *link) hasLost() bool {
 	}
 }
 
-// whyLost is an error where a lost link must not be followed by another registration.
+// whyLost returns an error if the client must not register again after a lost connection.
 func (r *executor) whyLost() error {
 	r.link.mu.Lock()
 	defer r.link.mu.Unlock()
@@ -257,10 +286,12 @@ func (r *executor) whyLost() error {
 	return errReplaced
 }
 
-// astrayFor is how long after a client has given up a connection what it has sent there may still come to the hub: systems go on for that long with what a closed socket has left.
+// astrayFor is how long a registration that was sent on a lost connection may still reach the hub.
+// Operating systems send the rest of a closed socket for that long.
 const astrayFor = 2 * time.Minute
 
-// forgive reports whether what has taken the place of this registration may be one of its own, that has come to the hub late. It is told once for each of which nobody knows the end.
+// forgive reports whether the registration was possibly replaced by an earlier one of this client
+// that reached the hub late. Each lost answer excuses one replacement.
 func (r *executor) forgive() bool {
 	r.astray = slices.DeleteFunc(r.astray, func(at time.Time) bool { return time.Since(at) > astrayFor })
 	if len(r.astray) == 0 {

@@ -20,7 +20,8 @@ func onSocket(t *testing.T) *scene {
 	return s
 }
 
-// TestRegistrationOverReconnects: a lost connection and a hub that was started again are a Registered each, and the claims that are held go on.
+// TestRegistrationOverReconnects: a lost connection and a hub that was started again are a
+// Registered each, and the claims that are held go on.
 func TestRegistrationOverReconnects(t *testing.T) {
 	t.Parallel()
 	s := onSocket(t)
@@ -52,7 +53,17 @@ func TestRegistrationOverReconnects(t *testing.T) {
 			t.Fatalf("under the claim (%d): %v", i, err)
 		}
 	}
-	s.must(s.a.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: s.id, Payload: text("done"), Finality: parley.FinalityTurn, ClaimID: claim}))
+	s.must(
+		s.a.SendMessage(
+			t.Context(),
+			&parley.SendMessageParams{
+				ConversationID: s.id,
+				Payload:        text("done"),
+				Finality:       parley.FinalityTurn,
+				ClaimID:        claim,
+			},
+		),
+	)
 	s.b = s.hub.Client(t, "b")
 	s.must(s.say(s.b, parley.FinalityTurn, "", "and?"))
 	if offer := told.next().RequestTurn; offer == nil || offer.Turn != 3 {
@@ -69,7 +80,8 @@ func TestRegistrationOverReconnects(t *testing.T) {
 	}
 }
 
-// TestRegistrationIsMadeAgainInTime: the hub is drained and comes back; the loop has no end in between.
+// TestRegistrationIsMadeAgainInTime: the hub is drained and comes back; the loop has no end in
+// between.
 func TestRegistrationIsMadeAgainInTime(t *testing.T) {
 	t.Parallel()
 	s := onSocket(t)
@@ -106,7 +118,8 @@ func TestRegistrationWithARefusedToken(t *testing.T) {
 	}
 }
 
-// TestLostAnswersOfTurns: the connection breaks after a call was sent. What the hub recognizes is found out, what it does not says so.
+// TestLostAnswersOfTurns: the connection breaks after a call was sent. What the hub recognizes is
+// found out, what it does not says so.
 func TestLostAnswersOfTurns(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -121,7 +134,8 @@ func TestLostAnswersOfTurns(t *testing.T) {
 			return err
 		}, nil},
 		"releaseClaim": {func(ctx context.Context, c *sdk.Client, ref parley.ClaimRef) error {
-			return c.ReleaseClaim(ctx, &parley.ReleaseClaimParams{ConversationID: ref.ConversationID, ClaimID: ref.ClaimID, Outcome: parley.ReleaseYield})
+			return c.ReleaseClaim(ctx, &parley.ReleaseClaimParams{ConversationID: ref.ConversationID, ClaimID: ref.ClaimID,
+				Outcome: parley.ReleaseYield})
 		}, nil},
 		"cancelTurn": {func(ctx context.Context, c *sdk.Client, ref parley.ClaimRef) error {
 			_, err := c.CancelTurn(ctx, &parley.CancelTurnParams{ConversationID: ref.ConversationID, Turn: 1})

@@ -7,23 +7,25 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
-// maxFeedBytes bounds the events that wait for a slow loop.
+// maxFeedBytes bounds the size of the events that wait for a slow loop.
 const maxFeedBytes = 2 << 20
 
-// feed is what came for one subscription on one link and was not looped over yet. The reader adds and never waits; when there is no room
-// the feed ends, and its loop subscribes again from its cursor.
+// feed has the notifications of one subscription on one connection that its loop has not read yet.
+// The reader of the connection adds to it and never waits. A full feed ends, and its loop
+// subscribes again after its cursor.
 type feed struct {
 	conversation string
 	max          int
-	wake         chan struct{} // a token: there is something, or the end
-	id           string        // of the subscription, when there is one; guarded by the mu of the link
+	wake         chan struct{} // a token: there are notifications, or the end
+	id           string        // of the subscription, if it exists; guarded by the mu of the link
 
 	mu    sync.Mutex // guards the fields below
 	items []parley.Notification
 	bytes int
-	seq   int64 // of the last event added
+	seq   int64 // of the last added event
 	ended bool  // nothing is added any more
 }
 
@@ -31,7 +33,7 @@ func newFeed(conversation string, since int64, max int) *feed {
 	return &feed{conversation: conversation, max: max, wake: make(chan struct{}, 1), seq: since}
 }
 
-// add puts n at the end. It reports false when the feed has ended or ends now.
+// add appends n. It returns false if the feed has ended or ends now.
 func (f *feed) add(conversation string, n parley.Notification) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,7 +59,7 @@ func (f *feed) add(conversation string, n parley.Notification) bool {
 	return true
 }
 
-// take gives what is there. When ended is true as well, nothing will follow.
+// take returns the waiting notifications. If ended is true, no others follow.
 func (f *feed) take() (items []parley.Notification, ended bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -65,7 +67,7 @@ func (f *feed) take() (items []parley.Notification, ended bool) {
 	return items, f.ended
 }
 
-// end lets nothing more in.
+// end ends the feed.
 func (f *feed) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,12 +88,12 @@ func (f *feed) signal() {
 	}
 }
 
-// bind puts f in place for the subscription that the hub has answered with. It is called on the reader, and so before the first
-// notification, which comes right behind.
+// bind registers f for a new subscription. The reader calls it with the result of subscribe, and so
+// before it reads the first notification.
 func (l *link) bind(f *feed, result json.RawMessage) {
 	var r parley.SubscribeResult
 	if json.Unmarshal(result, &r) != nil {
-		return // the caller is told
+		return // the caller gets the error
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,38 +105,38 @@ func (l *link) bind(f *feed, result json.RawMessage) {
 	l.feeds[f.id] = f
 }
 
-// notify takes a notification to its feed.
+// notify passes a notification to its feed or to the registration.
 func (l *link) notify(method string, params json.RawMessage) error {
 	switch method {
-	case parley.NotifyEvent:
+	case methods.NotifyEvent:
 		var p parley.EventNotification
 		err := json.Unmarshal(params, &p)
 		return l.pass(err, p.SubscriptionID, p.ConversationID, parley.Notification{Event: &p.Event})
-	case parley.NotifyCaughtUp:
+	case methods.NotifyCaughtUp:
 		var p parley.CaughtUpNotification
 		err := json.Unmarshal(params, &p)
 		return l.pass(err, p.SubscriptionID, p.ConversationID, parley.Notification{CaughtUp: &p})
-	case parley.NotifyGuidance:
+	case methods.NotifyGuidance:
 		var p parley.GuidanceNotification
 		err := json.Unmarshal(params, &p)
 		return l.pass(err, p.SubscriptionID, p.ConversationID, parley.Notification{Guidance: &p})
-	case parley.NotifyDelta:
+	case methods.NotifyDelta:
 		var p parley.DeltaNotification
 		err := json.Unmarshal(params, &p)
 		return l.pass(err, p.SubscriptionID, p.ConversationID, parley.Notification{Delta: &p.Delta})
-	case parley.NotifyRequestTurn:
+	case methods.NotifyRequestTurn:
 		var p parley.RequestTurn
 		err := json.Unmarshal(params, &p)
-		return l.tell(err, method, parley.ExecutorNotification{RequestTurn: &p})
-	case parley.NotifyClaimEnded:
+		return l.notifyExecutor(err, method, parley.ExecutorNotification{RequestTurn: &p})
+	case methods.NotifyClaimEnded:
 		var p parley.ClaimEndedNotification
 		err := json.Unmarshal(params, &p)
-		return l.tell(err, method, parley.ExecutorNotification{ClaimEnded: &p})
-	case parley.NotifyClaimWaiting:
+		return l.notifyExecutor(err, method, parley.ExecutorNotification{ClaimEnded: &p})
+	case methods.NotifyClaimWaiting:
 		var p parley.ClaimWaitingNotification
 		err := json.Unmarshal(params, &p)
-		return l.tell(err, method, parley.ExecutorNotification{ClaimWaiting: &p})
-	case parley.NotifyClosing:
+		return l.notifyExecutor(err, method, parley.ExecutorNotification{ClaimWaiting: &p})
+	case methods.NotifyClosing:
 		var p parley.ClosingNotification
 		if err := json.Unmarshal(params, &p); err != nil {
 			return fmt.Errorf("notification closing: %w", err)
@@ -152,7 +154,7 @@ func (l *link) notify(method string, params json.RawMessage) error {
 	return nil // one of a later version
 }
 
-// maxComeBack is the longest that a hub can send a client away.
+// maxComeBack bounds the retryAfterMs of a hub that closes the connection.
 const maxComeBack = time.Minute
 
 func (l *link) pass(err error, subscription, conversation string, n parley.Notification) error {
@@ -169,7 +171,7 @@ func (l *link) pass(err error, subscription, conversation string, n parley.Notif
 	return nil
 }
 
-// leave ends f and its subscription, if it has one.
+// leave ends f and its subscription.
 func (l *link) leave(f *feed) {
 	f.end()
 	l.mu.Lock()
@@ -188,7 +190,7 @@ func (l *link) dropLocked(subscription string) {
 	}
 }
 
-// tidy is the janitor: it ends subscriptions at the hub.
+// tidy ends subscriptions in the hub until the connection is lost. It runs on its own goroutine.
 func (l *link) tidy() {
 	for {
 		select {
@@ -209,14 +211,14 @@ func (l *link) tidy() {
 func (l *link) unsubscribe(id string) {
 	body, err := encode(&parley.UnsubscribeParams{SubscriptionID: id})
 	if err == nil {
-		_, err = l.call(l.c.life, parley.MethodUnsubscribe, body, nil, func() {})
+		_, err = l.call(l.c.life, methods.Unsubscribe, body, nil, func() {})
 	}
 	if err != nil {
 		l.c.o.Logger.Debug("unsubscribe", "subscription", id, "error", err) // it ends with the connection
 	}
 }
 
-// end is called by the reader when it ends: nothing comes any more.
+// end is called by the reader when it ends. No notification follows.
 func (l *link) end(closeCode int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

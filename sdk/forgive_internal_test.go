@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// TestForgive: whoever takes the place of an executor may be its own registration that came late, once for each that was given up, and only for as long as one can be on its way. After that it is
-// another process, which stays.
+// TestForgive: an executor can be replaced by its own late registration, once for each lost answer,
+// and only for as long as a request can be in transit. After that, it was replaced by another
+// process.
 func TestForgive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &executor{}

@@ -14,11 +14,12 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// MaxURLs is how many hubs a client can be given.
+// MaxURLs is the maximum number of hubs of a client.
 const MaxURLs = 64
 
-// URLs reads what PARLEY_URL is: the address of a hub, or of several hubs of one log with commas between. Each is ws://host:port/rpc (wss, http and https too;
-// /rpc may be left out). Several begin alike, with the same scheme, and none is there twice.
+// URLs parses a value of PARLEY_URL: the address of a hub, or of several hubs that share a log,
+// separated by commas. Each is ws://host:port/rpc, or with the scheme wss, http or https. /rpc may
+// be omitted. All addresses must have the same scheme, and no two may be equal.
 func URLs(list string) ([]string, error) { return hubURLs(strings.Split(list, ",")) }
 
 // hubURLs checks and completes the addresses of hubs.
@@ -42,7 +43,13 @@ func hubURLs(given []string) ([]string, error) {
 			first = u.Scheme
 		}
 		if u.Scheme != first {
-			return nil, fmt.Errorf("hub url %d of %d begins with %s:// and the first with %s://: expected the same for all", i+1, len(given), u.Scheme, first)
+			return nil, fmt.Errorf(
+				"hub url %d of %d begins with %s:// and the first with %s://: expected the same for all",
+				i+1,
+				len(given),
+				u.Scheme,
+				first,
+			)
 		}
 		where := strings.ToLower(u.Hostname()) + " " + portOf(u) + " " + u.Path + "?" + u.RawQuery
 		if before := seen[where]; before > 0 {
@@ -84,12 +91,13 @@ func portOf(u *url.URL) string {
 	return "80"
 }
 
-// hubs are the hubs of a client, in an order of its own: so the clients of a hub that is gone spread over the others.
+// hubs are the hubs of a client, in a random order. So the clients of a failed hub spread over the
+// others.
 type hubs struct {
 	all []string
 
 	mu sync.Mutex // guards the field below
-	at int        // the one that was good last, or is called next
+	at int        // the last good hub, or the next one to try
 }
 
 func newHubs(all []string) *hubs {
@@ -100,7 +108,7 @@ func newHubs(all []string) *hubs {
 
 func (h *hubs) several() bool { return len(h.all) > 1 }
 
-// round gives all hubs, in the order in which they are tried.
+// round returns all hubs in the order in which they are tried.
 func (h *hubs) round() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -109,19 +117,19 @@ func (h *hubs) round() []string {
 
 func (h *hubs) current() string { return h.round()[0] }
 
-// others gives all hubs but one, in that order.
+// others returns all hubs except one, in that order.
 func (h *hubs) others(url string) []string {
 	return slices.DeleteFunc(h.round(), func(u string) bool { return u == url })
 }
 
-// stay notes that a hub is good.
+// stay records that a hub is good.
 func (h *hubs) stay(url string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.at = slices.Index(h.all, url)
 }
 
-// leave notes that a hub is not the one to be called next.
+// leave records that a hub is not the next one to try.
 func (h *hubs) leave(url string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -130,12 +138,12 @@ func (h *hubs) leave(url string) {
 	}
 }
 
-// dialHub tries each hub once until one takes this client. An attempt takes no longer than patience.
+// dialHub tries each hub once until one accepts this client. Each attempt takes at most patience.
 func (c *Client) dialHub(ctx context.Context, patience time.Duration) (*link, error) {
 	return c.dialOne(ctx, c.hubs.round(), patience)
 }
 
-// dialOne is dialHub for some of the hubs.
+// dialOne is dialHub for the given hubs.
 func (c *Client) dialOne(ctx context.Context, urls []string, patience time.Duration) (*link, error) {
 	var failed []error
 	for _, url := range urls {
@@ -155,7 +163,8 @@ func (c *Client) dialOne(ctx context.Context, urls []string, patience time.Durat
 	return nil, roundError(failed)
 }
 
-// roundError is why no hub has taken a client: the refusal of one that has answered, else what is wrong with each of them.
+// roundError returns why no hub accepted a client: a refusal if a hub answered with one, or else
+// all errors.
 func roundError(failed []error) error {
 	for _, refuses := range []func(error) bool{
 		isRefusal,
@@ -169,12 +178,12 @@ func roundError(failed []error) error {
 	return &unreachable{failed}
 }
 
-// isRefusal reports whether a hub has looked at who calls, and refuses.
+// isRefusal reports whether a hub checked the token and refused it.
 func isRefusal(err error) bool {
 	return errors.Is(err, parley.ErrUnauthenticated) || errors.Is(err, parley.ErrForbidden)
 }
 
-// unreachable is that none of several hubs takes a client.
+// unreachable means that none of several hubs accepts a client.
 type unreachable struct{ failed []error }
 
 func (e *unreachable) Error() string {
@@ -189,21 +198,22 @@ func (e *unreachable) Error() string {
 
 func (e *unreachable) Unwrap() []error { return e.failed }
 
-// How long one attempt to connect may take, the handshake and authenticate together: where there are several hubs, less in the first rounds.
+// The timeouts of one attempt to connect and authenticate. With several hubs, the first rounds use
+// firstTimeout.
 const (
 	dialTimeout  = 10 * time.Second
 	firstTimeout = 2 * time.Second
 )
 
-// settled is how long a connection stands before it counts as one that was good.
+// settled is how long a connection must last to count as good.
 const settled = 2 * time.Second
 
-// pace says how long to wait before the next round, and how long each of its attempts may take.
+// pace computes the pause before the next round, and the timeout of its attempts.
 type pace struct {
 	c        *Client
 	pauses   interface{ NextBackOff() time.Duration }
 	patience time.Duration
-	brief    int // connections, one after another, that were not good
+	brief    int // consecutive connections that were not good
 }
 
 func (c *Client) newPace() *pace {
@@ -212,7 +222,7 @@ func (c *Client) newPace() *pace {
 	return p
 }
 
-// again begins as if nothing had failed yet.
+// again resets the pace.
 func (p *pace) again() {
 	p.pauses, p.patience, p.brief = p.c.newBackoff(), dialTimeout, 0
 	if p.c.hubs.several() {
@@ -220,7 +230,7 @@ func (p *pace) again() {
 	}
 }
 
-// afterRound is the pause when no hub was there.
+// afterRound returns the pause after a round in which no hub accepted the client.
 func (p *pace) afterRound() time.Duration {
 	p.patience = min(2*p.patience, dialTimeout)
 	return p.next()
@@ -228,7 +238,8 @@ func (p *pace) afterRound() time.Duration {
 
 func (p *pace) next() time.Duration { return min(p.pauses.NextBackOff(), p.c.o.MaxBackoff) }
 
-// afterLink is the pause when a connection was lost that had stood for so long. To another hub it is a short one, unless all were tried.
+// afterLink returns the pause after a lost connection that lasted for stood. The pause before
+// another hub is short, unless all were tried.
 func (p *pace) afterLink(l *link, stood time.Duration) time.Duration {
 	comeBack := l.retryAfter()
 	if !p.c.hubs.several() {

@@ -39,12 +39,13 @@ func (d entrances) urls() string {
 	return strings.Join(all, ",")
 }
 
-// at gives the door that a client calls.
+// at returns the address that a client calls.
 func (d entrances) at(c *sdk.Client) *proxy {
 	return d[slices.IndexFunc(d, func(p *proxy) bool { return p.url == c.URL() })]
 }
 
-// TestFailover: whatever entrance is killed, at any time, writers and readers go on at another, and nothing is missing or doubled.
+// TestFailover: whatever entrance is killed, at any time, writers and readers go on at another, and
+// nothing is missing or doubled.
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -62,7 +63,8 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// TestFailoverInTheMiddle: connections through several doors break after any number of bytes, so that requests arrive whose answers do not.
+// TestFailoverInTheMiddle: connections through several doors break after any number of bytes, so
+// that requests arrive whose answers do not.
 func TestFailoverInTheMiddle(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -80,7 +82,8 @@ func TestFailoverInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestStaysWhereItIsGood: when a door comes back its clients stay with the one that took them, also over a cut connection.
+// TestStaysWhereItIsGood: when a door comes back its clients stay with the one that took them, also
+// over a cut connection.
 func TestStaysWhereItIsGood(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -111,7 +114,8 @@ func now(t *testing.T, c *sdk.Client) {
 	}
 }
 
-// TestSilentHubIsLeft: one that takes connections and says nothing any more is left for another, by calls, waits and loops.
+// TestSilentHubIsLeft: one that takes connections and says nothing any more is left for another, by
+// calls, waits and loops.
 func TestSilentHubIsLeft(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -144,7 +148,9 @@ func TestSilentHubIsLeft(t *testing.T) {
 	<-started
 	mute := d.at(c)
 	mute.muteHub()
-	_, err := h.InProcess(t, "a").SendMessage(ctx, &parley.SendMessageParams{ConversationID: id, Payload: text("bye"), Finality: parley.FinalityConversation})
+	_, err := h.InProcess(t, "a").
+		SendMessage(ctx, &parley.SendMessageParams{ConversationID: id, Payload: text("bye"),
+			Finality: parley.FinalityConversation})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,14 +163,15 @@ func TestSilentHubIsLeft(t *testing.T) {
 	}
 }
 
-// TestSomeHubsAreAway: the first connection is made where there is a hub, though one is gone and one does not answer.
+// TestSomeHubsAreAway: the first connection is made where there is a hub, though one is gone and
+// one does not answer.
 func TestSomeHubsAreAway(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
 	d := newEntrances(t, h, 1)
 	gone := newEntrances(t, h, 1)
 	gone[0].kill()
-	hangs, err := net.Listen("tcp", "127.0.0.1:0") // its queue takes connections, and nobody takes them from there
+	hangs, err := net.Listen("tcp", "127.0.0.1:0") // it never accepts the queued connections
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,12 +184,13 @@ func TestSomeHubsAreAway(t *testing.T) {
 	}
 	d[0].kill()
 	_, err = sdk.Dial(t.Context(), gone.urls()+","+d.urls(), eager(h.Token))
-	if !errors.Is(err, parley.ErrUnavailable) || !strings.Contains(err.Error(), gone[0].url) || !strings.Contains(err.Error(), d[0].url) {
+	if !errors.Is(err, parley.ErrUnavailable) || !strings.Contains(err.Error(), gone[0].url) ||
+		!strings.Contains(err.Error(), d[0].url) {
 		t.Errorf("without a hub: %v", err)
 	}
 }
 
-// observed tells with which claims its registrations stand.
+// observed records the claims with which the executor registers.
 type observed struct {
 	*sdk.Client
 	registered chan<- []string
@@ -203,7 +211,7 @@ func (o observed) RegisterExecutor(
 	}
 }
 
-// TestFailoverOfAnExecutor: a turn goes on at another door, under the claim that it had.
+// TestFailoverOfAnExecutor: a turn continues at another server under the same claim.
 func TestFailoverOfAnExecutor(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -240,7 +248,10 @@ func TestFailoverOfAnExecutor(t *testing.T) {
 	<-worked
 	doorOf <- d.at(c)
 	ann := h.InProcess(t, "ann")
-	u, err := ann.GetUpdates(t.Context(), &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilMyTurn, TimeoutMs: 20_000})
+	u, err := ann.GetUpdates(
+		t.Context(),
+		&parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilMyTurn, TimeoutMs: 20_000},
+	)
 	if err != nil || u.TimedOut {
 		t.Fatalf("the turn did not end: %+v, %v", u, err)
 	}
@@ -266,7 +277,8 @@ func TestFailoverOfAnExecutor(t *testing.T) {
 	}
 }
 
-// dials is a transport that reaches nobody, and notes who was tried. A host in hangs does not answer.
+// dials is a transport that reaches no host and records the attempts. A host in hangs does not
+// answer.
 type dials struct {
 	hangs map[string]bool
 
@@ -316,8 +328,9 @@ func TestClientsSpread(t *testing.T) {
 	}
 }
 
-// TestNobodyIsHammered: who finds no hub waits longer and longer between rounds, and gives slow ones longer and longer.
-func TestNobodyIsHammered(t *testing.T) {
+// TestPausesGrowWithoutHub: a client without a reachable hub pauses longer after each round, and
+// waits longer for slow hubs.
+func TestPausesGrowWithoutHub(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &dials{}
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -326,7 +339,8 @@ func TestNobodyIsHammered(t *testing.T) {
 		if err := sdk.Serve(ctx, "ws://a,ws://b,ws://c", parley.AgentFunc(nil), o, nil); err != nil {
 			t.Fatal(err)
 		}
-		// Pauses go from 100 ms to 5 s, and are half as long by chance, or half as long again: 5 min take 40 to 200 rounds.
+		// Pauses go from 100 ms to 5 s, and are half as long by chance, or half as long again: 5 min take
+		// 40 to 200 rounds.
 		if n := len(d.take()) / 3; n < 40 || n > 200 {
 			t.Errorf("%d rounds in 5 minutes", n)
 		}
@@ -338,7 +352,7 @@ func TestNobodyIsHammered(t *testing.T) {
 		if took := time.Since(begun); !errors.Is(err, parley.ErrUnavailable) || took > 10*time.Second {
 			t.Errorf("hubs that do not answer: %v after %v", err, took)
 		}
-		if tried := d.take(); len(tried) != 3 { // each for 2 s, then the first again, for what is left of the 10 s
+		if tried := d.take(); len(tried) != 3 { // each for 2 s, then the first again for the rest of the 10 s
 			t.Errorf("tried %v", tried)
 		}
 	})
@@ -370,12 +384,14 @@ func TestURLs(t *testing.T) {
 			t.Errorf("Dial %q: %v, expected %q", list, err, want)
 		}
 	}
-	if _, err := sdk.Dial(t.Context(), "ws://a", &sdk.Options{URLs: []string{"ws://b", "ws://a/"}}); err == nil || !strings.Contains(err.Error(), "3 of 3 is the same as number 1") {
+	if _, err := sdk.Dial(t.Context(), "ws://a", &sdk.Options{URLs: []string{"ws://b", "ws://a/"}}); err == nil ||
+		!strings.Contains(err.Error(), "3 of 3 is the same as number 1") {
 		t.Errorf("Options.URLs with one twice: %v", err)
 	}
 }
 
-// TestRefusedByOneHub: who is refused by one hub, such as for the name that it was called by, is taken by another; who is refused by all that answer hears why.
+// TestRefusedByOneHub: a client that one hub refuses, for example because of the host name, is
+// accepted by another. If all hubs that answer refuse it, the error has the reason.
 func TestRefusedByOneHub(t *testing.T) {
 	t.Parallel()
 	h, other := sdktest.NewHub(t), sdktest.NewHub(t) // of another log: it does not know the tokens of h
@@ -387,7 +403,10 @@ func TestRefusedByOneHub(t *testing.T) {
 	}
 	gone := newEntrances(t, h, 1)
 	gone[0].kill()
-	if _, err := sdk.Dial(t.Context(), gone.urls()+","+other.URL, eager(token)); !errors.Is(err, parley.ErrUnauthenticated) {
+	if _, err := sdk.Dial(t.Context(), gone.urls()+","+other.URL, eager(token)); !errors.Is(
+		err,
+		parley.ErrUnauthenticated,
+	) {
 		t.Errorf("where nobody takes it: %v", err)
 	}
 }

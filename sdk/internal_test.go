@@ -14,8 +14,11 @@ import (
 func event(t *testing.T, seq int64, size int) parley.Notification {
 	t.Helper()
 	e := new(parley.Event)
-	raw := fmt.Sprintf(`{"seq":%d,"type":"message","from":"a","at":"2026-11-20T09:00:00.000Z","finality":"turn","payload":{"text":"%s"}}`,
-		seq, strings.Repeat("x", size))
+	raw := fmt.Sprintf(
+		`{"seq":%d,"type":"message","from":"a","at":"2026-11-20T09:00:00.000Z","finality":"turn","payload":{"text":"%s"}}`,
+		seq,
+		strings.Repeat("x", size),
+	)
 	if err := json.Unmarshal([]byte(raw), e); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +54,8 @@ func TestFeedIsBounded(t *testing.T) {
 	}
 }
 
-// TestFeedRefusesWhatIsOff: an event that was there already, or that is another conversation's, ends the feed.
+// TestFeedRefusesWhatIsOff: an event that was there already, or that is another conversation's,
+// ends the feed.
 func TestFeedRefusesWhatIsOff(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -66,7 +70,7 @@ func TestFeedRefusesWhatIsOff(t *testing.T) {
 	}
 }
 
-// TestCursorAdmitsOnce: over subscriptions made again, nothing is told twice.
+// TestCursorAdmitsOnce: over repeated subscriptions, nothing is yielded twice.
 func TestCursorAdmitsOnce(t *testing.T) {
 	t.Parallel()
 	k := cursor{seq: 3}

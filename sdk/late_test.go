@@ -13,7 +13,8 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// lateWire passes connections on to a hub. What the first one sends can be held back, and come to the hub when its client has long given it up: as over a network that was cut for a while.
+// lateWire passes connections on to a hub. What the first one sends can be held back, and come to
+// the hub when its client has long given it up: as over a network that was cut for a while.
 type lateWire struct {
 	t      *testing.T
 	l      net.Listener
@@ -33,7 +34,12 @@ func newLateWire(t *testing.T, hubURL string) *lateWire {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &lateWire{t: t, l: l, target: strings.TrimSuffix(strings.TrimPrefix(hubURL, "ws://"), "/rpc"), held: make(chan []byte, 16)}
+	w := &lateWire{
+		t:      t,
+		l:      l,
+		target: strings.TrimSuffix(strings.TrimPrefix(hubURL, "ws://"), "/rpc"),
+		held:   make(chan []byte, 16),
+	}
 	w.wg.Go(w.serve)
 	t.Cleanup(func() {
 		l.Close()
@@ -103,8 +109,8 @@ func (w *lateWire) hold() {
 	w.holding = true
 }
 
-// TestReplacedByItsOwn: a registration comes to the hub when its client has given up the connection and has registered on another one. It is the client's own that has taken its place, so it
-// registers once more.
+// TestReplacedByItsOwn: a registration reaches the hub after its client gave up the connection and
+// registered on another one. The client was replaced by itself, so it registers again.
 func TestReplacedByItsOwn(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)

@@ -10,33 +10,34 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/registration"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
-// link is one authenticated connection: calls, and the subscriptions made on it.
+// link is one authenticated connection with its calls and subscriptions.
 type link struct {
 	c       *Client
 	url     string
 	peer    *wire.Peer
 	agentID string
-	gaveUp  atomic.Bool  // the hub was silent for too long, or took no writes
-	refused atomic.Int32 // times that it could not, since it could
+	gaveUp  atomic.Bool  // the hub was silent for too long, or accepted no writes
+	refused atomic.Int32 // consecutive writes that the hub refused as unavailable
 
-	lost       chan struct{} // closed when the reader has ended
+	lost       chan struct{} // closed at the end of the reader
 	drops      chan struct{} // a token: there is something in drop
 	registered chan struct{} // closed by known
-	known      func()        // says that the executor was registered here, or that nobody waits for that any more
+	known      func()        // the executor is registered here, or no call waits for that any more
 	apart      chan struct{} // closed by isApart
-	isApart    func()        // says that the hub has lost its log, and another is better
+	isApart    func()        // the hub lost its log, and another hub is better
 	wg         sync.WaitGroup
 
 	mu       sync.Mutex            // guards the fields below
 	feeds    map[string]*feed      // by subscription
-	drop     []string              // subscriptions to be ended
-	comeBack time.Duration         // what closing said
-	notices  *registration.Notices // what the registration brings goes there; nil while nobody loops over one
-	code     int                   // the close code, when lost
+	drop     []string              // subscriptions to end
+	comeBack time.Duration         // the retryAfterMs of closing
+	notices  *registration.Notices // the receiver of the registration; nil if there is no loop
+	code     int                   // the close code, after the end
 }
 
 // dialLink makes one attempt to connect to a hub and authenticate.
@@ -48,7 +49,8 @@ func (c *Client) dialLink(ctx context.Context, url string, patience time.Duratio
 		return nil, err
 	}
 	l := &link{
-		c: c, url: url, lost: make(chan struct{}), drops: make(chan struct{}, 1), registered: make(chan struct{}), apart: make(chan struct{}), feeds: map[string]*feed{},
+		c: c, url: url, lost: make(chan struct{}), drops: make(chan struct{}, 1), registered: make(chan struct{}),
+		apart: make(chan struct{}), feeds: map[string]*feed{},
 	}
 	l.known = sync.OnceFunc(func() { close(l.registered) })
 	l.isApart = sync.OnceFunc(func() { close(l.apart) })
@@ -68,7 +70,7 @@ func (l *link) authenticate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	raw, err := l.call(ctx, parley.MethodAuthenticate, body, nil, func() {})
+	raw, err := l.call(ctx, methods.Authenticate, body, nil, func() {})
 	if errors.Is(err, wire.ErrBroken) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%w: authenticate: %w", parley.ErrUnavailable, err)
 	}
@@ -83,8 +85,9 @@ func (l *link) authenticate(ctx context.Context) error {
 	return nil
 }
 
-// call sends a request and waits for its answer. f is the feed of a subscribe, else nil. release is called once, when the call takes no
-// more room in the hub: when the answer came or the connection ended, which may be after call returned.
+// call sends a request and waits for its answer. f is the feed of a subscribe, or nil. It calls
+// release once, when the request no longer uses a slot in the hub: after the answer or at the end
+// of the connection. That can be after call returned.
 func (l *link) call(ctx context.Context, method string, body []byte, f *feed, release func()) (json.RawMessage, error) {
 	var answered func(json.RawMessage)
 	if f != nil {
@@ -104,7 +107,7 @@ func (l *link) call(ctx context.Context, method string, body []byte, f *feed, re
 	return raw, err
 }
 
-// abandon waits for the answer that nobody wants any more.
+// abandon waits for an answer that its caller no longer needs.
 func (l *link) abandon(answer wire.Answer, release func()) {
 	ok := l.c.start(func() {
 		_, _ = answer.Wait(context.Background()) // ends with the connection at the latest
@@ -115,7 +118,8 @@ func (l *link) abandon(answer wire.Answer, release func()) {
 	}
 }
 
-// keep pings a hub that has been silent, and gives the connection up when it does not answer.
+// keep pings a silent hub, and closes the connection if there is no answer. It runs on its own
+// goroutine.
 func (l *link) keep() {
 	timer := time.NewTimer(l.c.o.PingAfter)
 	defer timer.Stop()
@@ -141,7 +145,7 @@ func (l *link) keep() {
 	}
 }
 
-// close ends the connection; everything on it ends soon after.
+// close ends the connection. Its goroutines end soon after.
 func (l *link) close() { l.peer.Close() }
 
 // wait returns when the goroutines of the link have ended.

@@ -13,7 +13,8 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// TestUnknownOutcomeIsFoundOut: the commit's outcome is unknown, the hub restarts, and the message is there once.
+// TestUnknownOutcomeIsFoundOut: the commit's outcome is unknown, the hub restarts, and the message
+// is there once.
 func TestUnknownOutcomeIsFoundOut(t *testing.T) {
 	t.Parallel()
 	for _, written := range []bool{true, false} {
@@ -30,7 +31,10 @@ func TestUnknownOutcomeIsFoundOut(t *testing.T) {
 			var r *parley.SendResult
 			go func() {
 				var err error
-				r, err = c.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: id, Payload: text("once"), Finality: parley.FinalityTurn})
+				r, err = c.SendMessage(
+					t.Context(),
+					&parley.SendMessageParams{ConversationID: id, Payload: text("once"), Finality: parley.FinalityTurn},
+				)
 				sent <- err
 			}()
 			<-h.Failed()
@@ -109,11 +113,17 @@ func TestWriteWhoseTimeIsUp(t *testing.T) {
 	defer h.Journal().Release()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	_, err := c.SendMessage(ctx, &parley.SendMessageParams{ConversationID: id, Payload: text("x"), Finality: parley.FinalityTurn})
+	_, err := c.SendMessage(
+		ctx,
+		&parley.SendMessageParams{ConversationID: id, Payload: text("x"), Finality: parley.FinalityTurn},
+	)
 	if !errors.Is(err, parley.ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, expected both ErrOutcomeUnknown and DeadlineExceeded", err)
 	}
-	_, err = c.SendMessage(ctx, &parley.SendMessageParams{ConversationID: id, Payload: text("x"), Finality: parley.FinalityTurn})
+	_, err = c.SendMessage(
+		ctx,
+		&parley.SendMessageParams{ConversationID: id, Payload: text("x"), Finality: parley.FinalityTurn},
+	)
 	if errors.Is(err, parley.ErrOutcomeUnknown) {
 		t.Errorf("a call that was never made gives %v", err)
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// TestNumbersBeyondDouble: a number that is JSON but no double comes through as it was written, in a log, in a result and in an error.
+// TestNumbersBeyondDouble: a number that is JSON but no double comes through as it was written, in
+// a log, in a result and in an error.
 func TestNumbersBeyondDouble(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -21,7 +22,11 @@ func TestNumbersBeyondDouble(t *testing.T) {
 	if err != nil || string(s.Metadata) != data {
 		t.Fatalf("metadata %s, %v", s.Metadata, err)
 	}
-	p := &parley.SendMessageParams{ConversationID: s.ConversationID, Payload: json.RawMessage(`{"data":` + data + `}`), Finality: parley.FinalityTurn}
+	p := &parley.SendMessageParams{
+		ConversationID: s.ConversationID,
+		Payload:        json.RawMessage(`{"data":` + data + `}`),
+		Finality:       parley.FinalityTurn,
+	}
 	if _, err := ann.SendMessage(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}

@@ -9,31 +9,33 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Options are for Dial. Nil and the zero value are useful.
+// Options are options of [Dial]. nil and the zero value are valid.
 type Options struct {
-	// URLs are further hubs of the same log, besides those that Dial is given: see [URLs].
+	// URLs are further hubs of the same log. See [URLs].
 	URLs []string
 	// Token is the secret "plt_...".
 	Token string
-	// AgentID chooses among the ids that the token may speak as; empty, the token's first.
+	// AgentID is one of the ids that the token may speak as. Empty means the first id of the token.
 	AgentID string
-	// ClientName is for the hub's log; at most 128 bytes.
+	// ClientName is for the log of the hub, at most 128 bytes.
 	ClientName string
-	// HTTPClient makes the handshakes; nil, http.DefaultClient. Its transport decides how connections are made.
+	// HTTPClient makes the handshakes. nil means http.DefaultClient. Its transport makes the
+	// connections.
 	HTTPClient *http.Client
-	// Logger hears of lost and regained connections; nil, nobody.
+	// Logger logs lost and new connections. nil means no log.
 	Logger *slog.Logger
-	// MinBackoff and MaxBackoff bound the jittered pause between attempts; 0, 100 ms and 5 s.
+	// MinBackoff and MaxBackoff bound the random pause between attempts. 0 means 100 ms and 5 s.
 	MinBackoff, MaxBackoff time.Duration
-	// PingAfter is how long the hub may be silent before it is pinged; it has as long again to answer before the connection is given
-	// up. 0, 15 s; 2 s where there is another hub to go to.
+	// PingAfter is how long the hub may be silent before the client pings it. If there is no answer in
+	// the same time, the client closes the connection. 0 means 15 s, or 2 s with several hubs.
 	PingAfter time.Duration
-	// Buffer is how many notifications of one subscription wait for a slow loop before the subscription is given up and taken up again
-	// later; 0, 512. Whatever this is, no more than 2 MiB of them wait.
+	// Buffer is the maximum number of notifications of one subscription that wait for a slow loop.
+	// When it is full, the client ends the subscription and subscribes again later. 0 means 512. The
+	// size of the waiting events is also bounded, by 2 MiB.
 	Buffer int
 }
 
-// Defaults of PingAfter. Whoever has one hub only may be patient with it.
+// The defaults of PingAfter. A client of a single hub has no alternative, and so waits longer.
 const (
 	pingAfter        = 15 * time.Second
 	pingAfterSeveral = 2 * time.Second
@@ -58,7 +60,7 @@ func (o *Options) withDefaults(hubs int) Options {
 	return d
 }
 
-// newBackoff gives the pauses between attempts.
+// newBackoff returns the pauses between attempts.
 func (o *Options) newBackoff() *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval, b.MaxInterval, b.Multiplier, b.RandomizationFactor = o.MinBackoff, o.MaxBackoff, 2, 0.5

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestPace: the way to another hub is short, and once all were tried the pauses grow, whether there is no connection or each ends at once. A connection that stood
-// begins anew.
+// TestPace: the pause before another hub is short. After all were tried the pauses grow, without a
+// connection and also if each connection ends at once. A connection that lasted resets them.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	c := &Client{hubs: newHubs([]string{"ws://a", "ws://b", "ws://c"}), o: (*Options)(nil).withDefaults(3)}
@@ -20,7 +20,8 @@ func TestPace(t *testing.T) {
 	for range 30 {
 		total += lose(p, time.Millisecond)
 	}
-	// Ten rounds: pauses of 0.1, 0.2, 0.4, 0.8, 1.6, 3.2 and four times 5 s, each by chance half as long at least.
+	// Ten rounds: pauses of 0.1, 0.2, 0.4, 0.8, 1.6, 3.2 and four times 5 s, each by chance half as
+	// long at least.
 	if total < 10*time.Second || total > 60*time.Second {
 		t.Errorf("30 connections that ended at once took %v", total)
 	}
@@ -37,7 +38,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestWhoIsLeft: a hub is left that sends its clients away, does not answer, or does not keep a connection; one that has lost one is tried first.
+// TestWhoIsLeft: a hub is left that sends its clients away, does not answer, or does not keep a
+// connection; one that has lost one is tried first.
 func TestWhoIsLeft(t *testing.T) {
 	t.Parallel()
 	for name, way := range map[string]struct {

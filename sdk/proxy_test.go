@@ -83,7 +83,8 @@ func (p *proxy) keep(in, out net.Conn) bool {
 	return true
 }
 
-// kill ends all connections, and each new one at once, until revive. Its port stays its own: another test could take one that is given up.
+// kill ends all connections, and each new one at once, until revive. Its port stays its own:
+// another test could take one that is given up.
 func (p *proxy) kill() {
 	p.set(func() { p.dead = true })
 	p.cut()
@@ -116,7 +117,8 @@ func (p *proxy) set(f func()) {
 	f()
 }
 
-// carry copies bytes until an end is gone or enough were carried; then both are cut, in the middle of whatever it was.
+// carry copies bytes until an end is gone or enough were carried; then both are cut, in the middle
+// of whatever it was.
 func (p *proxy) carry(to, from net.Conn) {
 	defer func() { _, _ = to.Close(), from.Close() }()
 	left := 0
@@ -145,7 +147,7 @@ func (p *proxy) carry(to, from net.Conn) {
 	}
 }
 
-// between gives numbers of a seed, so that a failure can be had again.
+// between returns numbers of a seed, so that a failure can be reproduced.
 func between(seed uint64, low, high int) func() int {
 	r := rand.New(rand.NewPCG(seed, seed))
 	return func() int { return low + r.IntN(high-low) }

@@ -12,7 +12,8 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// TestRatesAreKept: a client that writes faster than its token may is slowed, and told of it only when it has no time to wait.
+// TestRatesAreKept: a client over the rate limit of its token is slowed. It returns the error only
+// if its ctx does not allow the wait.
 func TestRatesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newMemoryHub(t, &rpc.Options{Rates: &rpc.Rates{WritesPerSecond: 2, WriteBurst: 3}})
@@ -25,7 +26,10 @@ func TestRatesAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 10 {
-			r, err := c.SendNote(t.Context(), &parley.SendNoteParams{ConversationID: "case", Payload: parley.Note{Schema: "n", Data: fmt.Append(nil, i)}})
+			r, err := c.SendNote(
+				t.Context(),
+				&parley.SendNoteParams{ConversationID: "case", Payload: parley.Note{Schema: "n", Data: fmt.Append(nil, i)}},
+			)
 			if err != nil || r.Seq != int64(i)+2 || r.Duplicate {
 				t.Fatalf("note %d: %+v, %v", i, r, err)
 			}
@@ -36,9 +40,13 @@ func TestRatesAreKept(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
 		for err == nil {
-			_, err = c.SendNote(ctx, &parley.SendNoteParams{ConversationID: "case", Payload: parley.Note{Schema: "n", Data: []byte("0")}})
+			_, err = c.SendNote(
+				ctx,
+				&parley.SendNoteParams{ConversationID: "case", Payload: parley.Note{Schema: "n", Data: []byte("0")}},
+			)
 		}
-		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, parley.ErrRateLimited) || errors.Is(err, parley.ErrOutcomeUnknown) {
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, parley.ErrRateLimited) ||
+			errors.Is(err, parley.ErrOutcomeUnknown) {
 			t.Errorf("a write that had no time to wait: %v", err)
 		}
 	})

@@ -32,7 +32,8 @@ func openConversation(t *testing.T, h *sdktest.Hub, participants ...string) stri
 	return s.ConversationID
 }
 
-// patience is how long a test waits for an event that must come. Only a program that hangs takes that long.
+// patience is how long a test waits for an event that must come. Only a program that hangs takes
+// that long.
 const patience = 3 * time.Minute
 
 // eager are options that come back at once.
@@ -50,8 +51,9 @@ func dial(t *testing.T, url string, o *sdk.Options) *sdk.Client {
 	return c
 }
 
-// exercise has writers write and one reader read, while disturb is called each time that the reader has got so many further events. Nothing
-// may be missing, doubled, or out of order, neither in the log nor for the reader.
+// exercise has writers write and one reader read, while disturb is called each time that the reader
+// has got so many further events. Nothing may be missing, doubled, or out of order, neither in the
+// log nor for the reader.
 func exercise(t *testing.T, h *sdktest.Hub, url string, writers, each, every int, disturb func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -125,7 +127,8 @@ func dialUntil(t *testing.T, url string, o *sdk.Options) *sdk.Client {
 	}
 }
 
-// TestEventsOverRestarts: the hub is killed and started again while writers write and a reader reads.
+// TestEventsOverRestarts: the hub is killed and started again while writers write and a reader
+// reads.
 func TestEventsOverRestarts(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -140,7 +143,8 @@ func TestEventsOverRestarts(t *testing.T) {
 	t.Logf("%d restarts", restarts)
 }
 
-// TestEventsOverCutConnections: connections are cut after any number of bytes, in the middle of frames.
+// TestEventsOverCutConnections: connections are cut after any number of bytes, in the middle of
+// frames.
 func TestEventsOverCutConnections(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -155,7 +159,8 @@ func TestEventsOverCutConnections(t *testing.T) {
 	t.Logf("%d connections were cut", p.cuts)
 }
 
-// TestSlowLoop: a loop that stands still holds up no call on its client, and misses nothing when it goes on.
+// TestSlowLoop: a loop that pauses delays no other call of its client, and misses nothing
+// afterwards.
 func TestSlowLoop(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -173,9 +178,12 @@ func TestSlowLoop(t *testing.T) {
 			t.Fatalf("event %d follows %d", e.Seq, seq)
 		}
 		seq = e.Seq
-		if seq == 1 || seq == n/2 { // stand still until all of these are written, on the same connection
+		if seq == 1 || seq == n/2 { // pause until all of these are written, on the same connection
 			for range n / 2 {
-				_, err := c.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: id, Payload: text("x"), Finality: parley.FinalityTurn})
+				_, err := c.SendMessage(
+					t.Context(),
+					&parley.SendMessageParams{ConversationID: id, Payload: text("x"), Finality: parley.FinalityTurn},
+				)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -216,7 +224,10 @@ func TestTwoHundredSubscribers(t *testing.T) {
 			}
 		})
 		all.Go(func() {
-			u, err := c.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: 60_000})
+			u, err := c.GetUpdates(
+				ctx,
+				&parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: 60_000},
+			)
 			if err != nil || u.Status != parley.StatusClosed {
 				t.Errorf("a wait gave %+v, %v", u, err)
 			}
@@ -266,7 +277,10 @@ func TestCloseEndsEverything(t *testing.T) {
 			}
 		})
 		loops.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond) // its answer is waited for by nobody but the client
+			ctx, cancel := context.WithTimeout(
+				t.Context(),
+				time.Millisecond,
+			) // only the client waits for its answer
 			defer cancel()
 			_, _ = c.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: 60_000})
 		})
@@ -310,10 +324,16 @@ func stacks(name string) (n int) {
 func TestRefusedToken(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
-	if _, err := sdk.Dial(t.Context(), h.URL, &sdk.Options{Token: "plt_no_such"}); !errors.Is(err, parley.ErrUnauthenticated) {
+	if _, err := sdk.Dial(t.Context(), h.URL, &sdk.Options{Token: "plt_no_such"}); !errors.Is(
+		err,
+		parley.ErrUnauthenticated,
+	) {
 		t.Errorf("a bad token gives %v", err)
 	}
-	if _, err := sdk.Dial(t.Context(), h.URL, &sdk.Options{Token: h.NewToken(t, "a"), AgentID: "b"}); !errors.Is(err, parley.ErrForbidden) {
+	if _, err := sdk.Dial(t.Context(), h.URL, &sdk.Options{Token: h.NewToken(t, "a"), AgentID: "b"}); !errors.Is(
+		err,
+		parley.ErrForbidden,
+	) {
 		t.Errorf("another's id gives %v", err)
 	}
 }
@@ -323,7 +343,10 @@ func TestTokenExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newMemoryHub(t, nil)
 		admin := h.dial(t, "root", "a")
-		made, err := admin.CreateConversation(t.Context(), &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "a", Kind: parley.KindAgent}}})
+		made, err := admin.CreateConversation(
+			t.Context(),
+			&parley.CreateConversationParams{Participants: []parley.Participant{{ID: "a", Kind: parley.KindAgent}}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -337,7 +360,8 @@ func TestTokenExpires(t *testing.T) {
 		for _, err := range c.Events(t.Context(), made.ConversationID, 0) {
 			last = err
 		}
-		if took := time.Since(begin); !errors.Is(last, parley.ErrUnauthenticated) || took < 5*time.Second || took > 6*time.Second {
+		if took := time.Since(begin); !errors.Is(last, parley.ErrUnauthenticated) || took < 5*time.Second ||
+			took > 6*time.Second {
 			t.Errorf("a loop ends with %v when the token expires, after %v", last, took)
 		}
 		if _, err := c.Now(t.Context()); !errors.Is(err, parley.ErrUnauthenticated) {
@@ -367,7 +391,8 @@ func TestNoHub(t *testing.T) {
 	}
 }
 
-// TestDeadHubIsNoticed: a connection on which nothing comes any more is given up, and what was under way is done on the next.
+// TestDeadHubIsNoticed: a connection on which nothing comes any more is given up, and what was
+// under way is done on the next.
 func TestDeadHubIsNoticed(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -383,7 +408,8 @@ func TestDeadHubIsNoticed(t *testing.T) {
 	}
 }
 
-// TestDrainIsWaitedOut: while the hub drains and is away, calls and loops wait, and go on when it is back.
+// TestDrainIsWaitedOut: while the hub drains and is away, calls and loops wait, and go on when it
+// is back.
 func TestDrainIsWaitedOut(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -394,7 +420,10 @@ func TestDrainIsWaitedOut(t *testing.T) {
 	waited := make(chan error, 20) // under way when the hub drains: it answers them unavailable, and they are made again
 	for range cap(waited) {
 		go func() {
-			u, err := c.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: 60_000})
+			u, err := c.GetUpdates(
+				ctx,
+				&parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: 60_000},
+			)
 			if err == nil && u.Status != parley.StatusClosed {
 				err = fmt.Errorf("a wait gave %+v", u)
 			}
@@ -420,7 +449,10 @@ func TestDrainIsWaitedOut(t *testing.T) {
 	h.Drain(t)
 	sent := make(chan error, 1)
 	go func() {
-		_, err := c.SendMessage(ctx, &parley.SendMessageParams{ConversationID: id, Payload: text("bye"), Finality: parley.FinalityConversation})
+		_, err := c.SendMessage(
+			ctx,
+			&parley.SendMessageParams{ConversationID: id, Payload: text("bye"), Finality: parley.FinalityConversation},
+		)
 		sent <- err
 	}()
 	h.Restart(t)

@@ -14,14 +14,19 @@ import (
 	"github.com/parleyhub/parley/executors"
 )
 
-// Run is a whole agent: it connects to the hub at PARLEY_URL, or to one of several there (see [URLs]), with the token PARLEY_TOKEN, and calls handle for each turn of the agent named, in
-// every conversation where that has a seat. handle reads and speaks through t; see [parley.Turn]. When it returns nil and has not said a final message,
-// the attempt was a silent one and the turn is tried again, as after an error or a panic; [Serve] can also pass a turn on.
+// Run runs an agent. It connects to the hub at PARLEY_URL with the token PARLEY_TOKEN, and calls
+// handle for each turn of the agent, in every conversation in which the agent has a seat. [URLs]
+// has the form of PARLEY_URL. handle reads and posts through t. If it returns nil without a final
+// message, the attempt counts as silent, and the turn is offered again, as after an error or a
+// panic. An agent of [Serve] can also yield a turn.
 //
-// Run waits for a hub that is not there yet, comes back when a connection breaks, renews claims while handle works, and ends ctx of a turn that
-// was lost. On SIGTERM, SIGINT or the end of ctx it takes no more turns, lets those under way finish for 10 s, gives back the others, and returns nil; the
-// next signal ends the process at once. It returns earlier only with what no retry mends, such as ErrUnauthenticated. It logs
-// to slog.Default.
+// Run waits for a hub that is not reachable, reconnects, renews claims while handle works, and ends
+// the ctx of a turn whose claim is lost. On SIGTERM, SIGINT or the end of ctx, it accepts no more
+// turns. Turns in progress have 10 s to finish; Run releases the others and returns nil. A second
+// signal ends the process at once.
+//
+// Run returns earlier only with an error that a retry cannot repair, such as ErrUnauthenticated. It
+// logs to slog.Default.
 func Run(ctx context.Context, agent string, handle func(ctx context.Context, t *parley.Turn) error) error {
 	url, err := environment("PARLEY_URL", "the hub's address, such as "+DefaultURL)
 	if err != nil {
@@ -47,12 +52,13 @@ func environment(name, what string) (string, error) {
 	return "", fmt.Errorf("%s is not set: expected %s", name, what)
 }
 
-// Serve is the general form of [Run]: any address, any [parley.Agent], and all options, of which nil ones are useful. It connects as [Dial] does, but
-// waits for a hub that is not there, and is [executors.Run] from then on: signals are the caller's. When e has no Logger it takes that of o.
+// Serve runs an agent with an address and options. It connects as [Dial] does, and also waits for a
+// hub that is not reachable. After that it is [executors.Run]. It does not handle signals. o and e
+// may be nil. If e has no Logger, Serve uses that of o.
 func Serve(ctx context.Context, url string, agent parley.Agent, o *Options, e *executors.Options) error {
 	c, err := dialUntil(ctx, url, o)
 	if ctx.Err() != nil && c == nil {
-		return nil // it was told to end before it had begun
+		return nil // ctx ended before the first connection
 	}
 	if err != nil {
 		return err
@@ -68,7 +74,7 @@ func Serve(ctx context.Context, url string, agent parley.Agent, o *Options, e *e
 	return executors.External(c, agent, &x).Run(ctx)
 }
 
-// dialUntil dials until the hub is there, it refuses, or ctx ends.
+// dialUntil dials until the hub accepts or refuses the client, or ctx ends.
 func dialUntil(ctx context.Context, url string, o *Options) (*Client, error) {
 	opts := o.withDefaults(1)
 	pauses := opts.newBackoff()

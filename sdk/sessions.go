@@ -8,17 +8,27 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
-// startWait is how long the call that starts a session stays with the hub: it goes on the socket of all calls, and shall not hold up others there.
+// startWait is how long the call that starts a session waits in the hub. It uses a slot of the
+// other calls, and must not delay them.
 const startWait = 50 * time.Millisecond
 
-var errNotRegistered = parley.Refuse(parley.ErrValidationFailed, "this client is not registered as an executor", "RegisterExecutor, and then this when it yields Registered")
+var errNotRegistered = parley.Refuse(
+	parley.ErrValidationFailed,
+	"this client is not registered as an executor",
+	"RegisterExecutor, and then this when it yields Registered",
+)
 
-// RegisterBlueprints says which deterministic agents the executor of this client runs, on the connection on which that is registered. It is not made again when that
-// connection breaks: RegisterExecutor yields Registered after the next one, and then it is the caller's to repeat.
-func (c *Client) RegisterBlueprints(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult, error) {
+// RegisterBlueprints registers the agents of blueprints on the connection of the executor. It is
+// not repeated when that connection breaks. RegisterExecutor yields Registered after the next
+// connection, and then the caller repeats it.
+func (c *Client) RegisterBlueprints(
+	ctx context.Context,
+	p *parley.RegisterBlueprintsParams,
+) (*parley.RegisterBlueprintsResult, error) {
 	q := value(p)
 	if q.Blueprints == nil {
 		q.Blueprints = []parley.Blueprint{} // the runner leaves
@@ -29,11 +39,11 @@ func (c *Client) RegisterBlueprints(ctx context.Context, p *parley.RegisterBluep
 	}
 	pauses := c.newBackoff()
 	for {
-		raw, sent, err := c.onRegistered(ctx, parley.MethodRegisterBlueprints, body)
+		raw, sent, err := c.onRegistered(ctx, methods.RegisterBlueprints, body)
 		if err == nil {
 			r := new(parley.RegisterBlueprintsResult)
 			if err := json.Unmarshal(raw, r); err != nil {
-				return nil, fmt.Errorf("%w: result of %s: %w", parley.ErrInternal, parley.MethodRegisterBlueprints, err)
+				return nil, fmt.Errorf("%w: result of %s: %w", parley.ErrInternal, methods.RegisterBlueprints, err)
 			}
 			return r, nil
 		}
@@ -46,8 +56,13 @@ func (c *Client) RegisterBlueprints(ctx context.Context, p *parley.RegisterBluep
 	}
 }
 
-// onRegistered makes one call on the connection on which the executor is registered. sent is true when the hub may have got it.
-func (c *Client) onRegistered(ctx context.Context, method string, body []byte) (raw json.RawMessage, sent bool, err error) {
+// onRegistered makes one call on the connection on which the executor is registered. sent is true
+// when the hub may have got it.
+func (c *Client) onRegistered(
+	ctx context.Context,
+	method string,
+	body []byte,
+) (raw json.RawMessage, sent bool, err error) {
 	var l *link
 	if r := c.executor.Load(); r != nil {
 		l = r.stands.Load()
@@ -63,20 +78,21 @@ func (c *Client) onRegistered(ctx context.Context, method string, body []byte) (
 	return raw, true, err
 }
 
-// StartSession starts an agent for a result. It always carries a key, so it starts one session only, over any number of reconnects. In mode sync it waits
-// until that has ended or asks for input, or TimedOut says that the time is over.
+// StartSession starts an agent for a result. It always has a key, so it starts one session only,
+// over any number of reconnects. In mode sync it waits until the session ends or requires input.
+// TimedOut is true if the timeout was reached first.
 func (c *Client) StartSession(ctx context.Context, p *parley.StartSessionParams) (*parley.Session, error) {
 	q := value(p)
 	q.ClientRequestID, q.Traceparent = key(q.ClientRequestID), under(ctx, q.Traceparent)
 	if q.TimeoutMs < 0 {
-		return call[parley.Session](ctx, c, parley.MethodStartSession, q, keyed) // refused
+		return call[parley.Session](ctx, c, methods.StartSession, q, keyed) // refused
 	}
 	if q.TimeoutMs == 0 {
 		q.TimeoutMs = parley.MaxWaitMs
 	}
 	start, timeout := time.Now(), min(q.TimeoutMs, parley.MaxWaitMs)
 	q.TimeoutMs = min(timeout, startWait.Milliseconds())
-	started, err := call[parley.Session](ctx, c, parley.MethodStartSession, q, keyed)
+	started, err := call[parley.Session](ctx, c, methods.StartSession, q, keyed)
 	left := timeout - time.Since(start).Milliseconds()
 	if err != nil || !started.TimedOut || left <= 0 {
 		return started, err
@@ -89,11 +105,12 @@ func (c *Client) StartSession(ctx context.Context, p *parley.StartSessionParams)
 	return s, nil
 }
 
-// GetSession tells how a session stands; with TimeoutMs, when it has ended or waits for input.
+// GetSession returns the state of a session. With TimeoutMs it waits until the session ends or
+// requires input.
 func (c *Client) GetSession(ctx context.Context, p *parley.GetSessionParams) (*parley.Session, error) {
 	q := value(p)
 	if q.TimeoutMs <= 0 {
-		return call[parley.Session](ctx, c, parley.MethodGetSession, q, always)
+		return call[parley.Session](ctx, c, methods.GetSession, q, always)
 	}
 	start, timeout := time.Now(), time.Duration(min(q.TimeoutMs, parley.MaxWaitMs))*time.Millisecond
 	for {
@@ -105,18 +122,19 @@ func (c *Client) GetSession(ctx context.Context, p *parley.GetSessionParams) (*p
 	}
 }
 
-// waitSession is one piece of a wait. What an agent that this client runs has started is there for its client on the connection of all calls only, which holds the
-// claim; where that has no room for one more wait, it is asked for a moment only.
+// waitSession is one request of a wait. If an agent of this client started the session, only the
+// connection of its calls, which holds the claim, can read it. A long wait there would use a slot
+// of the other calls, so it waits briefly.
 func (c *Client) waitSession(ctx context.Context, q parley.GetSessionParams) (*parley.Session, error) {
-	s, err := callVia[parley.Session](ctx, c, c.enterWait, parley.MethodGetSession, q, always)
+	s, err := callVia[parley.Session](ctx, c, c.enterWait, methods.GetSession, q, always)
 	if !errors.Is(err, parley.ErrNotFound) {
 		return s, err
 	}
 	q.TimeoutMs = min(q.TimeoutMs, startWait.Milliseconds())
-	return call[parley.Session](ctx, c, parley.MethodGetSession, q, always)
+	return call[parley.Session](ctx, c, methods.GetSession, q, always)
 }
 
-// StopSession ends a session. One that has ended is told as it is.
+// StopSession stops a session. It returns a session that has already ended unchanged.
 func (c *Client) StopSession(ctx context.Context, p *parley.StopSessionParams) (*parley.Session, error) {
-	return call[parley.Session](ctx, c, parley.MethodStopSession, value(p), keyed)
+	return call[parley.Session](ctx, c, methods.StopSession, value(p), keyed)
 }

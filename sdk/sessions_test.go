@@ -40,14 +40,15 @@ func (r *runner) awaitRuns(n int) {
 	}
 }
 
-// TestStartSessionOverLostConnections: a sync start whose connections are cut, its first answer among them, or whose hub is killed, meets its session and brings
-// the result. The runner, whose connections are lost as well, goes on with its claim: one run.
+// TestStartSessionOverLostConnections: a sync start finds its session again if its connections are
+// cut, its first answer is lost, or its hub is killed. The runner loses its connections too, and
+// keeps its claim: there is one run.
 func TestStartSessionOverLostConnections(t *testing.T) {
 	for name, disturb := range map[string]func(t *testing.T, h *sdktest.Hub, p *proxy){
 		"cut":     func(_ *testing.T, h *sdktest.Hub, _ *proxy) { h.CutConnections() },
 		"restart": func(t *testing.T, h *sdktest.Hub, _ *proxy) { h.Restart(t) },
 		"mute": func(_ *testing.T, _ *sdktest.Hub, p *proxy) {
-			p.muteHub() // what is asked arrives, and no answer comes back
+			p.muteHub() // requests arrive, and answers are lost
 			time.AfterFunc(200*time.Millisecond, p.cut)
 		},
 	} {
@@ -61,7 +62,11 @@ func TestStartSessionOverLostConnections(t *testing.T) {
 			if name == "mute" {
 				disturb(t, h, p) // before the start is answered
 			}
-			answer := startLater(t.Context(), caller, parley.StartSessionParams{AgentName: "echo", Parameters: json.RawMessage(`{"n":1}`)})
+			answer := startLater(
+				t.Context(),
+				caller,
+				parley.StartSessionParams{AgentName: "echo", Parameters: json.RawMessage(`{"n":1}`)},
+			)
 			r.awaitRuns(1)
 			if name != "mute" {
 				for range 3 {
@@ -73,7 +78,8 @@ func TestStartSessionOverLostConnections(t *testing.T) {
 			}
 			close(release)
 			got := <-answer
-			if got.err != nil || got.session.Status != parley.SessionCompleted || got.session.Result == nil || string(got.session.Result.ResultData) != `{"n":1}` {
+			if got.err != nil || got.session.Status != parley.SessionCompleted || got.session.Result == nil ||
+				string(got.session.Result.ResultData) != `{"n":1}` {
 				t.Errorf("%+v, %v", got.session, got.err)
 			}
 			if n := r.counted(); n != 1 {
@@ -83,7 +89,7 @@ func TestStartSessionOverLostConnections(t *testing.T) {
 	}
 }
 
-// shared is a client that runs the agent bot for somebody else's conversation, under an id of its own.
+// shared is a client with another id that runs the agent bot in a conversation of others.
 func shared(t *testing.T, h *sdktest.Hub) (c *sdk.Client, conversation, claim string) {
 	t.Helper()
 	made, err := h.Admin(t).CreateToken(t.Context(), &parley.CreateTokenParams{AgentID: "farm", Agents: []string{"bot"}})
@@ -96,7 +102,12 @@ func shared(t *testing.T, h *sdktest.Hub) (c *sdk.Client, conversation, claim st
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		var holding []string
-		p := &parley.RegisterExecutorParams{ExecutorID: "farm-1", Agents: []string{"bot"}, Mode: parley.ModePush, GraceMs: 60_000}
+		p := &parley.RegisterExecutorParams{
+			ExecutorID: "farm-1",
+			Agents:     []string{"bot"},
+			Mode:       parley.ModePush,
+			GraceMs:    60_000,
+		}
 		for n, err := range c.RegisterExecutor(ctx, p, func() []string { return holding }) {
 			if ctx.Err() != nil {
 				return
@@ -119,7 +130,10 @@ func shared(t *testing.T, h *sdktest.Hub) (c *sdk.Client, conversation, claim st
 		wg.Wait()
 	})
 	s, err := h.Client(t, "ann").CreateConversation(t.Context(), &parley.CreateConversationParams{
-		Participants: []parley.Participant{{ID: "helper", Kind: parley.KindAgent, Agent: "bot"}, {ID: "ann", Kind: parley.KindHuman}},
+		Participants: []parley.Participant{
+			{ID: "helper", Kind: parley.KindAgent, Agent: "bot"},
+			{ID: "ann", Kind: parley.KindHuman},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -132,8 +146,9 @@ func shared(t *testing.T, h *sdktest.Hub) (c *sdk.Client, conversation, claim st
 	return c, s.ConversationID, claim
 }
 
-// TestSharedExecutorKeepsItsSessions: who works under a claim starts sessions as the claim's participant, and goes on waiting for them as that when its connection was
-// lost, or the hub was: not before the hub knows again who holds the claim.
+// TestSharedExecutorKeepsItsSessions: an executor starts sessions as the participant of its claim.
+// It continues to wait for them after its connection or the hub was lost, as soon as the hub knows
+// again which connection holds the claim.
 func TestSharedExecutorKeepsItsSessions(t *testing.T) {
 	for name, disturb := range map[string]func(t *testing.T, h *sdktest.Hub){
 		"cut":     func(_ *testing.T, h *sdktest.Hub) { h.CutConnections() },
@@ -155,19 +170,22 @@ func TestSharedExecutorKeepsItsSessions(t *testing.T) {
 				if err != nil || !again.Duplicate || again.CreatedBy != "helper" {
 					t.Fatalf("again: %+v, %v", again, err)
 				}
-				if got, err := c.GetSession(t.Context(), &parley.GetSessionParams{SessionID: again.SessionID}); err != nil || got.Status.Ended() {
+				if got, err := c.GetSession(t.Context(), &parley.GetSessionParams{SessionID: again.SessionID}); err != nil ||
+					got.Status.Ended() {
 					t.Fatalf("read: %+v, %v", got, err)
 				}
 			}
 			close(release)
-			if got := <-answer; got.err != nil || got.session.Status != parley.SessionCompleted || got.session.CreatedBy != "helper" {
+			if got := <-answer; got.err != nil || got.session.Status != parley.SessionCompleted ||
+				got.session.CreatedBy != "helper" {
 				t.Errorf("%+v, %v", got.session, got.err)
 			}
 		})
 	}
 }
 
-// TestManySessionsOfOneClient: more waits than its first socket has room for, of sessions that are there on that socket alone.
+// TestManySessionsOfOneClient: more waits than its first socket has room for, of sessions that are
+// there on that socket alone.
 func TestManySessionsOfOneClient(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -177,7 +195,11 @@ func TestManySessionsOfOneClient(t *testing.T) {
 	const n = 60
 	var answers [n]<-chan started
 	for i := range answers {
-		answers[i] = startLater(t.Context(), c, parley.StartSessionParams{AgentName: "echo", ParentConversationID: conversation})
+		answers[i] = startLater(
+			t.Context(),
+			c,
+			parley.StartSessionParams{AgentName: "echo", ParentConversationID: conversation},
+		)
 	}
 	r.awaitRuns(n)
 	begin := time.Now()
@@ -195,7 +217,8 @@ func TestManySessionsOfOneClient(t *testing.T) {
 	}
 }
 
-// TestSessionInTheLoop: a loop over a registration that starts sessions itself waits for itself no longer than it must.
+// TestSessionInTheLoop: a loop over a registration that starts sessions itself waits for itself no
+// longer than it must.
 func TestSessionInTheLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newMemoryHub(t, nil)
@@ -225,7 +248,8 @@ func TestSessionInTheLoop(t *testing.T) {
 	})
 }
 
-// TestBlueprintsGoWithTheirRegistration: what says them on a lost connection is told so, and not made again on another, which may not be registered yet.
+// TestBlueprintsGoWithTheirRegistration: registerBlueprints on a lost connection fails, and is not
+// repeated on another connection, which may have no registration yet.
 func TestBlueprintsGoWithTheirRegistration(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)

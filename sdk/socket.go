@@ -26,8 +26,8 @@ type socket struct {
 	subs    int           // under way
 }
 
-// addSocket starts a socket. l is its connection if it has one already. It returns nil if the client
-// is closed.
+// addSocket starts a socket. l is its connection if it has one already. It returns nil if the
+// client is closed.
 func (c *Client) addSocket(l *link) *socket {
 	s := &socket{calls: make(chan struct{}, maxCalls), link: l, changed: make(chan struct{})}
 	if !c.start(func() { c.supervise(s, l) }) {
@@ -42,8 +42,8 @@ func (c *Client) addSocket(l *link) *socket {
 	return s
 }
 
-// takeSocket returns the first socket for which has is true, or adds one. has also counts the use. It is
-// called with the mu of the socket held.
+// takeSocket returns the first socket for which has is true, or adds one. has also counts the use.
+// It is called with the mu of the socket held.
 func (c *Client) takeSocket(has func(*socket) bool) (*socket, error) {
 	c.mu.Lock()
 	sockets := c.sockets // only grows
@@ -112,8 +112,9 @@ func (c *Client) notConnected(err error) {
 	}
 }
 
-// holdLink offers the connection until it is lost or the client ends. If its hub reports that other hubs
-// are better, and one of them takes the client before that, holdLink returns the connection to that hub.
+// holdLink offers the connection until it is lost or the client ends. If its hub reports that other
+// hubs are better, and one of them takes the client before that, holdLink returns the connection to
+// that hub.
 func (c *Client) holdLink(s *socket, l *link) (next *link) {
 	s.setLink(l)
 	select {
@@ -134,8 +135,8 @@ func (c *Client) holdLink(s *socket, l *link) (next *link) {
 	return next
 }
 
-// seekBetterHub tries the other hubs, with the pauses of a client without a connection, until one takes this
-// client. It stops when the current connection, which stays in use meanwhile, is lost.
+// seekBetterHub tries the other hubs, with the pauses of a client without a connection, until one
+// takes this client. It stops when the current connection, which stays in use meanwhile, is lost.
 func (c *Client) seekBetterHub(l *link) *link {
 	ctx, cancel := context.WithCancel(c.life)
 	defer cancel()

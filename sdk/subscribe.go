@@ -7,17 +7,19 @@ import (
 	"reflect"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
-// Events yields the visible events after since, then those to come, each once and in order, over any number of reconnects.
-// It ends after the event that closes the conversation, or when it has caught up if that one is not after since.
+// Events yields the visible events after since, and then new events, each once and in order, over
+// any number of reconnects. It ends after the event that closes the conversation. If that event is
+// not after since, it ends when it has caught up.
 func (c *Client) Events(ctx context.Context, conversationID string, since int64) iter.Seq2[parley.Event, error] {
 	return parley.EventsOf(c.Subscribe(ctx, &parley.SubscribeParams{ConversationID: conversationID, SinceSeq: since}))
 }
 
-// Subscribe is Events with everything that a subscription carries: caught_up once, guidance when it has changed, deltas as they
-// come. It does not end by itself.
+// Subscribe yields events as Events does, and also caught_up once, guidance after each change, and
+// deltas. It does not end with the conversation.
 func (c *Client) Subscribe(ctx context.Context, p *parley.SubscribeParams) iter.Seq2[parley.Notification, error] {
 	q := value(p)
 	return func(yield func(parley.Notification, error) bool) {
@@ -27,14 +29,14 @@ func (c *Client) Subscribe(ctx context.Context, p *parley.SubscribeParams) iter.
 	}
 }
 
-// cursor is how far a loop has come, over all its subscriptions.
+// cursor is the position of a loop over all its subscriptions.
 type cursor struct {
-	seq      int64 // of the last event, or where the hub said that there is nothing more
+	seq      int64 // of the last event, or up to which the hub reported that there is none
 	caughtUp bool
 	guidance *parley.Guidance
 }
 
-// admit moves the cursor and reports whether the loop has not seen n yet.
+// admit moves the cursor and reports whether n is new to the loop.
 func (k *cursor) admit(n parley.Notification) bool {
 	switch {
 	case n.Event != nil:
@@ -57,8 +59,13 @@ func (k *cursor) admit(n parley.Notification) bool {
 	return true
 }
 
-// follow subscribes, and subscribes again, until yield says enough (then it gives nil) or nothing helps.
-func (c *Client) follow(ctx context.Context, p parley.SubscribeParams, yield func(parley.Notification, error) bool) error {
+// follow subscribes, and subscribes again. It returns nil when yield returns false, and an error
+// that a retry cannot repair.
+func (c *Client) follow(
+	ctx context.Context,
+	p parley.SubscribeParams,
+	yield func(parley.Notification, error) bool,
+) error {
 	s, err := c.takeSocket(func(s *socket) bool {
 		if s.subs >= maxSubs {
 			return false
@@ -93,7 +100,7 @@ func (c *Client) follow(ctx context.Context, p parley.SubscribeParams, yield fun
 	}
 }
 
-// subscribe makes a subscription when there is a connection.
+// subscribe subscribes when there is a connection.
 func (c *Client) subscribe(ctx context.Context, s *socket, p parley.SubscribeParams) (*link, *feed, error) {
 	body, err := encode(p)
 	if err != nil {
@@ -114,7 +121,7 @@ func (c *Client) subscribe(ctx context.Context, s *socket, p parley.SubscribePar
 			return nil, nil, err
 		}
 		f := newFeed(p.ConversationID, p.SinceSeq, c.o.Buffer)
-		if _, err = l.call(ctx, parley.MethodSubscribe, body, f, release); err == nil {
+		if _, err = l.call(ctx, methods.Subscribe, body, f, release); err == nil {
 			return l, f, nil
 		}
 		l.leave(f)
@@ -128,7 +135,8 @@ func (c *Client) subscribe(ctx context.Context, s *socket, p parley.SubscribePar
 	}
 }
 
-// drain yields what comes on f until it ends. some is whether there was anything, more whether the loop wants more.
+// drain yields the notifications of f until it ends. some reports whether there was one, and more
+// whether the loop continues.
 func (c *Client) drain(
 	ctx context.Context, l *link, f *feed, k *cursor, yield func(parley.Notification, error) bool,
 ) (some, more bool, err error) {

@@ -7,5 +7,6 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// under gives the traceparent of a call: the one among its params, else that of the context. A call that is made again has the same.
+// under returns the traceparent of a call: own, or that of the context. A repeated call has the
+// same one.
 func under(ctx context.Context, own string) string { return cmp.Or(own, parley.TraceparentOf(ctx)) }

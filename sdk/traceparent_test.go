@@ -7,10 +7,13 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestContractTraceparent: what a client says it says in the span of its context, unless the params name another, and a retry in another span meets it. Who takes the turn goes on below.
+// TestContractTraceparent: a client sends the span of its context with each write, unless the
+// params name another one. A retry in another span returns the first result. The executor of the
+// turn continues the trace.
 func TestContractTraceparent(t *testing.T) {
 	t.Parallel()
-	const one, two = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	const one, two = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+		"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	eachDoor(t, func(t *testing.T, s *scene) {
 		ctx := parley.WithTraceparent(t.Context(), one)
 		p := peers()
@@ -23,11 +26,21 @@ func TestContractTraceparent(t *testing.T) {
 		if _, err := s.a.SendTrace(ctx, &parley.SendTraceParams{ConversationID: id, Payload: []byte(`{"kind":"k"}`)}); err != nil {
 			t.Fatal(err)
 		}
-		note := &parley.SendNoteParams{ConversationID: id, Payload: parley.Note{Schema: "s", Data: []byte("1")}, Traceparent: two, ClientRequestID: "n"}
+		note := &parley.SendNoteParams{
+			ConversationID:  id,
+			Payload:         parley.Note{Schema: "s", Data: []byte("1")},
+			Traceparent:     two,
+			ClientRequestID: "n",
+		}
 		if _, err := s.a.SendNote(ctx, note); err != nil || note.Traceparent != two {
 			t.Fatal(err, note.Traceparent)
 		}
-		said := &parley.SendMessageParams{ConversationID: id, Payload: []byte(`{"text":"t"}`), Finality: parley.FinalityTurn, ClientRequestID: "m"}
+		said := &parley.SendMessageParams{
+			ConversationID:  id,
+			Payload:         []byte(`{"text":"t"}`),
+			Finality:        parley.FinalityTurn,
+			ClientRequestID: "m",
+		}
 		if _, err := s.a.SendMessage(ctx, said); err != nil || said.Traceparent != "" {
 			t.Fatal(err, said.Traceparent)
 		}

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestAuditNeedsNoSetting: a hub that was told nothing of an audit writes it with its log, whatever that one's level; and it says when others may
-// look into its directory.
+// TestAuditNeedsNoSetting: a hub that was told nothing of an audit writes it with its log, whatever
+// that one's level; and it says when others may look into its directory.
 func TestAuditNeedsNoSetting(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	admin := strings.TrimSpace(program.Run(t, "token", "create", "--admin", "--data", data))

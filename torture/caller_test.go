@@ -22,7 +22,8 @@ func TestMain(m *testing.M) {
 	os.Exit(hubproc.Main(m, func(p hubproc.Program) { program = p }))
 }
 
-// dial connects and authenticates as agent. The hub has nothing to say to such a caller but answers.
+// dial connects and authenticates as agent. The hub has nothing to say to such a caller but
+// answers.
 func dial(h *hubproc.Hub, agent string) (*hubproc.Caller[struct{}], error) {
 	return hubproc.Dial[struct{}](h.URL, agent, nil, hubproc.CallerOptions{})
 }

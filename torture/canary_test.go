@@ -21,8 +21,8 @@ import (
 // spoken is in a message: readers of the conversation may see it, logs and metrics may not.
 const spoken = "canary-spoken-7d1f"
 
-// TestCanaries gives a hub secrets of every kind, at every door and in every wrong place, and then looks for them in all that it wrote and
-// answered.
+// TestCanaries sends a hub secrets of every kind, at every door and in every wrong place, and
+// then looks for them in all that it wrote and answered.
 func TestCanaries(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -33,7 +33,8 @@ func TestCanaries(t *testing.T) {
 	c.secret("the first token", admin)
 
 	id := c.make("createConversation", `{"participants":[{"id":"ann","kind":"human"}]}`, "conversationId")
-	c.call(admin, "ann", "sendMessage", fmt.Sprintf(`{"conversationId":%q,"payload":{"text":%q},"finality":"none"}`, id, spoken))
+	c.call(admin, "ann", "sendMessage", fmt.Sprintf(`{"conversationId":%q,"payload":{"text":%q},"finality":"none"}`, id,
+		spoken))
 	token := c.make("createToken", `{"agentId":"ann","scopes":["read","write"]}`, "token")
 	c.secret("a token", token)
 	revoked := c.make("createToken", `{"agentId":"ann"}`, "token")
@@ -51,7 +52,8 @@ func TestCanaries(t *testing.T) {
 	}
 	misplaced.Wait()
 	c.get("/conversations/" + id + "/events?until=closed&ticket=" + ticket + "x") // not the ticket: refused
-	for _, path := range []string{"/metrics", "/stats", "/openrpc.json", "/asyncapi.json", "/tokens", "/backup", "/conversations", "/agents"} {
+	for _, path := range []string{"/metrics", "/stats", "/openrpc.json", "/asyncapi.json", "/tokens", "/backup",
+		"/conversations", "/agents"} {
 		c.get(path)
 	}
 	c.cli("doctor")
@@ -103,10 +105,11 @@ func (c *canaries) keep(format, arg string, answer []byte) {
 
 type secret struct {
 	what, whole string
-	text        string // the part of it that nobody may find
+	text        string // the part of it that no one may find
 }
 
-// secret notes one: of a token what comes after its id, of a ticket what comes after its prefix, of a JWT its signature.
+// secret notes one: of a token what comes after its id, of a ticket what comes after its prefix, of
+// a JWT its signature.
 func (c *canaries) secret(what, whole string) {
 	c.t.Helper()
 	text := whole
@@ -154,8 +157,10 @@ func (c *canaries) files(dir string) {
 func (c *canaries) misplace(s secret, id string) {
 	q := url.QueryEscape(s.whole)
 	for _, path := range []string{
-		"/conversations?token=" + q, "/conversations?access_token=" + q, "/conversations/" + id + "/events?ticket=" + q + "&sinceSeq=99",
-		"/conversations/" + url.PathEscape(s.whole), "/rpc?ticket=" + q, "/conversations?cursor=" + q, "/" + url.PathEscape(s.whole), "/attachments/" + q + "?conversationId=" + q,
+		"/conversations?token=" + q, "/conversations?access_token=" + q, "/conversations/" + id + "/events?ticket=" + q +
+			"&sinceSeq=99",
+		"/conversations/" + url.PathEscape(s.whole), "/rpc?ticket=" + q, "/conversations?cursor=" + q, "/" +
+			url.PathEscape(s.whole), "/attachments/" + q + "?conversationId=" + q,
 	} {
 		c.request(http.MethodGet, path, "", http.Header{"Authorization": {"Bearer " + c.admin}})
 		c.request(http.MethodGet, path, "", nil)
@@ -163,10 +168,12 @@ func (c *canaries) misplace(s secret, id string) {
 	params := fmt.Sprintf(`{"token":%q,"agentId":%q,"clientName":%q}`, s.whole, s.whole, s.whole)
 	for _, header := range []http.Header{
 		{"Authorization": {"Bearer " + s.whole + "x"}}, {"Authorization": {"Basic " + s.whole}}, {"Authorization": {s.whole}},
-		{"Authorization": {"Bearer " + s.whole}, "Parley-Agent": {s.whole}}, {"Origin": {"https://" + s.whole}}, {"Cookie": {"token=" + s.whole}},
+		{"Authorization": {"Bearer " + s.whole}, "Parley-Agent": {s.whole}}, {"Origin": {"https://" + s.whole}},
+		{"Cookie": {"token=" + s.whole}},
 		{"Authorization": {"Bearer " + c.admin}, "Last-Event-ID": {s.whole}},
 	} {
-		c.request(http.MethodPost, "/rpc", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"authenticate","params":%s}`, params), header)
+		c.request(http.MethodPost, "/rpc", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"authenticate","params":%s}`,
+			params), header)
 		c.request(http.MethodGet, "/conversations/"+id+"/events?until=closed&sinceSeq=x", "", header)
 	}
 	c.cliWith(s.whole+"x", "conversation", "list")
@@ -205,13 +212,13 @@ func (c *canaries) get(path string) {
 	c.answers["GET "+name] = c.do(http.MethodGet, path, "", http.Header{"Authorization": {"Bearer " + c.admin}})
 }
 
-// request keeps an answer under a name of its own.
+// request keeps an answer under its own name.
 func (c *canaries) request(method, path, body string, header http.Header) {
 	c.t.Helper()
 	c.keep("answer %d (%s)", method, c.do(method, path, body, header))
 }
 
-// do gives the status line, header and body of an answer.
+// do returns the status line, header and body of an answer.
 func (c *canaries) do(method, path, body string, header http.Header) []byte {
 	c.t.Helper()
 	req, err := http.NewRequestWithContext(c.t.Context(), method, c.hub.HTTP()+path, strings.NewReader(body))

@@ -1,9 +1,12 @@
-// Package torture holds the tests that treat a real hub badly: a process of its own, real files, real sockets, kill -9.
+// Package torture has tests that attack a real hub: a separate process with real files and sockets,
+// which is killed with SIGKILL.
 //
-// Writers and readers under kill -9, SIGTERM and power cuts are in package power. The duel kills the hub, and eight replicas of an agent beside it: then every
-// turn has one final message, whoever was killed, every claim that lapses is followed by another in time, and what all callers were told fits the model of
+// Package power has the writers and readers under SIGKILL, SIGTERM and power cuts. The duel kills
+// the hub and eight replicas of an agent. Afterwards every turn has one final message, every claim
+// that expired is followed by another one in time, and the results of all calls fit the model of
 // package history.
 //
-// Sessions get it too: ten commands end at once while the conversation that has started them is busy, and the hub is killed in the middle of it; or their
-// runner is. Then each command has run once, each end is told once, and no process is left of any.
+// Another test ends ten sessions of commands at once while their parent is busy, and kills the hub
+// or the runner. Afterwards each command ran once, each end is reported once, and no process
+// remains.
 package torture

@@ -83,7 +83,8 @@ func (c *chaos) start(r *replica) {
 	file := filepath.Join(c.dir, fmt.Sprintf("%s.%d.jsonl", r.id, len(r.files)))
 	r.files, r.down = append(r.files, file), ""
 	r.cmd = exec.Command(self)
-	r.cmd.Env = append(os.Environ(), duel.EnvReplica+"="+r.id, duel.EnvRecords+"="+file, duel.EnvURL+"="+c.hub.URL, duel.EnvToken+"="+c.token)
+	r.cmd.Env = append(os.Environ(), duel.EnvReplica+"="+r.id, duel.EnvRecords+"="+file, duel.EnvURL+"="+c.hub.URL,
+		duel.EnvToken+"="+c.token)
 	r.out.Reset()
 	r.cmd.Stdout, r.cmd.Stderr = &r.out, &r.out
 	if err := hubproc.Start(r.cmd); err != nil {
@@ -95,7 +96,7 @@ func (c *chaos) start(r *replica) {
 func (c *chaos) end() {
 	for _, r := range c.replicas {
 		if r.cmd != nil && r.down != killed {
-			r.cmd.Process.Kill() // it may have ended
+			r.cmd.Process.Kill() // it may ended
 			r.cmd.Wait()
 			r.down = killed
 		}
@@ -105,7 +106,8 @@ func (c *chaos) end() {
 // drainTime detects a replica that hangs after SIGTERM.
 const drainTime = 2 * time.Minute
 
-// endKindly continues what is stopped and tells all to end. They must, with code 0, in time; turns under way are finished or given back.
+// endKindly continues what is stopped and tells all to end. They must, with code 0, in time; turns
+// under way are finished or given back.
 func (c *chaos) endKindly() {
 	c.t.Helper()
 	for _, r := range c.replicas {
@@ -134,11 +136,12 @@ func (c *chaos) endKindly() {
 
 func (c *chaos) killAll() {
 	for _, r := range c.replicas {
-		r.cmd.Process.Kill() // it may have ended
+		r.cmd.Process.Kill() // it may ended
 	}
 }
 
-// work is one step: who is due comes back, and one more blow falls. It gives the pause until the next.
+// work is one step: who is due comes back, and one more blow falls. It gives the pause until the
+// next.
 func (c *chaos) work() time.Duration {
 	down := 0
 	for _, r := range c.replicas {
@@ -185,7 +188,7 @@ func (c *chaos) stop(r *replica) {
 	r.down, r.until = stopped, time.Now().Add(time.Duration(c.rng.Int64N(int64(1500*time.Millisecond))))
 }
 
-// kill is kill -9. The process must not have ended by itself.
+// kill is kill -9. The process must not ended by itself.
 func (c *chaos) kill(r *replica) {
 	c.t.Helper()
 	c.note(r, killed)
@@ -225,7 +228,8 @@ func address(h *hubproc.Hub) string {
 	return strings.TrimPrefix(h.HTTP(), "http://")
 }
 
-// awaitFile waits until a replica that was only just started has its file of records: before that a SIGTERM would end it without a word.
+// awaitFile waits until a replica that was only just started has its file of records: before that a
+// SIGTERM would end it without a word.
 func (r *replica) awaitFile() {
 	for deadline := time.Now().Add(drainTime); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(r.files[len(r.files)-1]); err == nil {

@@ -18,7 +18,8 @@ func exported(t *testing.T, dir string) map[string][]parley.Event {
 	return ledger.Export(t, program, filepath.Join(dir, "data"))
 }
 
-// presence tells when a replica that ran was registered with a hub that ran: then a turn could be offered.
+// presence tells when a replica that ran was registered with a hub that ran: then a turn could be
+// offered.
 type presence struct {
 	spans    [][2]int64 // in ns
 	hubKills []int64
@@ -70,8 +71,8 @@ func (p *presence) sum() (d time.Duration) {
 	return d
 }
 
-// waited is how much of a lapse a replica was there to be asked. What was before the hub's last start in it does not count, as the pause
-// after a failure begins anew with that.
+// waited is how much of a lapse a replica was there to be asked. What was before the hub's last
+// start in it does not count, as the pause after a failure begins again with that.
 func (p *presence) waited(l duel.Lapse) time.Duration {
 	from, to := l.Ended*1e6, l.Claimed*1e6
 	for _, at := range p.hubKills {

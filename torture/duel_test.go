@@ -26,8 +26,9 @@ import (
 var (
 	duelTurns     = flag.Int64("duel.turns", 200, "turns of the agent")
 	duelTakeovers = flag.Int("duel.takeovers", 10, "fewer takeovers than this are a failure")
-	duelReoffer   = flag.Duration("duel.reoffer", 0, "time in which a turn is claimed again after a lapse, besides the pause after failures; 0 only logs it")
-	duelSeed      = flag.Uint64("duel.seed", 0, "of the moments of blows; 0, a new one")
+	duelReoffer   = flag.Duration("duel.reoffer", 0,
+		"time in which a turn is claimed again after a lapse, besides the pause after failures; 0 only logs it")
+	duelSeed = flag.Uint64("duel.seed", 0, "of the moments of blows; 0, a new one")
 )
 
 const (
@@ -37,8 +38,9 @@ const (
 	slowestTurn = 5 * time.Minute
 )
 
-// TestDuel lets eight replicas of an agent, each a process, answer a person in several conversations at once, while they are stopped and killed
-// and their hub is killed, and then holds the log and all that callers were told against what must be.
+// TestDuel lets eight replicas of an agent, each a process, answer a person in several
+// conversations at once, while they are stopped and killed and their hub is killed, and then holds
+// the log and all that callers were told against what must be.
 func TestDuel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: the duel left out")
@@ -53,7 +55,8 @@ func TestDuel(t *testing.T) {
 	defer d.chaos.end()
 	d.run()
 	d.took = time.Since(start)
-	t.Logf("the duel took %.0f s; %d stops, %d kills, %d kills of the hub", d.took.Seconds(), d.chaos.stops, d.chaos.kills, d.chaos.hubKills)
+	t.Logf("the duel took %.0f s; %d stops, %d kills, %d kills of the hub", d.took.Seconds(), d.chaos.stops,
+		d.chaos.kills, d.chaos.hubKills)
 	d.judge()
 }
 
@@ -169,7 +172,8 @@ func (d *contest) judge() {
 	if err := history.CheckTurns(ops, 2*time.Minute); err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d turns of the agent, %d takeovers, %d lapses; %d calls judged by the model in %s", turns, takeovers, len(lapses), len(ops),
+	t.Logf("%d turns of the agent, %d takeovers, %d lapses; %d calls judged by the model in %s", turns, takeovers,
+		len(lapses), len(ops),
 		time.Since(begun).Round(time.Millisecond))
 	if c := d.chaos; c.stops == 0 || c.kills == 0 || c.hubKills == 0 {
 		t.Error("not every kind of blow has fallen")
@@ -181,11 +185,12 @@ func (d *contest) judge() {
 	tried := promise.Tried{Faults: blows, Operations: turns, Violations: promise.Broken(t)}
 	promise.ID(6).Kept(t, tried)
 	promise.ID(7).Kept(t, tried)
-	tried.Operations, tried.Figure = len(lapses), fmt.Sprintf("slowest takeover %s after the pause", worst.Round(time.Millisecond))
+	tried.Operations, tried.Figure = len(lapses), fmt.Sprintf("slowest takeover %s after the pause",
+		worst.Round(time.Millisecond))
 	promise.ID(8).Kept(t, tried)
 }
 
-// history reads what all processes have written, and notes when replicas were registered.
+// history reads what all processes wrote, and notes when replicas were registered.
 func (d *contest) history() []history.Op {
 	d.t.Helper()
 	all, _ := duel.ReadRecords(d.t, d.records)
@@ -199,7 +204,8 @@ func (d *contest) history() []history.Op {
 	return all
 }
 
-// judgeLapses tells how soon turns were claimed again, and gives the slowest beyond the pause after failures.
+// judgeLapses tells how soon turns were claimed again, and returns the slowest beyond the pause
+// after failures.
 func (d *contest) judgeLapses(lapses []duel.Lapse) (worst time.Duration) {
 	d.t.Helper()
 	p := presenceOf(d.chaos.moments)

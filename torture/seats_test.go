@@ -6,6 +6,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 const (
@@ -13,7 +14,8 @@ const (
 	conversations = 8
 )
 
-// writer says numbered messages in one conversation, each under a key of its own, and remembers what was acknowledged.
+// writer says numbered messages in one conversation, each under its own key, and remembers what was
+// acknowledged.
 type writer struct {
 	id           string
 	conversation string
@@ -44,7 +46,7 @@ func createSeats(t *testing.T, h *hubproc.Hub) ([]string, []*writer) {
 			ws = append(ws, w)
 		}
 		var snap parley.Snapshot
-		if err := c.Call(parley.MethodCreateConversation, p, &snap); err != nil {
+		if err := c.Call(methods.CreateConversation, p, &snap); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, p.ConversationID)

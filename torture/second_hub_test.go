@@ -10,13 +10,15 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/promise"
 )
 
 // secondHubs is how many hubs try to open the directory of another.
 const secondHubs = 8
 
-// TestSecondHub: while a hub has a directory, no other gets it, and each is told so soon; the first goes on.
+// TestSecondHub: while a hub has a directory, no other gets it, and each is told so soon; the first
+// continues.
 func TestSecondHub(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -51,12 +53,14 @@ func TestSecondHub(t *testing.T) {
 // startLimit detects a hub that hangs instead of ending.
 const startLimit = 5 * time.Minute
 
-// secondHub starts a hub on a directory that another has, and gives what is wrong with how that ended; empty: nothing.
+// secondHub starts a hub on a directory that another has, and returns what is wrong with how that
+// ended; empty: nothing.
 func secondHub(ctx context.Context, dir string) string {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	var stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, string(program), hubproc.ServeArgs("--dev", "--listen", "127.0.0.1:0", "--data", dir)...)
+	cmd := exec.CommandContext(ctx, string(program), hubproc.ServeArgs("--dev", "--listen", "127.0.0.1:0", "--data",
+		dir)...)
 	cmd.Stderr = &stderr
 	if err := hubproc.Run(cmd); err == nil || ctx.Err() != nil {
 		return "a second hub on the same directory has not been refused: " + stderr.String()
@@ -70,8 +74,9 @@ func secondHub(ctx context.Context, dir string) string {
 // sayOne appends one message.
 func sayOne(c *hubproc.Caller[struct{}], w *writer) error {
 	var r parley.SendResult
-	err := c.Call(parley.MethodSendMessage, parley.SendMessageParams{
-		ConversationID: w.conversation, Payload: []byte(`{"text":"here"}`), Finality: parley.FinalityTurn, ClientRequestID: w.key(len(w.acked)),
+	err := c.Call(methods.SendMessage, parley.SendMessageParams{
+		ConversationID: w.conversation, Payload: []byte(`{"text":"here"}`), Finality: parley.FinalityTurn,
+		ClientRequestID: w.key(len(w.acked)),
 	}, &r)
 	w.acked = append(w.acked, r.Seq)
 	return err

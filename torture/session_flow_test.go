@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/internal/hubproc"
 )
 
-// crawlerBlueprint is the example of the seed, but for its command.
+// crawlerBlueprint is the example of the seed, except its command.
 const crawlerBlueprint = `{
   "name": "web-crawler",
   "description": "Crawls websites to specified depth",
@@ -39,8 +39,9 @@ echo "crawling $url" >&2
 printf '{"pages_crawled":%s,"start":"%s"}\n' "$((depth * 21))" "$url"
 `
 
-// TestFlowOfTheSeed is the flow diagram of the seed, from process to process over plain HTTP: list, invalid parameters, corrected by what the refusal says, run,
-// and told by a callback with the structured result.
+// TestFlowOfTheSeed is the flow diagram of the seed, from process to process over plain HTTP: list,
+// invalid parameters, corrected by what the refusal says, run, and told by a callback with the
+// structured result.
 func TestFlowOfTheSeed(t *testing.T) {
 	f := newFamily(t)
 	f.write("crawler/web-crawler.json", crawlerBlueprint)
@@ -51,12 +52,14 @@ func TestFlowOfTheSeed(t *testing.T) {
 	o.begin()
 
 	listed := o.list("web-crawler")
-	if listed.Type != parley.AgentTypeDeterministic || !sameJSON(t, listed.ParametersSchema, agent.ParametersSchema) || listed.RunnerID != "crawler-host" {
+	if listed.Type != parley.AgentTypeDeterministic || !sameJSON(t, listed.ParametersSchema, agent.ParametersSchema) ||
+		listed.RunnerID != "crawler-host" {
 		t.Errorf("listed as %+v", listed)
 	}
 	parameters := map[string]any{"url": "not-a-url", "depth": "deep"}
 	refusal := o.refused(parameters)
-	if refusal.Error != "parameter_validation_failed" || refusal.AgentName != "web-crawler" || !sameJSON(t, refusal.ParametersSchema, listed.ParametersSchema) ||
+	if refusal.Error != "parameter_validation_failed" || refusal.AgentName != "web-crawler" ||
+		!sameJSON(t, refusal.ParametersSchema, listed.ParametersSchema) ||
 		refusal.Message == "" || len(refusal.ValidationErrors) != 2 {
 		t.Fatalf("the refusal is %+v", refusal)
 	}
@@ -71,9 +74,11 @@ func TestFlowOfTheSeed(t *testing.T) {
 		Pages int    `json:"pages_crawled"`
 		Start string `json:"start"`
 	}
-	if c.Result == nil || json.Unmarshal(c.Result.ResultData, &data) != nil || c.ChildSessionID != id || c.Status != parley.SessionCompleted ||
+	if c.Result == nil || json.Unmarshal(c.Result.ResultData, &data) != nil || c.ChildSessionID != id ||
+		c.Status != parley.SessionCompleted ||
 		data.Pages != 42 || data.Start != "https://example.com" || c.Result.ExitCode == nil || *c.Result.ExitCode != 0 ||
-		c.Result.ResultText == nil || !strings.Contains(*c.Result.ResultText, `"pages_crawled":42`) || c.Result.ResultType != parley.AgentTypeDeterministic {
+		c.Result.ResultText == nil || !strings.Contains(*c.Result.ResultText, `"pages_crawled":42`) ||
+		c.Result.ResultType != parley.AgentTypeDeterministic {
 		t.Errorf("the callback is %+v with %+v", c, c.Result)
 	}
 	crawler.Stop(t)
@@ -102,7 +107,8 @@ func (o *orchestrator) call(method, path string, body any) (int, []byte) {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	req.Header = http.Header{"Authorization": {"Bearer " + hubproc.Token}, "Parley-Agent": {"orchestrator"}, "Content-Type": {"application/json"}}
+	req.Header = http.Header{"Authorization": {"Bearer " + hubproc.Token}, "Parley-Agent": {"orchestrator"},
+		"Content-Type": {"application/json"}}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		o.t.Fatal(err)
@@ -152,7 +158,8 @@ func (o *orchestrator) list(name string) parley.AgentInfo {
 }
 
 func (o *orchestrator) params(parameters map[string]any) any {
-	return map[string]any{"agentName": "web-crawler", "parameters": parameters, "mode": parley.ModeAsyncCallback, "parentConversationId": o.id}
+	return map[string]any{"agentName": "web-crawler", "parameters": parameters, "mode": parley.ModeAsyncCallback,
+		"parentConversationId": o.id}
 }
 
 // refused starts a session that must be refused, with 400 and all that is needed to mend the call.
@@ -168,7 +175,8 @@ func (o *orchestrator) refused(parameters map[string]any) (r parley.ValidationDa
 	return r
 }
 
-// correct does what a model would do with the refusal: what is wrong is given anew where the schema requires it, and left to its default elsewhere.
+// correct does what a model would do with the refusal: what is wrong is given again where the
+// schema requires it, and left to its default elsewhere.
 func (o *orchestrator) correct(parameters map[string]any, r parley.ValidationData) {
 	o.t.Helper()
 	var schema struct {
@@ -215,7 +223,8 @@ func (o *orchestrator) start(parameters map[string]any) string {
 	o.t.Helper()
 	var s parley.Session
 	o.get(http.MethodPost, "/sessions", o.params(parameters), &s)
-	if s.SessionID == "" || s.Mode != parley.ModeAsyncCallback || s.Callback != parley.CallbackPending && s.Callback != parley.CallbackDelivered {
+	if s.SessionID == "" || s.Mode != parley.ModeAsyncCallback || s.Callback != parley.CallbackPending &&
+		s.Callback != parley.CallbackDelivered {
 		o.t.Fatalf("started: %+v", s)
 	}
 	return s.SessionID

@@ -13,15 +13,16 @@ type kinship struct {
 	ended   map[string]parley.SessionStatus
 	told    map[string]parley.Callback
 	tellers int   // messages of the hub
-	busy    int64 // the seq with which the turn of the boss has ended; 0 before
+	busy    int64 // the seq with which the turn of the boss ended; 0 before
 }
 
 func newKinship() *kinship {
-	return &kinship{started: map[string]parley.System{}, ended: map[string]parley.SessionStatus{}, told: map[string]parley.Callback{}}
+	return &kinship{started: map[string]parley.System{}, ended: map[string]parley.SessionStatus{},
+		told: map[string]parley.Callback{}}
 }
 
-// take takes the next event, and finds what must not be: a start, an end or a callback for the second time, one without what has to come before it, and a
-// callback while the boss is busy.
+// take takes the next event, and finds what must not be: a start, an end or a callback for the
+// second time, one without what has to come before it, and a callback while the boss is busy.
 func (k *kinship) take(e *parley.Event) error {
 	switch {
 	case e.Type == parley.TypeSystem:
@@ -70,7 +71,8 @@ func (k *kinship) tell(e *parley.Event) error {
 	}
 	for _, c := range told.Callbacks {
 		status, ended := k.ended[c.ChildSessionID]
-		if _, twice := k.told[c.ChildSessionID]; twice || !ended || status != c.Status || c.CallbackType != parley.CallbackChildCompleted || c.AgentName != childAgent {
+		if _, twice := k.told[c.ChildSessionID]; twice || !ended || status != c.Status ||
+			c.CallbackType != parley.CallbackChildCompleted || c.AgentName != childAgent {
 			return fmt.Errorf("seq %d: a callback (told before: %v, ended: %v as %s): %+v", e.Seq, twice, ended, status, c)
 		}
 		k.told[c.ChildSessionID] = c
@@ -95,13 +97,15 @@ func wantResult(c *parley.Callback, n int) error {
 	if n == failingChild {
 		status, code = parley.SessionFailed, failingCode
 	}
-	if data.N != n || data.Session != c.ChildSessionID || c.Status != status || *c.Result.ExitCode != code || (c.Result.Error != "") != (code != 0) {
+	if data.N != n || data.Session != c.ChildSessionID || c.Status != status || *c.Result.ExitCode != code ||
+		(c.Result.Error != "") != (code != 0) {
 		return fmt.Errorf("child %d in %s is %s: %+v", n, c.ChildSessionID, c.Status, c.Result)
 	}
 	return nil
 }
 
-// oneRun says what is wrong with the log of a session whose command was run to its end: it was claimed once, closed once, and by its agent.
+// oneRun says what is wrong with the log of a session whose command was run to its end: it was
+// claimed once, closed once, and by its agent.
 func oneRun(events []parley.Event) error {
 	claims, finals := 0, 0
 	for _, e := range events {

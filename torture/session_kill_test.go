@@ -21,11 +21,13 @@ var (
 
 // longestAfter is how long after the beginning of a phase the hub is killed at the latest.
 var longestAfter = [phases]time.Duration{
-	starting: 60 * time.Millisecond, running: 150 * time.Millisecond, finishing: 80 * time.Millisecond, calling: 30 * time.Millisecond,
+	starting: 60 * time.Millisecond, running: 150 * time.Millisecond, finishing: 80 * time.Millisecond,
+	calling: 30 * time.Millisecond,
 }
 
-// TestCallbacksUnderKills: ten children end at once while the conversation that has started them is busy, and the hub is killed in the middle of it, again and
-// again, while the runner lives. Each command runs once, and each end is told once.
+// TestCallbacksUnderKills: ten children end at once while the conversation that has started them is
+// busy, and the hub is killed in the middle of it, again and again, while the runner lives. Each
+// command runs once, and each end is told once.
 func TestCallbacksUnderKills(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: the kills of hubs with sessions left out")
@@ -65,7 +67,7 @@ func TestCallbacksUnderKills(t *testing.T) {
 	promise.ID(13).Kept(t, promise.Tried{Faults: kills, Operations: len(ran), Violations: promise.Broken(t)})
 }
 
-// playAndKill plays a round and kills the hub some time after a phase has begun.
+// playAndKill plays a round and kills the hub some time after a phase began.
 func (f *family) playAndKill(r *round, at phase, after time.Duration) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), slowestRound)
@@ -99,7 +101,8 @@ func (f *family) end() {
 	f.await("no process is left of what was run in "+f.dir, func() bool { return len(processesIn(f.t, f.dir)) == 0 })
 }
 
-// judge holds the logs of a parent and its children against what must be, and counts the messages that have told of them.
+// judge holds the logs of a parent and its children against what must be, and counts the messages
+// that have told of them.
 func (r *round) judge(logs map[string][]parley.Event, ran map[string]int) (messages int, err error) {
 	k := newKinship()
 	for i := range logs[r.parent] {
@@ -108,7 +111,8 @@ func (r *round) judge(logs map[string][]parley.Event, ran map[string]int) (messa
 		}
 	}
 	if len(k.started) != children || len(k.ended) != children || len(k.told) != children {
-		return 0, fmt.Errorf("%d were started, %d have ended, %d were told, expected %d", len(k.started), len(k.ended), len(k.told), children)
+		return 0, fmt.Errorf("%d were started, %d have ended, %d were told, expected %d", len(k.started), len(k.ended),
+			len(k.told), children)
 	}
 	if r.patient && k.tellers != 1 {
 		return 0, fmt.Errorf("%d messages tell of what had ended before, expected one", k.tellers)
@@ -129,7 +133,8 @@ func (r *round) judge(logs map[string][]parley.Event, ran map[string]int) (messa
 		}
 	}
 	last := logs[r.parent][len(logs[r.parent])-1]
-	if m, err := last.Message(); err != nil || last.Finality != parley.FinalityConversation || !strings.HasPrefix(m.Text, "thank") {
+	if m, err := last.Message(); err != nil || last.Finality != parley.FinalityConversation ||
+		!strings.HasPrefix(m.Text, "thank") {
 		return 0, fmt.Errorf("it does not end with the words of the boss: %s", last.Payload)
 	}
 	return k.tellers, nil

@@ -16,7 +16,8 @@ type proc struct {
 	begun string
 }
 
-// processesIn gives the processes whose command line or environment names a directory; none where the system does not tell.
+// processesIn returns the processes whose command line or environment names a directory; none where
+// the system does not tell.
 func processesIn(t *testing.T, dir string) []proc {
 	t.Helper()
 	var found []proc
@@ -32,7 +33,7 @@ func processesIn(t *testing.T, dir string) []proc {
 	return found
 }
 
-// descendants gives all that a process has started, and what that has.
+// descendants returns all that a process has started, and what that has.
 func descendants(of int) []proc {
 	all := processTable()
 	var found []proc
@@ -47,7 +48,8 @@ func descendants(of int) []proc {
 	return found
 }
 
-// alive gives those of some processes that are still there. One that is dead and waited for by nobody yet counts as gone.
+// alive returns those of some processes that are still there. One that is dead and waited for by no
+// one yet counts as gone.
 func alive(some []proc) []proc {
 	all := processTable()
 	var found []proc

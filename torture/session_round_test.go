@@ -25,7 +25,7 @@ const (
 	starting  phase = iota // the sessions are being started
 	running                // all are, and wait at the gate
 	finishing              // the gate is open
-	calling                // the boss has ended its turn: the callbacks come
+	calling                // the boss ended its turn: the callbacks come
 	phases
 )
 
@@ -34,7 +34,8 @@ type round struct {
 	f      *family
 	parent string
 	gate   *gate
-	// patient is true for a boss that ends its turn only when its conversation knows that all have ended: then all callbacks come in one message.
+	// patient is true for a boss that ends its turn only when its conversation knows that all ended:
+	// then all callbacks come in one message.
 	patient bool
 	ids     []string
 	reached [phases]chan struct{} // closed at each phase
@@ -67,7 +68,8 @@ func (r *round) play(ctx context.Context) error {
 	return r.finish(ctx)
 }
 
-// finish opens the gate, waits for the ends, and ends the turn of the boss; when all callbacks have come the boss closes the conversation.
+// finish opens the gate, waits for the ends, and ends the turn of the boss; when all callbacks have
+// come the boss closes the conversation.
 func (r *round) finish(ctx context.Context) error {
 	if err := r.gate.open(children); err != nil {
 		return err
@@ -108,7 +110,8 @@ func (r *round) begin(ctx context.Context) error {
 			return err
 		}
 		s, err := r.f.boss.StartSession(ctx, &parley.StartSessionParams{
-			AgentName: childAgent, Parameters: parameters, Mode: parley.ModeAsyncCallback, ParentConversationID: r.parent, ClientRequestID: fmt.Sprintf("child-%d", n),
+			AgentName: childAgent, Parameters: parameters, Mode: parley.ModeAsyncCallback, ParentConversationID: r.parent,
+			ClientRequestID: fmt.Sprintf("child-%d", n),
 		})
 		if err != nil {
 			return fmt.Errorf("%s: child %d: %w", r.parent, n, err)
@@ -164,7 +167,8 @@ func (r *round) collect(ctx context.Context, enough func(*kinship) bool) (*kinsh
 		if enough(k) {
 			return k, nil
 		}
-		if _, err := r.f.boss.WaitForChange(ctx, &parley.WaitForChangeParams{ConversationID: r.parent, SinceSeq: since, TimeoutMs: 10_000}); err != nil {
+		if _, err := r.f.boss.WaitForChange(ctx, &parley.WaitForChangeParams{ConversationID: r.parent, SinceSeq: since,
+			TimeoutMs: 10_000}); err != nil {
 			return nil, fmt.Errorf("%s after seq %d: %w", r.parent, since, err)
 		}
 	}

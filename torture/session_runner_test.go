@@ -10,14 +10,16 @@ import (
 )
 
 const (
-	// atOnce is the capacity of the runner that is killed: the other children wait for their turn meanwhile.
+	// atOnce is the capacity of the runner that is killed: the other children wait for their turn
+	// meanwhile.
 	atOnce = 6
 	// interrupted is what the seed has a session say whose runner is gone.
 	interrupted = "Runner disconnected during execution"
 )
 
-// TestRunnerKilled: a runner is killed while six of ten children run their command. What it has started is gone with it; the six fail, either when the runner's
-// grace is over or when it comes back without them; the others run when it is back; and all are told once.
+// TestRunnerKilled: a runner is killed while six of ten children run their command. What it has
+// started is gone with it; the six fail, either when the runner's grace is over or when it comes
+// back without them; the others run when it is back; and all are told once.
 func TestRunnerKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: the kills of runners left out")
@@ -89,7 +91,8 @@ func (f *family) awaitInterrupted(ctx context.Context, id string) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	if s.Status != parley.SessionFailed || s.Reason != parley.ReasonInterrupted || s.Result.Error != interrupted || s.Result.ResultText != nil {
+	if s.Status != parley.SessionFailed || s.Reason != parley.ReasonInterrupted || s.Result.Error != interrupted ||
+		s.Result.ResultText != nil {
 		f.t.Fatalf("%s is %s (%s): %+v, expected it to have failed: %s", id, s.Status, s.Reason, s.Result, interrupted)
 	}
 }
@@ -118,7 +121,8 @@ func (r *round) judgeInterrupted(logs map[string][]parley.Event, first, ran map[
 			}
 			continue
 		}
-		if c.Status != parley.SessionFailed || c.Result == nil || c.Result.Error != interrupted || c.Result.ResultText != nil {
+		if c.Status != parley.SessionFailed || c.Result == nil || c.Result.Error != interrupted ||
+			c.Result.ResultText != nil {
 			t.Errorf("child %d, %s, was told as %s: %+v", n, id, c.Status, c.Result)
 		}
 	}

@@ -58,7 +58,8 @@ func newFamily(t *testing.T, args ...string) *family {
 	return f
 }
 
-// startRunner starts the runner of the directory: the same one each time, by the id that it keeps there.
+// startRunner starts the runner of the directory: the same one each time, by the id that it keeps
+// there.
 func (f *family) startRunner(args ...string) {
 	f.t.Helper()
 	f.runner = f.hubRunner("blueprints", args...)
@@ -155,7 +156,8 @@ const childBlueprint = `{
   }
 }`
 
-// childProgram notes that it runs, leaves a process behind that has left its group, and waits for one byte of the gate, a FIFO.
+// childProgram notes that it runs, leaves a process behind that has left its group, and waits for
+// one byte of the gate, a FIFO.
 const childProgram = `echo "$PARLEY_SESSION" >> "$RUNS"
 if command -v setsid > /dev/null; then
   setsid sleep 600 < /dev/null > /dev/null 2>&1 &
@@ -197,7 +199,8 @@ func say(ctx context.Context, c parley.Client, id, text string, f parley.Finalit
 	if err != nil {
 		return err
 	}
-	_, err = c.SendMessage(ctx, &parley.SendMessageParams{ConversationID: id, Payload: payload, Finality: f, ClientRequestID: text})
+	_, err = c.SendMessage(ctx, &parley.SendMessageParams{ConversationID: id, Payload: payload, Finality: f,
+		ClientRequestID: text})
 	if err != nil {
 		return fmt.Errorf("%s: %s: %w", id, text, err)
 	}

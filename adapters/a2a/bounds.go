@@ -12,6 +12,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // refusePart returns an error with the fault of a part and the expected value.
@@ -96,7 +97,7 @@ func plainName(name string) string {
 	if i := strings.LastIndexAny(name, `/\`); i >= 0 {
 		name = name[i+1:]
 	}
-	name = clip(removeControls(name), parley.MaxNameBytes)
+	name = clip(removeControls(name), limits.MaxNameBytes)
 	if name == "." || name == ".." {
 		return ""
 	}
@@ -105,7 +106,7 @@ func plainName(name string) string {
 
 // plainType returns a media type that the hub accepts.
 func plainType(mediaType string) string {
-	return clip(removeControls(mediaType), parley.MaxMediaTypeBytes)
+	return clip(removeControls(mediaType), limits.MaxMediaTypeBytes)
 }
 
 // removeControls removes the characters that the hub refuses in names.

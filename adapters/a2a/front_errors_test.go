@@ -13,6 +13,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Every error of the hub has a row.
@@ -136,7 +137,7 @@ func TestBodies(t *testing.T) {
 		r.json(t, "error.code") != 413.0 {
 		t.Errorf("HTTP+JSON: HTTP %d %s", r.status, r.body)
 	}
-	deep := `{"metadata":` + strings.Repeat("[", parley.MaxDepth) + strings.Repeat("]", parley.MaxDepth) + `}`
+	deep := `{"metadata":` + strings.Repeat("[", limits.MaxDepth) + strings.Repeat("]", limits.MaxDepth) + `}`
 	if r := w.do(http.MethodPost, w.url+"/message:send", deep); r.status != http.StatusBadRequest ||
 		!strings.Contains(r.body, "PARSE_ERROR") {
 		t.Errorf("deep: HTTP %d %s", r.status, r.body)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // The methods of JSON-RPC.
@@ -123,7 +123,7 @@ func readEnvelope(raw []byte) (*rpcRequest, error) {
 		return nil, badRequest("missing id: notifications are not supported")
 	case !goodID(q.id):
 		return nil, badRequest(fmt.Sprintf("invalid id (expected: a string or number of at most %d bytes)",
-			parley.MaxIDBytes))
+			limits.MaxIDBytes))
 	case twice != "":
 		return q, badRequest(fmt.Sprintf("duplicate member %.50q", twice))
 	case json.Unmarshal(members["jsonrpc"], &jsonrpc) != nil || jsonrpc != "2.0":
@@ -136,7 +136,7 @@ func readEnvelope(raw []byte) (*rpcRequest, error) {
 
 // goodID reports whether an id is valid and short, because every event of a stream repeats it.
 func goodID(id json.RawMessage) bool {
-	if len(id) > parley.MaxIDBytes {
+	if len(id) > limits.MaxIDBytes {
 		return false
 	}
 	switch c := id[0]; {

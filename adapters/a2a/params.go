@@ -10,7 +10,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // paramShape lists the members of an object of the protocol. Names are accepted in camelCase and,
@@ -84,8 +84,8 @@ func checkJSON(raw []byte) error {
 	switch {
 	case !utf8.Valid(raw):
 		return a2a.NewError(a2a.ErrParseError, "the body is not UTF-8")
-	case depth(raw) > parley.MaxDepth:
-		return a2a.NewError(a2a.ErrParseError, fmt.Sprintf("the body is nested more deeply than %d levels", parley.MaxDepth))
+	case depth(raw) > limits.MaxDepth:
+		return a2a.NewError(a2a.ErrParseError, fmt.Sprintf("the body is nested more deeply than %d levels", limits.MaxDepth))
 	case !json.Valid(raw):
 		return a2a.NewError(a2a.ErrParseError, "the body is not JSON")
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/spannames"
 )
 
 // The names of W3C Trace Context in the metadata of a message and in HTTP headers.
@@ -33,11 +34,11 @@ func (x *httpCall) startSpan(o operation, req any) (end func()) {
 		return func() {}
 	}
 	ctx, span := parley.StartSpan(x.r.Context(), parley.SpanStart{
-		Name: parley.SpanA2A + name, Kind: parley.SpanServer, Parent: parent,
+		Name: spannames.SpanA2A + name, Kind: parley.SpanServer, Parent: parent,
 		Attributes: []parley.Attribute{
-			{Key: parley.AttrDoor, Value: "a2a"},
-			{Key: parley.AttrRPCMethod, Value: name},
-			{Key: parley.AttrGenAIAgentName, Value: x.caller.agent.Name},
+			{Key: spannames.AttrDoor, Value: "a2a"},
+			{Key: spannames.AttrRPCMethod, Value: name},
+			{Key: spannames.AttrGenAIAgentName, Value: x.caller.agent.Name},
 		},
 	})
 	x.r, x.span = x.r.WithContext(ctx), span

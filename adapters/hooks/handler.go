@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 	// MaxBodyBytes bounds the body of a delivery. A larger one is refused with HTTP 413.
 	MaxBodyBytes = 256 << 10
 	// maxDepth bounds the nesting of a body. It is less than that of a frame, which contains the note.
-	maxDepth = parley.MaxDepth - 8
+	maxDepth = limits.MaxDepth - 8
 	// retryAfterMs is the Retry-After of a delivery that a hook cannot post at the moment.
 	retryAfterMs = 60_000
 )
@@ -219,7 +220,7 @@ func (h *Handler) post(ctx context.Context, o *hook, id string, body []byte, hea
 // in the body.
 func (o *hook) tags(headers http.Header) []string {
 	event := headers.Get("X-GitHub-Event")
-	if o.Scheme != SchemeGitHub || event == "" || len(event) > parley.MaxTagBytes || len(o.Tags) == parley.MaxTags ||
+	if o.Scheme != SchemeGitHub || event == "" || len(event) > limits.MaxTagBytes || len(o.Tags) == limits.MaxTags ||
 		slices.Contains(o.Tags, event) || strings.ContainsFunc(event, isNotTag) {
 		return o.Tags
 	}

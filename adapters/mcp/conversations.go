@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 type listArgs struct {
@@ -114,7 +115,7 @@ func refineCreate(a *arguments) {
 		"triggers: the agents that the last message triggers, otherwise people and peers in order")
 	a.oneOf("policy", "round_robin", "open", "addressed", "moderator", "triggers")
 	seats := a.argument("participants")
-	least, most := 1, parley.MaxParticipants
+	least, most := 1, limits.MaxParticipants
 	seats.MinItems, seats.MaxItems = &least, &most
 	seat := &arguments{seats.Items}
 	seat.argument("kind").Enum = []any{"human", "agent", "tool", "peer"}

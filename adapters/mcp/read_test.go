@@ -9,6 +9,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/adapters/mcp"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
@@ -172,7 +173,7 @@ func TestDataIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, parley.Attachment{SHA256: put.SHA256, Name: strings.Repeat("n", parley.MaxNameBytes)})
+		files = append(files, parley.Attachment{SHA256: put.SHA256, Name: strings.Repeat("n", limits.MaxNameBytes)})
 	}
 	large := postMessage(t, bob, id, parley.Message{Text: text, Data: data, Attachments: files}, parley.FinalityNone).Seq
 	for range 9 {

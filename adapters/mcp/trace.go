@@ -6,6 +6,7 @@ import (
 	protocol "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/spannames"
 )
 
 // The names of W3C Trace Context in the _meta of a request and in HTTP headers.
@@ -43,12 +44,12 @@ func (o *requestInfo) startRequestSpan(ctx context.Context, method string, req p
 		return parley.WithTraceparent(ctx, parent), func(protocol.Result, error) {}
 	}
 	ctx, span := parley.StartSpan(ctx, parley.SpanStart{
-		Name: parley.SpanMCP + method, Kind: parley.SpanServer, Parent: parent,
+		Name: spannames.SpanMCP + method, Kind: parley.SpanServer, Parent: parent,
 		Attributes: []parley.Attribute{
-			{Key: parley.AttrMCPMethodName, Value: method},
-			{Key: parley.AttrDoor, Value: "mcp"},
-			{Key: parley.AttrGenAIOperationName, Value: parley.OperationExecuteTool},
-			{Key: parley.AttrGenAIToolName, Value: cut(call.Name, maxToolChars)},
+			{Key: spannames.AttrMCPMethodName, Value: method},
+			{Key: spannames.AttrDoor, Value: "mcp"},
+			{Key: spannames.AttrGenAIOperationName, Value: spannames.OperationExecuteTool},
+			{Key: spannames.AttrGenAIToolName, Value: cut(call.Name, maxToolChars)},
 		},
 	})
 	return ctx, func(r protocol.Result, err error) {

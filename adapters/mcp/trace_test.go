@@ -12,6 +12,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/adapters/mcp"
+	"github.com/parleyhub/parley/internal/spannames"
 	"github.com/parleyhub/parley/internal/spantest"
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
@@ -111,7 +112,7 @@ func TestToolSpans(t *testing.T) {
 		t.Fatalf("%v %s", err, schemaText(r))
 	}
 	want := "parley.mcp tools/call mcp post_message\nparley.mcp tools/call mcp post_message !tool_error\n"
-	if got := told.Tree(metaSpan, parley.AttrDoor, parley.AttrGenAIToolName); got != want {
+	if got := told.Tree(metaSpan, spannames.AttrDoor, spannames.AttrGenAIToolName); got != want {
 		t.Errorf("spans\n%swant\n%s", got, want)
 	}
 	spans := told.Spans()

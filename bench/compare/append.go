@@ -15,7 +15,8 @@ type taker interface {
 	about() About
 	// processes are those whose CPU time the appends cost.
 	processes() []*process
-	// appender opens a lane whose requests append to one of some conversations at random; it is number i.
+	// appender opens a lane whose requests append to one of some conversations at random; it is number
+	// i.
 	appender(ctx context.Context, i, window int) (*lane, error)
 	// appended counts all that is stored in them.
 	appended(ctx context.Context) (int, error)
@@ -32,7 +33,8 @@ type appender struct {
 	acknowledged int
 }
 
-// appends compares durable appends of each shape. In the end each server must hold as many as it has acknowledged, no more and no fewer.
+// appends compares durable appends of each shape. In the end each server must hold as many as it
+// has acknowledged, no more and no fewer.
 func appends(ctx context.Context, o *Options, all []server, r *run) error {
 	var appenders []*appender
 	for _, s := range all {
@@ -51,7 +53,10 @@ func appends(ctx context.Context, o *Options, all []server, r *run) error {
 
 func sidesOf(appenders []*appender, o *Options, shape Shape) (sides []*side) {
 	for _, a := range appenders {
-		sides = append(sides, &side{name: a.about().Name, turn: func(ctx context.Context) (sample, error) { return a.turn(ctx, o, shape) }})
+		sides = append(sides, &side{name: a.about().Name, turn: func(ctx context.Context) (sample,
+			error) {
+			return a.turn(ctx, o, shape)
+		}})
 	}
 	return sides
 }
@@ -66,7 +71,10 @@ func verify(ctx context.Context, appenders []*appender) error {
 }
 
 func (a *appender) turn(ctx context.Context, o *Options, shape Shape) (sample, error) {
-	lanes, err := open(ctx, shape.Conns, func(ctx context.Context, i int) (*lane, error) { return a.appender(ctx, i, shape.Window) })
+	lanes, err := open(ctx, shape.Conns, func(ctx context.Context, i int) (*lane, error) {
+		return a.appender(ctx, i,
+			shape.Window)
+	})
 	if err != nil {
 		return sample{}, err
 	}
@@ -92,7 +100,7 @@ func (a *appender) turn(ctx context.Context, o *Options, shape Shape) (sample, e
 	return sample{ops: len(took), elapsed: elapsed, cpu: cpu, took: took}, nil
 }
 
-// taken gives how long the requests of all lanes took, and forgets it.
+// taken returns the durations of the requests of all lanes, and resets them.
 func taken(lanes []*lane) []time.Duration {
 	var all []time.Duration
 	for _, l := range lanes {

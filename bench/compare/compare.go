@@ -22,7 +22,8 @@ var workloads = []struct {
 	{"replay", replay},
 }
 
-// hubsName is the name of what has servers of its own, and is not part of all.
+// hubsName is the name of the comparison of hubs, which starts its own servers and is not part of
+// all.
 const hubsName = "hubs"
 
 // run is a comparison that is under way.
@@ -32,7 +33,8 @@ type run struct {
 }
 
 // compare runs the workloads of that name, or all.
-func compare(ctx context.Context, o Options, name string, progress func(format string, args ...any)) (report *Report, err error) {
+func compare(ctx context.Context, o Options, name string, progress func(format string, args ...any)) (report *Report,
+	err error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -41,7 +43,7 @@ func compare(ctx context.Context, o Options, name string, progress func(format s
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := os.Chmod(dir, 0o711); err != nil { // postgres has a user of its own, and must come to its directory
+	if err := os.Chmod(dir, 0o711); err != nil { // PostgreSQL runs as another user, which must be able to enter its directory
 		return nil, err
 	}
 	r := &run{report: &Report{Size: o.Size, Rounds: o.Rounds, Slice: o.Slice.String()}, progress: progress}
@@ -72,7 +74,7 @@ func compare(ctx context.Context, o Options, name string, progress func(format s
 	return r.report, err
 }
 
-// work runs one workload with servers of its own.
+// work runs one workload with newly started servers.
 func (r *run) work(ctx context.Context, o Options, dir string, does workload) error {
 	var started []server
 	defer func() {

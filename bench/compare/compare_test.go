@@ -68,7 +68,8 @@ func checkRow(t *testing.T, row Row, servers []string) {
 	for i, s := range row.Sides {
 		name, _, _ := strings.Cut(s.Name, " ")
 		seen = append(seen, name)
-		if s.Ops < 2 || s.PerSecond.Low <= 0 || s.PerSecond.Low > s.PerSecond.Median || s.PerSecond.Median > s.PerSecond.High {
+		if s.Ops < 2 || s.PerSecond.Low <= 0 || s.PerSecond.Low > s.PerSecond.Median ||
+			s.PerSecond.Median > s.PerSecond.High {
 			t.Errorf("%s: %+v: expected something done, and its median in its range", row.Name, s)
 		}
 		if (s.Ratio == nil) != (i == 0) {
@@ -113,7 +114,8 @@ func openDir(t *testing.T) string {
 	return dir
 }
 
-// TestHubs: hubs with one log, one on bbolt, and the servers by themselves take their turns, and hold in the end what they have acknowledged.
+// TestHubs: hubs with one log, one on bbolt, and the servers by themselves take their turns, and
+// hold in the end what they have acknowledged.
 func TestHubs(t *testing.T) {
 	o := tiny
 	o.Dir, o.Shapes, o.Hubs, o.Keepers = openDir(t), []Shape{{8, 1}}, []int{1, 2}, []int{1, 3}
@@ -144,7 +146,8 @@ func TestHubs(t *testing.T) {
 	}
 }
 
-// TestMissingProgramIsLeftOut finds no redis-server, and compares what is there. (PostgreSQL is found without PATH.)
+// TestMissingProgramIsLeftOut finds no redis-server, and compares what is there. (PostgreSQL is
+// found without PATH.)
 func TestMissingProgramIsLeftOut(t *testing.T) {
 	path, err := exec.LookPath("go")
 	if err != nil {
@@ -163,7 +166,7 @@ func TestMissingProgramIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestLaxRedisIsRefused: who is set so that an acknowledgement is not durable is not compared.
+// TestLaxRedisIsRefused: a server whose acknowledgements are not durable is not compared.
 func TestLaxRedisIsRefused(t *testing.T) {
 	path, err := exec.LookPath("redis-server")
 	if err != nil && os.Getenv("CI") != "true" {

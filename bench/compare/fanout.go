@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// fanOut compares bursts of one publisher to many subscribers, each of whom must have all of it and no more.
+// fanOut compares bursts of one publisher to many subscribers, each of whom must have all of it and
+// no more.
 func fanOut(ctx context.Context, o *Options, all []server, r *run) error {
 	for _, n := range o.Subscribers {
 		name := fmt.Sprintf("fan-out to %d", n)
@@ -21,7 +22,10 @@ func fanOut(ctx context.Context, o *Options, all []server, r *run) error {
 				r.leaveOut("left out: %s: %s takes at most %d", name, s.about().Name, most)
 				continue
 			}
-			sides = append(sides, &side{name: s.about().Name, turn: func(ctx context.Context) (sample, error) { return publish(ctx, o, s, n) }})
+			sides = append(sides, &side{name: s.about().Name, turn: func(ctx context.Context) (sample,
+				error) {
+				return publish(ctx, o, s, n)
+			}})
 		}
 		if len(sides) == 0 {
 			continue

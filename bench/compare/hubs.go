@@ -54,7 +54,8 @@ func (g *hubGroup) appender(ctx context.Context, i, window int) (*lane, error) {
 // appended is what the first hub shows, which may be a moment behind the others.
 func (g *hubGroup) appended(ctx context.Context) (int, error) { return g.hubs[0].appended(ctx) }
 
-// start starts n hubs and makes their conversations. What it has started is ended by end, also after an error.
+// start starts n hubs and makes their conversations. What it has started is ended by end, also
+// after an error.
 func (g *hubGroup) start(ctx context.Context, o *Options, dir string, n int) error {
 	var journal, token string
 	if g.servers != nil {
@@ -80,7 +81,8 @@ func (g *hubGroup) start(ctx context.Context, o *Options, dir string, n int) err
 	return nil
 }
 
-// hubsAll compares hubs that have one log with what its servers do by themselves, for each number of servers.
+// hubsAll compares hubs that have one log with what its servers do by themselves, for each number
+// of servers.
 func (r *run) hubsAll(ctx context.Context, o *Options, dir string) error {
 	for _, n := range o.Keepers {
 		if err := r.hubsOn(ctx, o, filepath.Join(dir, fmt.Sprintf("on-%d", n)), n); err != nil {
@@ -90,7 +92,8 @@ func (r *run) hubsAll(ctx context.Context, o *Options, dir string) error {
 	return nil
 }
 
-// hubsOn compares on n servers. Each number of hubs has a log of its own: a hub that is not measured applies nothing.
+// hubsOn compares on n servers. Each number of hubs has its own log, so that hubs that are not
+// measured apply nothing.
 func (r *run) hubsOn(ctx context.Context, o *Options, dir string, n int) error {
 	r.progress("starting %d NATS servers", n)
 	servers := &natsCluster{}

@@ -2,8 +2,8 @@ package main
 
 import "time"
 
-// lane is a line on which requests are made, as many at once as its window has slots. A slot is used again when its answer has come. All
-// that came at once is answered by one write.
+// lane is a connection with as many concurrent requests as its window has slots. A slot is free
+// again after its answer. Answers that arrive together are followed by one write.
 type lane struct {
 	*line
 	window int
@@ -66,7 +66,8 @@ func (l *lane) run(more func(now time.Time) bool) error {
 	return nil
 }
 
-// turnAround takes what answers have come and, while there is more, makes a request for each.
+// turnAround reads the answers that have arrived and, while there are more requests, sends one for
+// each.
 func (l *lane) turnAround(more func(now time.Time) bool) (answered, said int, err error) {
 	now := time.Now()
 	l.out = l.out[:0]

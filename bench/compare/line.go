@@ -14,7 +14,7 @@ type kind int
 const (
 	other  kind = iota
 	answer      // to a request
-	event       // what was appended or published
+	event       // an append or a published event
 	end         // nothing more comes of what was asked for
 	row         // of a table
 	ping        // is answered at once
@@ -32,8 +32,8 @@ type message struct {
 // oldest is the slot of answers that come in the order of the requests.
 const oldest = -1
 
-// line is the client's end of a connection, the same for all servers: what was read is looked at in place and not decoded further than to
-// know what it is. One goroutine at a time uses it.
+// line is the client side of a connection, the same for all servers. It examines messages in place
+// and decodes only their kind. It must be used by one goroutine at a time.
 type line struct {
 	conn net.Conn
 	buf  []byte // buf[from:to] was read and not used
@@ -65,7 +65,7 @@ func dial(ctx context.Context, addr string, hear func(b []byte) (message, error)
 // patience bounds how long a line is silent while something is expected.
 const patience = 2 * time.Minute
 
-// patient gives the server patience from now on.
+// patient restarts the timeout of the server.
 func (l *line) patient() error { return l.conn.SetDeadline(time.Now().Add(patience)) }
 
 func (l *line) close() { l.conn.Close() }
@@ -78,7 +78,7 @@ func (l *line) write(b []byte) error {
 	return err
 }
 
-// read waits until more has come.
+// read waits for more data.
 func (l *line) read() error {
 	if l.from == l.to {
 		l.from, l.to = 0, 0
@@ -107,8 +107,8 @@ func (l *line) makeRoom() {
 	l.from, l.buf = 0, to
 }
 
-// whole gives the next message if it has come whole, else one of size 0. Pings are answered and left out. Its bytes are good until the next
-// read.
+// whole returns the next message if it is complete, or one of size 0. It answers pings and skips
+// them. The bytes are valid until the next read.
 func (l *line) whole() (message, []byte, error) {
 	for l.from < l.to {
 		b := l.buf[l.from:l.to]
@@ -130,7 +130,7 @@ func (l *line) whole() (message, []byte, error) {
 	return message{}, nil, nil
 }
 
-// await gives the next message of a kind. Others before it are left out.
+// await returns the next message of a kind, and skips others before it.
 func (l *line) await(k kind) ([]byte, error) {
 	for {
 		m, b, err := l.whole()
@@ -147,7 +147,7 @@ func (l *line) await(k kind) ([]byte, error) {
 	}
 }
 
-// ask makes one request and gives the whole answer.
+// ask makes one request and returns the complete answer.
 func (l *line) ask(request []byte) ([]byte, error) {
 	if err := l.write(request); err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func (l *line) count(n int) error {
 	}
 }
 
-// countUntilEnd reads events until their end is told.
+// countUntilEnd reads events until their end is announced.
 func (l *line) countUntilEnd() (n int, err error) {
 	for {
 		m, _, err := l.whole()

@@ -50,7 +50,8 @@ var said = []struct {
 	{"parley", hearParley,
 		frame(`{"jsonrpc":"2.0","id":17,"result":{"seq":2}}`) + "\x89\x02hi" + "\x8a\x00" +
 			frame(`{"jsonrpc":"2.0","method":"event","params":{"event":{"text":"`+strings.Repeat("x", 500)+`"}}}`) +
-			frame(`{"jsonrpc":"2.0","method":"caught_up","params":{}}`) + frame(`{"jsonrpc":"2.0","method":"guidance","params":{}}`),
+			frame(`{"jsonrpc":"2.0","method":"caught_up","params":{}}`) +
+			frame(`{"jsonrpc":"2.0","method":"guidance","params":{}}`),
 		[]message{{kind: answer, slot: 17}, {kind: ping}, {kind: other}, {kind: event}, {kind: end}, {kind: other}}},
 	{"nats", hearNATS,
 		"MSG r.3.12 1 26\r\n{\"stream\":\"S\",\"seq\":10000}\r\nPING\r\nMSG fan 2 5\r\nhello\r\nMSG one 3 $JS.ACK.x 0\r\n\r\n+OK\r\n",
@@ -62,8 +63,11 @@ var said = []struct {
 		"*3\r\n$7\r\nmessage\r\n$3\r\nfan\r\n$5\r\nhello\r\n*3\r\n$9\r\nsubscribe\r\n$3\r\nfan\r\n:1\r\n",
 		[]message{{kind: event, slot: oldest}, {kind: other, slot: oldest}}},
 	{"postgres", hearPostgres,
-		postgresMessage('2', "") + postgresMessage('D', "\x00\x01\x00\x00\x00\x011") + postgresMessage('C', "INSERT 0 1\x00") + postgresMessage('Z', "I") + postgresMessage('A', "\x00\x00\x00\x01fan\x00hello\x00"),
-		[]message{{slot: oldest}, {kind: row, slot: oldest}, {slot: oldest}, {kind: answer, slot: oldest}, {kind: event, slot: oldest}}},
+		postgresMessage('2', "") + postgresMessage('D', "\x00\x01\x00\x00\x00\x011") +
+			postgresMessage('C', "INSERT 0 1\x00") + postgresMessage('Z', "I") +
+			postgresMessage('A', "\x00\x00\x00\x01fan\x00hello\x00"),
+		[]message{{slot: oldest}, {kind: row, slot: oldest}, {slot: oldest}, {kind: answer, slot: oldest},
+			{kind: event, slot: oldest}}},
 }
 
 // TestHearInPieces cuts what servers say anywhere: it is understood alike, and all of it.
@@ -94,7 +98,7 @@ func TestHearInPieces(t *testing.T) {
 	}
 }
 
-// TestHearRefusals: what was refused is no answer.
+// TestHearRefusals: a refusal is not an answer.
 func TestHearRefusals(t *testing.T) {
 	for _, s := range []struct {
 		hear func([]byte) (message, error)
@@ -126,7 +130,7 @@ func TestCountMissesNothing(t *testing.T) {
 			server.Write([]byte(strings.Repeat(one, n)))
 			server.Close()
 		}()
-		l.buf = make([]byte, 1<<10) // what is too much must have come to be seen
+		l.buf = make([]byte, 1<<10) // the surplus must have arrived to be noticed
 		if err := l.count(5); (err == nil) != (n == 5) {
 			t.Errorf("%d of 5 came: %v", n, err)
 		}
@@ -153,7 +157,7 @@ func TestPingsAreAnswered(t *testing.T) {
 	}
 }
 
-// TestFrames: what is framed is what a server finds.
+// TestFrames: a server decodes the frames that the client encodes.
 func TestFrames(t *testing.T) {
 	for _, n := range []int{0, 1, 125, 126, 127, 600, 65535} {
 		text := strings.Repeat("x", n)
@@ -168,14 +172,15 @@ func TestFrames(t *testing.T) {
 		if b[0] != textFrame || b[1]&masked == 0 || string(b[head:]) != text {
 			t.Errorf("%d bytes are framed as %.20q", n, b)
 		}
-		b[1] &^= masked // so that it is a frame of a server, but for the mask
+		b[1] &^= masked // a frame of a server has no mask
 		if n < 126 && int(b[1]) != n {
 			t.Errorf("%d bytes are framed as %d", n, b[1])
 		}
 	}
 }
 
-// TestLaneKeepsItsWindow: a lane has never more in flight than its window, and waits for every answer.
+// TestLaneKeepsItsWindow: a lane has never more in flight than its window, and waits for every
+// answer.
 func TestLaneKeepsItsWindow(t *testing.T) {
 	const window, calls = 4, 50
 	l, server := pipe(t, hearRedis)

@@ -16,7 +16,8 @@ import (
 
 // Machine is what the disk and the processors did beside a comparison.
 type Machine struct {
-	// Fsync is how many 4 KiB appends with fsync the disk of the data took a second, one after another.
+	// Fsync is how many 4 KiB appends with fsync the disk of the data took a second, one after
+	// another.
 	Fsync float64 `json:"fsyncPerSecond"`
 	// Load is the load average of the last minute.
 	Load string `json:"load"`
@@ -53,7 +54,8 @@ func fsyncRate(dir string) (float64, error) {
 	return float64(n) / time.Since(start).Seconds(), nil
 }
 
-// treeCPU is the CPU time, user and system, of a process, its children that run, and its children that have ended.
+// treeCPU returns the user and system CPU time of a process, of its running children, and of its
+// children that have exited.
 func treeCPU(pid int) (time.Duration, error) {
 	sum, err := endedCPU(pid)
 	if err != nil {
@@ -80,8 +82,9 @@ func treeCPU(pid int) (time.Duration, error) {
 	return sum, nil
 }
 
-// processCPU asks the CPU-time clock of a process (see clock_getcpuclockid(3)). /proc/PID/stat is too coarse: it cuts the time of each of
-// hundreds of processes, of which each has used little, to hundredths of a second.
+// processCPU asks the CPU-time clock of a process (see clock_getcpuclockid(3)). /proc/PID/stat is
+// too coarse: it cuts the time of each of hundreds of processes, of which each has used little, to
+// hundredths of a second.
 func processCPU(pid int) (time.Duration, error) {
 	const ofScheduler = 2
 	var t unix.Timespec

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestTreeCPUSeesLittle: many children that have used less than a clock tick each add up to what they have used together.
+// TestTreeCPUSeesLittle: many children that have used less than a clock tick each add up to what
+// they have used together.
 func TestTreeCPUSeesLittle(t *testing.T) {
 	const children = 40
 	child := `i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done; echo; read x`

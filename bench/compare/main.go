@@ -1,5 +1,6 @@
-// Compare does the same work against Parley, NATS JetStream, Redis streams and PostgreSQL, or against several hubs and the NATS servers that keep
-// their log, all on this machine and in turns, and prints how they compare. README.md says what is compared and how each is set.
+// Compare does the same work against Parley, NATS JetStream, Redis streams and PostgreSQL, or
+// against several hubs and the NATS servers that keep their log, all on this machine and in turns,
+// and prints how they compare. README.md says what is compared and how each is set.
 package main
 
 import (
@@ -51,7 +52,8 @@ func command(ctx context.Context, args []string) error {
 	f.Usage = func() { fmt.Fprint(f.Output(), usage, "\n"); f.PrintDefaults() }
 	var o Options
 	servers := f.String("servers", strings.Join(names, ","), "which take part")
-	conns := f.String("conns", "", "append, hubs: connections, and after an x what is in flight on each (default "+usualConns+"; of hubs "+hubsConns+")")
+	conns := f.String("conns", "",
+		"append, hubs: connections, and after an x what is in flight on each (default "+usualConns+"; of hubs "+hubsConns+")")
 	hubs := f.String("hubs", "1,2,3", "hubs: hubs that have one log")
 	keepers := f.String("keepers", "1,3", "hubs: NATS servers that keep it, each of them all of it")
 	subscribers := f.String("subscribers", "100,1000,10000", "fanout: subscribers of one conversation, subject or channel")
@@ -59,7 +61,8 @@ func command(ctx context.Context, args []string) error {
 	f.IntVar(&o.Rounds, "rounds", 3, "how often each has its turn")
 	f.DurationVar(&o.Slice, "slice", time.Second, "how long a turn is measured")
 	f.IntVar(&o.Size, "size", 500, "bytes of text")
-	f.IntVar(&o.Conversations, "conversations", 1000, "append, hubs: conversations, streams or subjects that the appends are spread over")
+	f.IntVar(&o.Conversations, "conversations", 1000,
+		"append, hubs: conversations, streams or subjects that the appends are spread over")
 	f.IntVar(&o.Deliveries, "deliveries", 200_000, "fanout: deliveries of one burst")
 	f.IntVar(&o.Events, "events", 100_000, "replay: events that are read")
 	f.StringVar(&o.Dir, "dir", "", "where all data is put for the run (default: the directory for temporary files)")

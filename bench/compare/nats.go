@@ -12,8 +12,8 @@ import (
 	nats "github.com/nats-io/nats-server/v2/server"
 )
 
-// natsServer is nats-server as a library, run by this program as a child. Appends and the replay go through JetStream, the fan-out through
-// core NATS.
+// natsServer is nats-server as a library, run by this program as a child. Appends and the replay go
+// through JetStream, the fan-out through core NATS.
 type natsServer struct {
 	text string
 	// lax leaves syncs to JetStream's default, for runs in which only reading is measured.
@@ -79,7 +79,9 @@ func (s *natsServer) dial(ctx context.Context, inbox string) (*line, error) {
 		return nil, err
 	}
 	if _, err = l.await(answer); err == nil {
-		_, err = l.ask(fmt.Appendf(nil, "CONNECT {\"verbose\":false,\"pedantic\":false,\"headers\":true,\"no_responders\":true}\r\nSUB %s.* 1\r\nPING\r\n", inbox))
+		_, err = l.ask(fmt.Appendf(nil,
+			"CONNECT {\"verbose\":false,\"pedantic\":false,\"headers\":true,\"no_responders\":true}\r\nSUB %s.* 1\r\nPING\r\n",
+			inbox))
 	}
 	if err != nil {
 		l.close()
@@ -113,7 +115,8 @@ func (s *natsServer) appender(ctx context.Context, i, window int) (*lane, error)
 	})
 }
 
-// lane publishes and waits for the acknowledgement of the stream, which comes to the inbox of the slot.
+// lane publishes and waits for the acknowledgement of the stream, which comes to the inbox of the
+// slot.
 func (s *natsServer) lane(ctx context.Context, i, window int, subject func([]byte) []byte) (*lane, error) {
 	inbox := natsInboxes + strconv.Itoa(i)
 	l, err := s.dial(ctx, inbox)
@@ -197,7 +200,8 @@ func (s *natsServer) readers() []reader {
 	}}
 }
 
-// consumeAll reads a stream by an ordinary push consumer without acknowledgements. Nothing comes before there is a subscription.
+// consumeAll reads a stream by an ordinary push consumer without acknowledgements. Nothing comes
+// before there is a subscription.
 func (s *natsServer) consumeAll(l *line) (int, error) {
 	config := fmt.Sprintf(`{"stream_name":"%s","config":{"deliver_subject":"deliver","deliver_policy":"all","ack_policy":"none","replay_policy":"instant","mem_storage":true}}`, natsOne)
 	var made struct {

@@ -14,7 +14,8 @@ import (
 	nats "github.com/nats-io/nats-server/v2/server"
 )
 
-// natsCluster is some NATS servers, each a process of its own that syncs always, and a stream that is on all of them, in which each append is a message.
+// natsCluster has several NATS servers, each a separate process with sync_always, and a stream with
+// a replica on each of them. An append is a message.
 type natsCluster struct {
 	servers  []*natsServer
 	monitors []string
@@ -58,7 +59,8 @@ func (c *natsCluster) start(ctx context.Context, o *Options, dir string, n int) 
 	}
 	for i, s := range c.servers {
 		s.text, s.copies = strings.Repeat("x", o.Size), n
-		if s.proc, err = (program{path: self, args: []string{serveNATS, files[i]}, stop: syscall.SIGTERM}).start(); err != nil {
+		if s.proc, err = (program{path: self, args: []string{serveNATS, files[i]},
+			stop: syscall.SIGTERM}).start(); err != nil {
 			return err
 		}
 	}
@@ -69,7 +71,8 @@ func (c *natsCluster) start(ctx context.Context, o *Options, dir string, n int) 
 		}
 	}
 	// A stream on all of them can be made once the leader has heard of all.
-	return c.servers[0].proc.ready(ctx, func(ctx context.Context) error { return c.servers[0].createStream(ctx, natsSpread, "c.*") })
+	return c.servers[0].proc.ready(ctx,
+		func(ctx context.Context) error { return c.servers[0].createStream(ctx, natsSpread, "c.*") })
 }
 
 // natsSilence is how long a server may be silent that has no leader yet: it answers nothing then.
@@ -127,5 +130,6 @@ func (c *natsCluster) journal(stream string) string {
 	for _, s := range c.servers {
 		hosts = append(hosts, s.addr)
 	}
-	return fmt.Sprintf("nats://%s?stream=%s&replicas=%d&monitor=%s", strings.Join(hosts, ","), stream, len(c.servers), strings.Join(c.monitors, ","))
+	return fmt.Sprintf("nats://%s?stream=%s&replicas=%d&monitor=%s", strings.Join(hosts, ","), stream, len(c.servers),
+		strings.Join(c.monitors, ","))
 }

@@ -12,8 +12,9 @@ import (
 	nats "github.com/nats-io/nats-server/v2/server"
 )
 
-// serveNATS is the first argument of this program as the child that is a NATS server. It is followed by the port, the directory and whether
-// each write is synced; or by a file of settings, in which each write is.
+// serveNATS is the first argument of this program as the child that is a NATS server. It is
+// followed by the port, the directory and whether each write is synced; or by a file of settings,
+// in which each write is.
 const serveNATS = "serve-nats"
 
 // runNATS serves until SIGTERM.
@@ -45,7 +46,7 @@ func runNATS(args []string) error {
 	return nil
 }
 
-// natsOptions reads the arguments, and tells whether each write is synced.
+// natsOptions parses the arguments, and reports whether each write is synced.
 func natsOptions(args []string) (o *nats.Options, always bool, err error) {
 	switch len(args) {
 	case 1:
@@ -54,7 +55,8 @@ func natsOptions(args []string) (o *nats.Options, always bool, err error) {
 	case 3:
 		port, err1 := strconv.Atoi(args[0])
 		always, err2 := strconv.ParseBool(args[2])
-		return &nats.Options{Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: args[1], SyncAlways: always}, always, errors.Join(err1, err2)
+		return &nats.Options{Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: args[1], SyncAlways: always}, always,
+			errors.Join(err1, err2)
 	}
 	return nil, false, errors.New(serveNATS + ": expected a file, or a port, a directory, and true or false")
 }

@@ -7,7 +7,8 @@ import (
 	"fmt"
 )
 
-// natsInboxes begins the subjects of answers; the last part is the slot. All other subjects are of events.
+// natsInboxes begins the subjects of answers; the last part is the slot. All other subjects are of
+// events.
 const natsInboxes = "r."
 
 var (
@@ -18,7 +19,7 @@ var (
 	natsRefused = []byte(`"error":{`)
 )
 
-// hearNATSGreeting hears what a server says before it has been asked for anything, and the end of what it was told first.
+// hearNATSGreeting reads the greeting of a server and the answer to the first command.
 func hearNATSGreeting(b []byte) (message, error) {
 	head := bytes.IndexByte(b, '\n') + 1
 	m := message{size: head, slot: oldest}
@@ -42,7 +43,8 @@ func hearNATS(b []byte) (message, error) {
 		return hearDelivery(b, head)
 	case bytes.HasPrefix(b, natsPing):
 		return message{size: head, kind: ping}, nil
-	case bytes.HasPrefix(b, natsError), bytes.HasPrefix(b, natsHeaders): // headers tell that nobody answers: the messages here have none
+	// only a no responders answer has headers: other messages here have none
+	case bytes.HasPrefix(b, natsError), bytes.HasPrefix(b, natsHeaders):
 		return message{}, fmt.Errorf("refused: %.300s", b)
 	}
 	return message{size: head}, nil

@@ -26,10 +26,12 @@ type Options struct {
 	Deliveries  int
 	// Events are replayed.
 	Events int
-	// Hubs are numbers of hubs that have one log, and Keepers numbers of NATS servers that keep it, each of them all of it.
+	// Hubs are numbers of hubs that have one log, and Keepers numbers of NATS servers that keep it,
+	// each of them all of it.
 	Hubs    []int
 	Keepers []int
-	// Dir is where all data is put for the time of the run; empty means the directory for temporary files.
+	// Dir is where all data is put for the time of the run; empty means the directory for temporary
+	// files.
 	Dir string
 	// Parley is the path of the program; empty: it is built from the tree.
 	Parley string
@@ -75,7 +77,7 @@ func (o *Options) check() error {
 	case o.Events < 1 || o.Events > maxEvents:
 		return fmt.Errorf("events: %d: expected 1 to %d", o.Events, maxEvents)
 	case len(o.Servers) == 0:
-		return errors.New("servers: there are none")
+		return errors.New("servers: empty list")
 	}
 	for _, name := range o.Servers {
 		if !slices.Contains(names, name) {
@@ -94,7 +96,8 @@ func (o *Options) check() error {
 	}
 	for _, n := range o.Subscribers {
 		if n < 1 || n > 50_000 || o.Deliveries < n || o.Deliveries/n > maxPerBurst {
-			return fmt.Errorf("subscribers: %d, deliveries: %d: expected at least one for each, at most %d", n, o.Deliveries, maxPerBurst)
+			return fmt.Errorf("subscribers: %d, deliveries: %d: expected at least one for each, at most %d", n, o.Deliveries,
+				maxPerBurst)
 		}
 	}
 	return nil
@@ -111,7 +114,8 @@ func parseShapes(s string) ([]Shape, error) {
 		n, err1 := strconv.Atoi(conns)
 		w, err2 := strconv.Atoi(window)
 		if errors.Join(err1, err2) != nil || n < 1 || n > maxConns || w < 1 || w > maxWindow {
-			return nil, fmt.Errorf("conns: %q: expected 1 to %d, and with x what is in flight on each, 1 to %d", one, maxConns, maxWindow)
+			return nil, fmt.Errorf("conns: %q: expected 1 to %d, and with x what is in flight on each, 1 to %d", one, maxConns,
+				maxWindow)
 		}
 		all = append(all, Shape{n, w})
 	}

@@ -79,9 +79,11 @@ func (s *parleyServer) start(ctx context.Context, dir string) error {
 	})
 }
 
-// unlimited are the arguments of a hub that bounds what one token does no more than one with --dev, which does not go with --journal.
+// unlimited are the arguments of a hub that bounds what one token does no more than one with --dev,
+// which does not go with --journal.
 var unlimited = []string{
-	"--limits-writes-per-second", "1000000", "--limits-write-burst", "1000000", "--limits-bytes-per-second", "1099511627776", "--limits-byte-burst", "1073741824",
+	"--limits-writes-per-second", "1000000", "--limits-write-burst", "1000000", "--limits-bytes-per-second",
+	"1099511627776", "--limits-byte-burst", "1073741824",
 }
 
 // adminToken makes a token in a log while no hub has it.
@@ -93,7 +95,7 @@ func adminToken(ctx context.Context, program, data string) (string, error) {
 	return strings.TrimSpace(string(token)), nil
 }
 
-// buildParley builds the program from the tree and gives its path.
+// buildParley builds the program from the source tree and returns its path.
 func buildParley(ctx context.Context, dir string) (string, error) {
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {

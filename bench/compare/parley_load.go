@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 func (s *parleyServer) prepare(ctx context.Context, n int) error {
@@ -38,9 +40,9 @@ func (s *parleyServer) prepare(ctx context.Context, n int) error {
 
 func parleySpread(i int) string { return "c-" + strconv.Itoa(i) }
 
-// createConversation makes one in which nobody waits for a turn and no limit is met.
+// createConversation creates a conversation in which anyone may speak and no limit is reached.
 func createConversation(l *line, id string, speaker parley.ParticipantKind) error {
-	return parleyCall(l, parley.MethodCreateConversation, &parley.CreateConversationParams{
+	return parleyCall(l, methods.CreateConversation, &parley.CreateConversationParams{
 		ConversationID: id,
 		Participants:   []parley.Participant{{ID: parleySpeaker, Kind: speaker}},
 		Policy:         &parley.Policy{Kind: parley.PolicyOpen},
@@ -52,8 +54,10 @@ func (s *parleyServer) appender(ctx context.Context, i, window int) (*lane, erro
 	return s.lane(ctx, i, window, parley.FinalityTurn, func() string { return parleySpread(rand.IntN(s.spread)) })
 }
 
-// lane says messages, each under a key of its own. The id of a call tells its slot and is not used twice.
-func (s *parleyServer) lane(ctx context.Context, index, window int, f parley.Finality, conversation func() string) (*lane, error) {
+// lane sends messages, each with a new key. The id of a call contains its slot and is not used
+// twice.
+func (s *parleyServer) lane(ctx context.Context, index, window int, f parley.Finality,
+	conversation func() string) (*lane, error) {
 	l, err := s.dial(ctx)
 	if err != nil {
 		return nil, err
@@ -95,7 +99,7 @@ func (s *parleyServer) appended(ctx context.Context) (int, error) {
 	q := &parley.ListConversationsParams{Limit: 100}
 	for {
 		var page parley.ListConversationsResult
-		if err := parleyCall(l, parley.MethodListConversations, q, &page); err != nil {
+		if err := parleyCall(l, methods.ListConversations, q, &page); err != nil {
 			return 0, err
 		}
 		for _, c := range page.Conversations {
@@ -118,7 +122,7 @@ func (s *parleyServer) subscriber(ctx context.Context, _ int) (*line, error) {
 		return nil, err
 	}
 	q := parley.SubscribeParams{ConversationID: parleyOne, SinceSeq: s.head, Types: []parley.EventType{parley.TypeMessage}}
-	if err = parleyCall(l, parley.MethodSubscribe, q, &parley.SubscribeResult{}); err == nil {
+	if err = parleyCall(l, methods.Subscribe, q, &parley.SubscribeResult{}); err == nil {
 		_, err = l.await(end)
 	}
 	if err != nil {
@@ -128,9 +132,10 @@ func (s *parleyServer) subscriber(ctx context.Context, _ int) (*line, error) {
 	return l, nil
 }
 
-// publisher opens a lane for the subscribers that are to come. Its messages leave the turn open, so that a message is all that there is to tell.
+// publisher opens a lane for later subscribers. Its messages leave the turn open, so that
+// subscribers receive messages only.
 func (s *parleyServer) publisher(ctx context.Context) (*lane, error) {
-	l, err := s.lane(ctx, 0, parley.MaxInFlight, parley.FinalityNone, func() string { return parleyOne })
+	l, err := s.lane(ctx, 0, limits.MaxInFlight, parley.FinalityNone, func() string { return parleyOne })
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +144,8 @@ func (s *parleyServer) publisher(ctx context.Context) (*lane, error) {
 	}
 	var now parley.Snapshot
 	if err == nil {
-		err = parleyCall(l.line, parley.MethodGetConversation, &parley.GetConversationParams{ConversationID: parleyOne, Limit: 1}, &now)
+		err = parleyCall(l.line, methods.GetConversation, &parley.GetConversationParams{ConversationID: parleyOne, Limit: 1},
+			&now)
 	}
 	if err != nil {
 		l.close()
@@ -169,14 +175,14 @@ func (s *parleyServer) readers() []reader {
 func subscribeAll(l *line) (int, error) {
 	var got parley.SubscribeResult
 	q := parley.SubscribeParams{ConversationID: parleyOne, Types: []parley.EventType{parley.TypeMessage}}
-	if err := parleyCall(l, parley.MethodSubscribe, q, &got); err != nil {
+	if err := parleyCall(l, methods.Subscribe, q, &got); err != nil {
 		return 0, err
 	}
 	n, err := l.countUntilEnd()
 	if err != nil {
 		return 0, err
 	}
-	return n, parleyCall(l, parley.MethodUnsubscribe, parley.UnsubscribeParams{SubscriptionID: got.SubscriptionID}, &struct{}{})
+	return n, parleyCall(l, methods.Unsubscribe, parley.UnsubscribeParams{SubscriptionID: got.SubscriptionID}, &struct{}{})
 }
 
 var (
@@ -190,7 +196,8 @@ var (
 func tailAll(l *line) (int, error) {
 	messages, since := 0, 0
 	for {
-		frame := fmt.Appendf(beginFrame(nil), `{"jsonrpc":"2.0","id":0,"method":"tail","params":{"conversationId":"%s","sinceSeq":%d,"limit":%d}}`,
+		frame := fmt.Appendf(beginFrame(nil),
+			`{"jsonrpc":"2.0","id":0,"method":"tail","params":{"conversationId":"%s","sinceSeq":%d,"limit":%d}}`,
 			parleyOne, since, parley.MaxPage)
 		page, err := l.ask(endFrame(frame, 0))
 		if err != nil {

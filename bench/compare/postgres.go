@@ -16,7 +16,7 @@ import (
 	"syscall"
 )
 
-// postgresServer is the PostgreSQL of the system, with a cluster of its own.
+// postgresServer is the installed PostgreSQL with a new cluster.
 type postgresServer struct {
 	text string
 
@@ -32,7 +32,8 @@ const (
 	postgresConnections = 300
 	// postgresOne is the conversation of the replay.
 	postgresOne = -1
-	// postgresTable has one sequence for all conversations, which is the fastest that keeps an order within each.
+	// postgresTable has one sequence for all conversations, which is the fastest that keeps an order
+	// within each.
 	postgresTable = "create table event (conversation int not null, seq bigserial, body text not null, primary key (conversation, seq))"
 )
 
@@ -60,7 +61,8 @@ func (s *postgresServer) start(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", data, "-U", postgresUser, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
+	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", data, "-U", postgresUser, "-A", "trust", "-E",
+		"UTF8", "--no-locale", "--no-sync")
 	initdb.Dir, initdb.SysProcAttr = dir, &syscall.SysProcAttr{Credential: as}
 	if said, err := initdb.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, said)
@@ -70,14 +72,16 @@ func (s *postgresServer) start(ctx context.Context, dir string) error {
 		return err
 	}
 	s.addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	s.proc, err = program{path: filepath.Join(bin, "postgres"), args: postgresArgs(data, port), dir: dir, user: as, stop: syscall.SIGINT}.start()
+	s.proc, err = program{path: filepath.Join(bin, "postgres"), args: postgresArgs(data, port), dir: dir, user: as,
+		stop: syscall.SIGINT}.start()
 	if err != nil {
 		return err
 	}
 	return s.proc.ready(ctx, s.look)
 }
 
-// postgresArgs keeps its defaults of durability, and gives it room, so that no checkpoint falls into the measurement.
+// postgresArgs keeps the default durability, and raises the sizes so that no checkpoint occurs
+// during the measurement.
 func postgresArgs(data string, port int) []string {
 	args := []string{"-D", data}
 	for _, set := range []string{
@@ -222,7 +226,8 @@ func (s *postgresServer) readers() []reader {
 			if err != nil {
 				return nil, err
 			}
-			return l, postgresPrepare(l, fmt.Sprintf("select seq, body from event where conversation = %d order by seq", postgresOne))
+			return l, postgresPrepare(l, fmt.Sprintf("select seq, body from event where conversation = %d order by seq",
+				postgresOne))
 		},
 		read: s.selectAll,
 	}}

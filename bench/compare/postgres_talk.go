@@ -24,8 +24,8 @@ func dialPostgres(ctx context.Context, addr string) (*line, error) {
 	return l, nil
 }
 
-// hearPostgres finds the first message. What answers a request is that the server is ready for the next one; an answer to a query with one
-// row is given whole only by postgresCell.
+// hearPostgres finds the first message. What answers a request is that the server is ready for the
+// next one; an answer to a query with one row is given whole only by postgresCell.
 func hearPostgres(b []byte) (message, error) {
 	if len(b) < 5 {
 		return message{}, nil
@@ -104,7 +104,8 @@ func postgresPrepare(l *line, sql string) error {
 	return nil
 }
 
-// appendExecute runs the prepared statement in a transaction of its own. Params and results are binary.
+// appendExecute runs the prepared statement in its own transaction. Parameters and results are
+// binary.
 func appendExecute(b []byte, params ...string) []byte {
 	at := len(b)
 	b = append(b, "B\x00\x00\x00\x00\x00s\x00\x00\x01\x00\x01"...) // no portal name, s, one format: binary

@@ -42,7 +42,8 @@ func (p program) start() (*process, error) {
 	c.Dir, c.Env = p.dir, append(os.Environ(), p.env...)
 	r := &process{cmd: c, stop: p.stop, ended: make(chan struct{})}
 	c.Stdout, c.Stderr = &r.said, &r.said
-	// A group of its own: an interrupt from the keyboard is for this program, which then stops its servers.
+	// A new process group: an interrupt from the keyboard reaches only this program, which then stops
+	// its servers.
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: p.user, Setpgid: true, Pdeathsig: p.stop}
 	if err := c.Start(); err != nil {
 		return nil, err
@@ -116,7 +117,7 @@ func (t *tail) last() []byte {
 	return bytes.TrimSpace(bytes.Clone(t.bytes))
 }
 
-// freePort finds a port that nobody listens on.
+// freePort returns a free port.
 func freePort() (int, error) {
 	addresses, err := freeport.Low(1)
 	if err != nil {

@@ -50,8 +50,8 @@ func (s *redisServer) start(ctx context.Context, dir string) error {
 	return s.proc.ready(ctx, s.look)
 }
 
-// redisArgs makes each write durable, and leaves out what would only disturb the measurement: snapshots, rewrites of the file, and the end of
-// subscribers who are behind.
+// redisArgs makes each write durable, and leaves out what would only disturb the measurement:
+// snapshots, rewrites of the file, and the end of subscribers who are behind.
 func redisArgs(port int) []string {
 	return []string{
 		"--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--daemonize", "no", "--maxclients", strconv.Itoa(redisClients),
@@ -61,7 +61,8 @@ func redisArgs(port int) []string {
 	}
 }
 
-// redisClients is how many connections it takes; its default is just too few for 10,000 subscribers.
+// redisClients is how many connections it takes; its default is just too few for 10,000
+// subscribers.
 const redisClients = 12_000
 
 // look asks how it is set.
@@ -85,7 +86,8 @@ func (s *redisServer) look(ctx context.Context) error {
 	return err
 }
 
-// redisSetting finds a value in an answer of CONFIG GET, in which lengths stand between names and values.
+// redisSetting returns a value of an answer of CONFIG GET, in which lengths separate names and
+// values.
 func redisSetting(fields []string, name string) string {
 	for i := range len(fields) - 2 {
 		if fields[i] == name {
@@ -158,7 +160,10 @@ func (s *redisServer) publisher(ctx context.Context) (*lane, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newLane(l, publishWindow, func(b []byte, _ int) []byte { return appendCommand(b, "PUBLISH", redisFan, s.text) }), nil
+	return newLane(l, publishWindow, func(b []byte, _ int) []byte {
+		return appendCommand(b, "PUBLISH", redisFan,
+			s.text)
+	}), nil
 }
 
 func (s *redisServer) fill(ctx context.Context, n int) error {
@@ -193,7 +198,8 @@ func rangeAll(l *line) (int, error) {
 	}
 }
 
-// rangePage hears one entry after the other, so that a page that comes in pieces is not looked at again from its beginning.
+// rangePage hears one entry after the other, so that a page that comes in pieces is not looked at
+// again from its beginning.
 func rangePage(l *line) (n int, last string, err error) {
 	l.hear = hearRedisCount
 	head, err := l.await(answer)

@@ -75,7 +75,7 @@ func appendCommand(b []byte, words ...string) []byte {
 	return b
 }
 
-// redisCall makes one call and gives the answer as it came.
+// redisCall makes one call and returns the raw answer.
 func redisCall(l *line, words ...string) (string, error) {
 	said, err := l.ask(appendCommand(nil, words...))
 	if err != nil {

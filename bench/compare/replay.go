@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// replay compares how fast one client reads a long conversation from its beginning, again and again.
+// replay compares how fast one client reads a long conversation from its beginning, again and
+// again.
 func replay(ctx context.Context, o *Options, all []server, r *run) error {
 	var sides []*side
 	for _, s := range all {
@@ -16,7 +17,10 @@ func replay(ctx context.Context, o *Options, all []server, r *run) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		for _, how := range s.readers() {
-			sides = append(sides, &side{name: how.name, turn: func(ctx context.Context) (sample, error) { return readAll(ctx, o, s, how) }})
+			sides = append(sides, &side{name: how.name, turn: func(ctx context.Context) (sample, error) {
+				return readAll(ctx, o,
+					s, how)
+			}})
 		}
 	}
 	return r.row(ctx, o, Row{Name: fmt.Sprintf("replay of %d", o.Events)}, sides)

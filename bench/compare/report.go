@@ -38,9 +38,11 @@ type Side struct {
 	P99Ms float64 `json:"p99Ms,omitempty"`
 	// ServerCPUus is CPU time of all processes of the server per operation, in microseconds.
 	ServerCPUus float64 `json:"serverCpuUs"`
-	// ClientCPUus is that of the client, which shares the machine: whose client is lean looks better here than elsewhere.
+	// ClientCPUus is that of the client, which shares the machine: whose client is lean looks better
+	// here than elsewhere.
 	ClientCPUus float64 `json:"clientCpuUs"`
-	// Ratio is the first side's rate over this one's, round by round, or with Times this one's over the first's; the first has none.
+	// Ratio is the first side's rate over this one's, round by round, or with Times this one's over
+	// the first's; the first has none.
 	Ratio *Spread `json:"ratio,omitempty"`
 }
 
@@ -77,7 +79,8 @@ func (row Row) text(w io.Writer) {
 	if row.Times {
 		ratio = "it / " + row.Sides[0].Name
 	}
-	fmt.Fprintf(w, "\n%-24s %9s  %-19s %8s %8s %9s %9s  %s\n", row.Name, "/s", "range", "p50 ms", "p99 ms", "server us", "client us", ratio)
+	fmt.Fprintf(w, "\n%-24s %9s  %-19s %8s %8s %9s %9s  %s\n", row.Name, "/s", "range", "p50 ms", "p99 ms", "server us",
+		"client us", ratio)
 	for _, s := range row.Sides {
 		rates := fmt.Sprintf("%.0f - %.0f", s.PerSecond.Low, s.PerSecond.High)
 		fmt.Fprintf(w, "%-24s %9.0f  %-19s %8s %8s %9.2f %9.2f  %s\n", s.Name, s.PerSecond.Median, rates,

@@ -46,7 +46,8 @@ func (r *run) row(ctx context.Context, o *Options, row Row, sides []*side) error
 	return nil
 }
 
-// report sums up a side, beside the first of its row, of which it is so many times, or the other way round.
+// report sums up a side, beside the first of its row, of which it is so many times, or the other
+// way round.
 func (s *side) report(first *side, times bool) Side {
 	side := Side{Name: s.name}
 	var rates, p50, p99, ratios []float64

@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// server is one of those that are compared. Each is a process of its own on the loopback interface, with its data in a directory of the run,
-// and set so that what it has acknowledged is on disk.
+// server is one of the compared servers. Each is a separate process on the loopback interface, with
+// its data in a directory of the run. Its settings make every acknowledged write durable.
 type server interface {
 	// about is known once it has started.
 	about() About
-	// start starts it with its data in dir, and makes sure that it is set as about says. An error that is errMissing leaves it out.
+	// start starts it with its data in dir, and makes sure that it is set as about says. An error that
+	// is errMissing leaves it out.
 	start(ctx context.Context, dir string) error
 	// process is nil before start.
 	process() *process
@@ -35,10 +36,10 @@ type server interface {
 	readers() []reader
 }
 
-// reader reads what fill has made.
+// reader reads the events that fill created.
 type reader struct {
 	name string
-	// open connects; read reads all of it once, and gives how many events there were.
+	// open connects. read reads all events once, and returns their number.
 	open func(ctx context.Context) (*line, error)
 	read func(l *line) (int, error)
 }

@@ -14,7 +14,7 @@ type connected interface {
 	close()
 }
 
-// open makes n connections. It gives all or none.
+// open makes n connections. It returns all of them or none.
 func open[C connected](ctx context.Context, n int, dial func(ctx context.Context, i int) (C, error)) ([]C, error) {
 	conns := make([]C, n)
 	ctx, cancel := context.WithCancelCause(ctx)

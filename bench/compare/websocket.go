@@ -16,10 +16,12 @@ const (
 	pongFrame  = 0x80 | 10
 )
 
-// masked says that a frame has a mask. That of this client is zero: it costs the client nothing, and the server as much as any.
+// masked says that a frame has a mask. That of this client is zero: it costs the client nothing,
+// and the server as much as any.
 const masked = 0x80
 
-// beginFrame leaves room for the head of a frame of 126 to 65535 bytes, whose payload is then appended.
+// beginFrame leaves room for the head of a frame of 126 to 65535 bytes, whose payload is then
+// appended.
 func beginFrame(b []byte) []byte { return append(b, 0, 0, 0, 0, 0, 0, 0, 0) }
 
 const frameHead = 8
@@ -38,7 +40,8 @@ func endFrame(b []byte, from int) []byte {
 	return b
 }
 
-// cutFrame finds the first frame of a server: its opcode, its whole size, and its payload. Size 0: it has not come whole.
+// cutFrame finds the first frame of a server: its opcode, its whole size, and its payload. Size 0:
+// it has not come whole.
 func cutFrame(b []byte) (op byte, size int, payload []byte) {
 	if len(b) < 2 {
 		return 0, 0, nil

@@ -1,5 +1,6 @@
-// Plan calculates what carries a load: how many logs, hubs and NATS servers, how much disk and money. It takes figures, measured where there is a command for them, and prints
-// each line with its formula; then it simulates a peak.
+// Plan calculates what carries a load: how many logs, hubs and NATS servers, how much disk and
+// money. It takes figures, measured where there is a command for them, and prints each line with
+// its formula; then it simulates a peak.
 //
 //	go run ./bench/plan [-figures FILE] [-conversations N] [-seconds N] [-seed N]
 package main
@@ -50,22 +51,27 @@ func run(args []string, out io.Writer) error {
 		f.Load.Conversations = *conversations
 	}
 	p := plan(f)
-	fmt.Fprintf(out, "%d conversations at once, one event in %.0f s of each\n\n", f.Load.Conversations, f.Load.SecondsBetweenEvents)
+	fmt.Fprintf(out, "%d conversations at once, one event in %.0f s of each\n\n", f.Load.Conversations,
+		f.Load.SecondsBetweenEvents)
 	for _, r := range p.Rows {
 		fmt.Fprintf(out, "%-36s %14s %-9s %s\n", r.What, number(r.Value), r.Unit, r.Formula)
 	}
 	s := simulate(f, p, *seconds, *seed)
 	fmt.Fprintf(out, "\nsimulated: %d s of the peak, conversations to logs by hash\n", s.Seconds)
-	fmt.Fprintf(out, "  a log has %s events in a second on average, %s in 999 of 1,000 seconds at most, %s ever\n", number(s.Mean), number(s.P999), number(s.Most))
+	fmt.Fprintf(out, "  a log has %s events in a second on average, %s in 999 of 1,000 seconds at most, %s ever\n",
+		number(s.Mean), number(s.P999), number(s.Most))
 	fmt.Fprintf(out, "  the fullest log has %.3f times its share of conversations; %d seconds of a log had more than was measured\n", s.Fullest, s.OverSeconds)
 	fmt.Fprintln(out, "\nwhat a part carries, measured or assumed; machines, load and prices are assumed:")
 	for _, m := range []struct {
 		name string
 		Figure
 	}{
-		{"eventsPerSecondOfALog", f.Measured.EventsPerSecondOfALog}, {"appliedPerSecondOfAHub", f.Measured.AppliedPerSecondOfAHub},
-		{"cpuMicrosecondsOfAnAppend", f.Measured.CPUMicrosecondsOfAnAppend}, {"cpuMicrosecondsOfADelivery", f.Measured.CPUMicrosecondsOfADelivery},
-		{"bytesOfMemoryOfASocket", f.Measured.BytesOfMemoryOfASocket}, {"bytesOnDiskOfAnEvent", f.Measured.BytesOnDiskOfAnEvent},
+		{"eventsPerSecondOfALog", f.Measured.EventsPerSecondOfALog},
+		{"appliedPerSecondOfAHub", f.Measured.AppliedPerSecondOfAHub},
+		{"cpuMicrosecondsOfAnAppend", f.Measured.CPUMicrosecondsOfAnAppend},
+		{"cpuMicrosecondsOfADelivery", f.Measured.CPUMicrosecondsOfADelivery},
+		{"bytesOfMemoryOfASocket", f.Measured.BytesOfMemoryOfASocket},
+		{"bytesOnDiskOfAnEvent", f.Measured.BytesOnDiskOfAnEvent},
 		{"eventsPerSecondOfAStream", f.Measured.EventsPerSecondOfAStream},
 	} {
 		fmt.Fprintf(out, "  %-28s %10s  %s\n", m.name, number(m.Value), m.From)

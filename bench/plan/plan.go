@@ -47,7 +47,7 @@ type Measured struct {
 type Machines struct {
 	ProcessorsOfAHub  float64 `json:"processorsOfAHub"`
 	MemoryOfAHubGB    float64 `json:"memoryOfAHubGB"`
-	UseAtMost         float64 `json:"useAtMost"` // of what was measured, at the peak
+	UseAtMost         float64 `json:"useAtMost"` // part of the measured rate to use at the peak
 	NATSServersOfALog float64 `json:"natsServersOfALog"`
 	HubsToSpare       float64 `json:"hubsToSpare"` // of each log: one may be gone, or be renewed
 }
@@ -67,7 +67,8 @@ type Row struct {
 	Formula string
 }
 
-// Plan is what carries a load. Each log is a stream with hubs and NATS servers of its own, and a conversation belongs to one by the hash of its id.
+// Plan is a deployment that carries a load. Each log is a stream with its own hubs and NATS
+// servers. A conversation belongs to one of them by the hash of its id.
 type Plan struct {
 	Rows       []Row
 	Logs, Hubs int // Hubs are those of one log
@@ -87,13 +88,19 @@ func read(r io.Reader) (*Figures, error) {
 
 func (f *Figures) check() error {
 	for name, v := range map[string]float64{
-		"conversations": float64(f.Load.Conversations), "secondsBetweenEvents": f.Load.SecondsBetweenEvents, "socketsPerConversation": f.Load.SocketsPerConversation,
-		"peakToMean": f.Load.PeakToMean, "daysKept": f.Load.DaysKept, "bytesPerEvent": f.Load.BytesPerEvent,
-		"eventsPerSecondOfALog": f.Measured.EventsPerSecondOfALog.Value, "appliedPerSecondOfAHub": f.Measured.AppliedPerSecondOfAHub.Value,
-		"cpuMicrosecondsOfAnAppend": f.Measured.CPUMicrosecondsOfAnAppend.Value, "cpuMicrosecondsOfADelivery": f.Measured.CPUMicrosecondsOfADelivery.Value,
-		"bytesOfMemoryOfASocket": f.Measured.BytesOfMemoryOfASocket.Value, "bytesOnDiskOfAnEvent": f.Measured.BytesOnDiskOfAnEvent.Value,
-		"processorsOfAHub": f.Machines.ProcessorsOfAHub, "memoryOfAHubGB": f.Machines.MemoryOfAHubGB, "useAtMost": f.Machines.UseAtMost,
-		"eventsPerSecondOfAStream": f.Measured.EventsPerSecondOfAStream.Value, "natsServersOfALog": f.Machines.NATSServersOfALog,
+		"conversations": float64(f.Load.Conversations), "secondsBetweenEvents": f.Load.SecondsBetweenEvents,
+		"socketsPerConversation": f.Load.SocketsPerConversation,
+		"peakToMean":             f.Load.PeakToMean, "daysKept": f.Load.DaysKept, "bytesPerEvent": f.Load.BytesPerEvent,
+		"eventsPerSecondOfALog":      f.Measured.EventsPerSecondOfALog.Value,
+		"appliedPerSecondOfAHub":     f.Measured.AppliedPerSecondOfAHub.Value,
+		"cpuMicrosecondsOfAnAppend":  f.Measured.CPUMicrosecondsOfAnAppend.Value,
+		"cpuMicrosecondsOfADelivery": f.Measured.CPUMicrosecondsOfADelivery.Value,
+		"bytesOfMemoryOfASocket":     f.Measured.BytesOfMemoryOfASocket.Value,
+		"bytesOnDiskOfAnEvent":       f.Measured.BytesOnDiskOfAnEvent.Value,
+		"processorsOfAHub":           f.Machines.ProcessorsOfAHub, "memoryOfAHubGB": f.Machines.MemoryOfAHubGB,
+		"useAtMost":                f.Machines.UseAtMost,
+		"eventsPerSecondOfAStream": f.Measured.EventsPerSecondOfAStream.Value,
+		"natsServersOfALog":        f.Machines.NATSServersOfALog,
 	} {
 		if v <= 0 || math.IsInf(v, 0) || math.IsNaN(v) {
 			return fmt.Errorf("%s: expected more than 0", name)
@@ -118,31 +125,42 @@ func plan(f *Figures) *Plan {
 		p.Rows = append(p.Rows, Row{what, v, unit, formula})
 		return v
 	}
-	mean := add("events, mean", float64(l.Conversations)/l.SecondsBetweenEvents, "/s", "conversations / secondsBetweenEvents")
+	mean := add("events, mean", float64(l.Conversations)/l.SecondsBetweenEvents, "/s",
+		"conversations / secondsBetweenEvents")
 	p.Peak = add("events, peak", mean*l.PeakToMean, "/s", "mean x peakToMean")
 	add("deliveries, peak", p.Peak*l.SocketsPerConversation, "/s", "peak x socketsPerConversation: the fan-out")
-	p.LogCarries = add("one log carries", k.UseAtMost*min(m.EventsPerSecondOfALog.Value, m.AppliedPerSecondOfAHub.Value, m.EventsPerSecondOfAStream.Value), "events/s",
+	p.LogCarries = add("one log carries", k.UseAtMost*min(m.EventsPerSecondOfALog.Value, m.AppliedPerSecondOfAHub.Value,
+		m.EventsPerSecondOfAStream.Value), "events/s",
 		"useAtMost x the least of: what a log takes, what a replica applies, what the stream takes. Every hub of a log applies all of it")
-	p.Logs = int(add("logs", math.Ceil(p.Peak/p.LogCarries), "", "peak / one log carries; each is a cluster of its own, and a conversation belongs to one"))
+	p.Logs = int(add("logs", math.Ceil(p.Peak/p.LogCarries), "",
+		"peak / capacity of one log; each is a separate cluster, and a conversation belongs to one"))
 
 	logs := float64(p.Logs)
 	append1 := p.Peak / logs * m.CPUMicrosecondsOfAnAppend.Value / 1e6
 	fan := p.Peak / logs * l.SocketsPerConversation * m.CPUMicrosecondsOfADelivery.Value / 1e6
 	add("processors for a log's appends", append1, "", "peak / logs x cpuMicrosecondsOfAnAppend, spread over its hubs")
-	add("processors for its deliveries", fan, "", "peak / logs x sockets x cpuMicrosecondsOfADelivery, spread over its hubs")
-	apply := add("processors of each hub that apply", p.Peak/logs/m.AppliedPerSecondOfAHub.Value, "", "peak / logs / appliedPerSecondOfAHub: the same at every hub")
-	sockets := add("sockets of a log", float64(l.Conversations)*l.SocketsPerConversation/logs, "", "conversations x socketsPerConversation / logs")
+	add("processors for its deliveries", fan, "",
+		"peak / logs x sockets x cpuMicrosecondsOfADelivery, spread over its hubs")
+	apply := add("processors of each hub that apply", p.Peak/logs/m.AppliedPerSecondOfAHub.Value, "",
+		"peak / logs / appliedPerSecondOfAHub: the same at every hub")
+	sockets := add("sockets of a log", float64(l.Conversations)*l.SocketsPerConversation/logs, "",
+		"conversations x socketsPerConversation / logs")
 	byCPU := math.Ceil((append1 + fan) / max(k.UseAtMost*k.ProcessorsOfAHub-apply, 0.1))
 	byMemory := math.Ceil(sockets * m.BytesOfMemoryOfASocket.Value / (k.UseAtMost * k.MemoryOfAHubGB * 1e9))
-	p.Hubs = int(add("hubs of a log", max(byCPU, byMemory)+k.HubsToSpare, "", "the more of: by processors, by memory for sockets; and hubsToSpare"))
+	p.Hubs = int(add("hubs of a log", max(byCPU, byMemory)+k.HubsToSpare, "",
+		"the more of: by processors, by memory for sockets; and hubsToSpare"))
 	hubs := add("hubs", float64(p.Hubs)*logs, "", "hubs of a log x logs")
 	servers := add("NATS servers", k.NATSServersOfALog*logs, "", "natsServersOfALog x logs")
 
-	day := add("disk for a day, one copy", mean*86400*m.BytesOnDiskOfAnEvent.Value/1e9, "GB", "mean x 86400 x bytesOnDiskOfAnEvent; nothing is deleted from a stream")
+	day := add("disk for a day, one copy", mean*86400*m.BytesOnDiskOfAnEvent.Value/1e9, "GB",
+		"mean x 86400 x bytesOnDiskOfAnEvent; nothing is deleted from a stream")
 	kept := day * l.DaysKept
-	disk := add("disk, all copies", kept*(k.NATSServersOfALog+float64(p.Hubs)), "GB", "a day x daysKept x (natsServersOfALog + hubs of a log): every server and every replica has all of its log. After daysKept a new stream, and an export of the old")
-	add("network of each hub, in", p.Peak/logs*m.BytesOnDiskOfAnEvent.Value*8/1e6, "Mbit/s", "peak / logs x bytesOnDiskOfAnEvent: the log itself")
-	cost := add("cost", hubs*f.Prices.HubPerMonth+servers*f.Prices.NATSServerPerMonth+disk*f.Prices.DiskPerGBMonth, "a month", "hubs, servers and disk by their prices")
+	disk := add("disk, all copies", kept*(k.NATSServersOfALog+float64(p.Hubs)), "GB",
+		"a day x daysKept x (natsServersOfALog + hubs of a log): every server and every replica has all of its log. After daysKept a new stream, and an export of the old")
+	add("network of each hub, in", p.Peak/logs*m.BytesOnDiskOfAnEvent.Value*8/1e6, "Mbit/s",
+		"peak / logs x bytesOnDiskOfAnEvent: the log itself")
+	cost := add("cost", hubs*f.Prices.HubPerMonth+servers*f.Prices.NATSServerPerMonth+disk*f.Prices.DiskPerGBMonth,
+		"a month", "hubs, servers and disk by their prices")
 	add("cost of 1,000 conversations", cost/float64(l.Conversations)*1000, "a month", "cost / conversations x 1,000")
 	return p
 }

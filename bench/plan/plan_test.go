@@ -15,7 +15,8 @@ func given(t *testing.T) *Figures {
 	return f
 }
 
-// TestPlanCarries: what is planned carries the load by the figures that it was made from, and one log less does not.
+// TestPlanCarries: a plan carries its load by the measured figures, and a plan with one log less
+// does not.
 func TestPlanCarries(t *testing.T) {
 	for _, conversations := range []int{1000, 1_000_000, 20_000_000} {
 		f := given(t)
@@ -33,7 +34,8 @@ func TestPlanCarries(t *testing.T) {
 	}
 }
 
-// TestSimulationAgrees: what is simulated is near what is calculated, and the same for the same seed; with too few logs it says so.
+// TestSimulationAgrees: the simulation is close to the calculation, and repeatable with the same
+// seed. With too few logs it reports that.
 func TestSimulationAgrees(t *testing.T) {
 	f := given(t)
 	p := plan(f)
@@ -71,7 +73,8 @@ func TestFiguresAreHeld(t *testing.T) {
 // TestRun prints everything.
 func TestRun(t *testing.T) {
 	var out bytes.Buffer
-	if err := run([]string{"-conversations", "5000", "-seconds", "5"}, &out); err != nil || !strings.Contains(out.String(), "cost of 1,000 conversations") {
+	if err := run([]string{"-conversations", "5000", "-seconds", "5"}, &out); err != nil ||
+		!strings.Contains(out.String(), "cost of 1,000 conversations") {
 		t.Errorf("%v: %s", err, &out)
 	}
 	if err := run([]string{"-seconds", "0"}, &out); err == nil {

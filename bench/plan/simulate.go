@@ -17,7 +17,8 @@ type Peaks struct {
 	OverSeconds int     // seconds of a log with more than it carries
 }
 
-// simulate gives conversations to logs by hash, lets each speak at random, at the rate of the peak, and counts the events of every log in every second.
+// simulate assigns conversations to logs by hash, lets each speak at random at the rate of the
+// peak, and counts the events of each log in each second.
 func simulate(f *Figures, p *Plan, seconds int, seed uint64) Peaks {
 	r := rand.New(rand.NewPCG(seed, seed))
 	in := make([]int, p.Logs)
@@ -27,7 +28,8 @@ func simulate(f *Figures, p *Plan, seconds int, seed uint64) Peaks {
 		in[h.Sum64()%uint64(p.Logs)]++
 	}
 	each := f.Load.PeakToMean / f.Load.SecondsBetweenEvents // of a conversation, in a second
-	out := Peaks{Seconds: seconds, Mean: p.Peak / float64(p.Logs), Fullest: float64(slices.Max(in)) * float64(p.Logs) / float64(f.Load.Conversations)}
+	out := Peaks{Seconds: seconds, Mean: p.Peak / float64(p.Logs),
+		Fullest: float64(slices.Max(in)) * float64(p.Logs) / float64(f.Load.Conversations)}
 	var all []float64
 	for _, conversations := range in {
 		for range seconds {
@@ -43,7 +45,7 @@ func simulate(f *Figures, p *Plan, seconds int, seed uint64) Peaks {
 	return out
 }
 
-// poisson gives how often something happens that happens so often on average.
+// poisson returns a random number of occurrences with the given mean.
 func poisson(r *rand.Rand, mean float64) float64 {
 	if mean > 100 { // as good as normal
 		return max(0, math.Round(mean+math.Sqrt(mean)*r.NormFloat64()))

@@ -40,13 +40,16 @@ func TestResults(t *testing.T) {
 		{"go-vet-package", "go-vet", `{"dir":"testdata/faulty","packages":["./report","example.com/faulty/report"]}`},
 		{"csv-profile", "csv-profile", `{"path":"testdata/visits.csv","missing":["","did not come"],"progress_every":2}`},
 		{"csv-profile-text", "csv-profile", `{"text":"name;age\n\"O'Neil; $(id)\";41\n--help;\n","delimiter":";"}`},
-		{"schema-check", "schema-check", `{"document_path":"testdata/request.json","schema_path":"testdata/prior-authorization.schema.json"}`},
-		{"schema-check-valid", "schema-check", `{"document":{"n":12345678901234567890},"schema":{"properties":{"n":{"type":"integer"}}}}`},
+		{"schema-check", "schema-check",
+			`{"document_path":"testdata/request.json","schema_path":"testdata/prior-authorization.schema.json"}`},
+		{"schema-check-valid", "schema-check",
+			`{"document":{"n":12345678901234567890},"schema":{"properties":{"n":{"type":"integer"}}}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			need(t, c.agent)
 			s := start(t, caller, c.agent, c.parameters)
-			if s.Status != parley.SessionCompleted || s.Result.ExitCode == nil || *s.Result.ExitCode != 0 || s.Result.Error != "" {
+			if s.Status != parley.SessionCompleted || s.Result.ExitCode == nil || *s.Result.ExitCode != 0 ||
+				s.Result.Error != "" {
 				t.Fatalf("the session is %s (%s): %+v", s.Status, s.Reason, s.Result)
 			}
 			compareResult(t, c.name, s.Result.ResultData)
@@ -54,7 +57,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestFailures: each agent says what is wrong, and with what exit code it has ended.
+// TestFailures: each agent reports the error and its exit code.
 func TestFailures(t *testing.T) {
 	caller := serve(t)
 	for _, c := range []struct {
@@ -66,9 +69,11 @@ func TestFailures(t *testing.T) {
 		{"no file", "csv-profile", `{"path":"testdata/nowhere.csv"}`, "FileNotFoundError"},
 		{"no header", "csv-profile", `{"text":""}`, "there is no header"},
 		{"open quote", "csv-profile", `{"text":"a,b\n\"1,2"}`, "unexpected end of data"},
-		{"no document", "schema-check", `{"document_path":"testdata/nowhere.json","schema":true}`, "the document: open testdata/nowhere.json: no such file"},
+		{"no document", "schema-check", `{"document_path":"testdata/nowhere.json","schema":true}`,
+			"the document: open testdata/nowhere.json: no such file"},
 		{"no schema", "schema-check", `{"document":1,"schema":{"type":"colour"}}`, "the schema:"},
-		{"a schema that reaches out", "schema-check", `{"document":1,"schema":{"$ref":"file:///etc/passwd"}}`, "file:///etc/passwd is not loaded"},
+		{"a schema that reaches out", "schema-check", `{"document":1,"schema":{"$ref":"file:///etc/passwd"}}`,
+			"file:///etc/passwd is not loaded"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			need(t, c.agent)
@@ -120,7 +125,7 @@ func TestWrongParameters(t *testing.T) {
 	}
 }
 
-// TestProgress: what a command writes to stderr stands in the session's log.
+// TestProgress: the standard error of a command is in the log of the session.
 func TestProgress(t *testing.T) {
 	need(t, "csv-profile")
 	h := sdktest.NewHub(t)
@@ -147,7 +152,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// serve runs the blueprints of this directory on a hub, and gives a client of it.
+// serve runs the blueprints of this directory on a hub, and returns a client.
 func serve(t *testing.T) parley.Client {
 	t.Helper()
 	return serveAt(t, sdktest.NewHub(t))

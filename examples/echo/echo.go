@@ -1,4 +1,5 @@
-// Package echo is an agent to try a client with: it says again what was said, asks back, takes its time, and can be stopped in the middle.
+// Package echo is an agent to try a client with: it says again what was said, asks back, takes its
+// time, and can be stopped in the middle.
 package echo
 
 import (
@@ -17,7 +18,7 @@ const Name = "echo"
 // Description says what it does.
 const Description = "Says again what it was told. Told 'ask', it asks back and finishes with the reply; told 'slow', it works for five seconds and tells how far it is."
 
-// InputRequired is the tag of a message whose author asks for something and goes on with the answer.
+// InputRequired is the tag of a message whose author asks a question and continues with the answer.
 const InputRequired = "input_required"
 
 const (
@@ -25,7 +26,7 @@ const (
 	steps    = 5
 )
 
-// Agent gives the agent. Each of the five steps of slow takes pace; 0: a second.
+// Agent returns the agent. Each of the five steps of slow takes pace; 0 means one second.
 func Agent(pace time.Duration) parley.Agent {
 	if pace == 0 {
 		pace = time.Second
@@ -57,13 +58,13 @@ func Agent(pace time.Duration) parley.Agent {
 	})
 }
 
-// heard gives what was said last to the agent, and whether it had asked.
+// heard returns the last message to the agent, and whether the agent had asked a question.
 func heard(ctx context.Context, turn *parley.Turn) (said parley.Message, asked bool, err error) {
 	all, err := turn.Messages(ctx)
 	if err != nil {
 		return said, false, err
 	}
-	anew := false // what was said begins something else than it had asked for
+	anew := false // the message starts a new task instead of answering the question
 	for i := len(all) - 1; i >= 0; i-- {
 		var m parley.Message
 		if err := json.Unmarshal(all[i].Payload, &m); err != nil {
@@ -80,7 +81,7 @@ func heard(ctx context.Context, turn *parley.Turn) (said parley.Message, asked b
 	return said, false, nil
 }
 
-// beginsTask reports whether a message has come over A2A and begins a task.
+// beginsTask reports whether a message came over A2A and starts a task.
 func beginsTask(payload json.RawMessage) bool {
 	var m struct {
 		A2A *struct {
@@ -90,7 +91,7 @@ func beginsTask(payload json.RawMessage) bool {
 	return json.Unmarshal(payload, &m) == nil && m.A2A != nil && m.A2A.TaskID == ""
 }
 
-// work tells how far it is, step by step.
+// work reports its progress, step by step.
 func work(ctx context.Context, turn *parley.Turn, pace time.Duration) error {
 	tick := time.NewTicker(pace)
 	defer tick.Stop()
@@ -103,7 +104,8 @@ func work(ctx context.Context, turn *parley.Turn, pace time.Duration) error {
 		if i == steps {
 			break
 		}
-		if _, err := turn.Post(ctx, parley.Message{Text: fmt.Sprintf("%d of %d", i, steps)}, parley.FinalityNone); err != nil {
+		if _, err := turn.Post(ctx, parley.Message{Text: fmt.Sprintf("%d of %d", i, steps)},
+			parley.FinalityNone); err != nil {
 			return err
 		}
 	}

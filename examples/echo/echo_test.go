@@ -19,7 +19,8 @@ func TestEcho(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- executors.External(agent, echo.Agent(time.Millisecond), &executors.Options{Agents: []string{echo.Name}}).Run(ctx)
+		ended <- executors.External(agent, echo.Agent(time.Millisecond),
+			&executors.Options{Agents: []string{echo.Name}}).Run(ctx)
 	}()
 	defer func() { stop(); <-ended }()
 	s, err := ann.CreateConversation(t.Context(), &parley.CreateConversationParams{
@@ -41,12 +42,14 @@ func TestEcho(t *testing.T) {
 		{"ask", "You said: ask", false},
 	} {
 		r, err := ann.SendMessage(t.Context(), &parley.SendMessageParams{
-			ConversationID: s.ConversationID, Payload: []byte(`{"text":"` + c.said + `"}`), Finality: parley.FinalityTurn, AfterSeq: &seq,
+			ConversationID: s.ConversationID, Payload: []byte(`{"text":"` + c.said + `"}`), Finality: parley.FinalityTurn,
+			AfterSeq: &seq,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		u, err := ann.GetUpdates(t.Context(), &parley.GetUpdatesParams{ConversationID: s.ConversationID, SinceSeq: r.Seq, Until: parley.UntilMyTurn, TimeoutMs: 30_000})
+		u, err := ann.GetUpdates(t.Context(), &parley.GetUpdatesParams{ConversationID: s.ConversationID, SinceSeq: r.Seq,
+			Until: parley.UntilMyTurn, TimeoutMs: 30_000})
 		if err != nil || u.TimedOut {
 			t.Fatalf("%q: no answer: %v", c.said, err)
 		}

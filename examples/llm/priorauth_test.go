@@ -25,7 +25,8 @@ type decision struct {
 	Missing  []string `json:"missing"`
 }
 
-// TestPriorAuthorization: a clinic in a process of its own and a payer inside the hub settle a case between them, and what the chart has decides how it ends.
+// TestPriorAuthorization: a clinic in a separate process and a payer in the process of the hub
+// settle a case. The contents of the chart decide the result.
 func TestPriorAuthorization(t *testing.T) {
 	h := sdktest.NewHub(t)
 	clinicProcess(t, h)
@@ -41,7 +42,8 @@ func TestPriorAuthorization(t *testing.T) {
 		},
 		{
 			"denied", "Rest", []string{"nurse", "clinic", "payer more", "clinic", "payer denied"},
-			decision{Decision: "denied", Message: "Denied: the policy asks for at least 6 weeks of physical therapy.", Missing: []string{"physical-therapy"}},
+			decision{Decision: "denied", Message: "Denied: the policy asks for at least 6 weeks of physical therapy.",
+				Missing: []string{"physical-therapy"}},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -61,7 +63,7 @@ func TestPriorAuthorization(t *testing.T) {
 	}
 }
 
-// TestClinicIsKilled: a clinic that is killed in the middle of a turn is no loss: the next one says what this one would have said, once.
+// TestClinicIsKilled: if a clinic is killed during a turn, the next one says the same, once.
 func TestClinicIsKilled(t *testing.T) {
 	h := sdktest.NewHub(t)
 	kill := clinicProcess(t, h, clinicStuck+"=yes")
@@ -83,7 +85,8 @@ func TestClinicIsKilled(t *testing.T) {
 		t.Errorf("the clinic's first turn was claimed %d times: expected 2", n)
 	}
 	said, last := spoken(t, s)
-	if diff := cmp.Diff([]string{"nurse", "clinic", "payer more", "clinic", "payer approved"}, said); diff != "" || last.Decision != "approved" {
+	if diff := cmp.Diff([]string{"nurse", "clinic", "payer more", "clinic", "payer approved"}, said); diff != "" ||
+		last.Decision != "approved" {
 		t.Errorf("%+v: %s", last, diff)
 	}
 }
@@ -107,7 +110,7 @@ func payerInside(t *testing.T, h *sdktest.Hub) {
 	})
 }
 
-// spoken is who has spoken, with the decisions of the payer, and the last of these.
+// spoken returns the speakers, with the decisions of the payer, and the last decision.
 func spoken(t *testing.T, s *parley.Snapshot) (said []string, last decision) {
 	t.Helper()
 	for _, e := range s.Events {
@@ -138,7 +141,7 @@ func clinicProcess(t *testing.T, h *sdktest.Hub, env ...string) (kill func()) {
 		t.Fatal(err)
 	}
 	kill = sync.OnceFunc(func() {
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Kill() // it may have exited
 		_ = cmd.Wait()
 	})
 	t.Cleanup(kill)
@@ -188,7 +191,8 @@ func begin(t *testing.T, nurse parley.Client, text string) string {
 // settled waits for the end of a conversation.
 func settled(t *testing.T, nurse parley.Client, id string) *parley.Snapshot {
 	t.Helper()
-	u, err := nurse.GetUpdates(t.Context(), &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: parley.MaxWaitMs})
+	u, err := nurse.GetUpdates(t.Context(), &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed,
+		TimeoutMs: parley.MaxWaitMs})
 	if err != nil || u.Status != parley.StatusClosed {
 		t.Fatalf("the conversation: %+v, %v", u, err)
 	}

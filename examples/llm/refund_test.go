@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// TestRefund: money is paid once somebody has approved, as approved, and never otherwise.
+// TestRefund: money is paid only after an approval, and only as approved.
 func TestRefund(t *testing.T) {
 	h := sdktest.NewHub(t)
 	serve(t, h, mustLoad(t, "refund", nil))
@@ -24,9 +24,13 @@ func TestRefund(t *testing.T) {
 		want   string
 		runs   int
 	}{
-		{"approved", &parley.ResolveApprovalParams{Decision: parley.DecisionApproved}, "120.5 euros were paid for A-17. The reference is R-A-17-120.50.", 1},
-		{"approved of less", &parley.ResolveApprovalParams{Decision: parley.DecisionApproved, Answer: json.RawMessage(`{"order":"A-17","amount":80}`)}, "80 euros were paid for A-17. The reference is R-A-17-80.00.", 1},
-		{"rejected", &parley.ResolveApprovalParams{Decision: parley.DecisionRejected, Comment: "The parcel was delivered."}, "Nothing was paid for A-17: issue-refund was not run: nora has rejected it: The parcel was delivered.", 0},
+		{"approved", &parley.ResolveApprovalParams{Decision: parley.DecisionApproved},
+			"120.5 euros were paid for A-17. The reference is R-A-17-120.50.", 1},
+		{"approved of less", &parley.ResolveApprovalParams{Decision: parley.DecisionApproved,
+			Answer: json.RawMessage(`{"order":"A-17","amount":80}`)},
+			"80 euros were paid for A-17. The reference is R-A-17-80.00.", 1},
+		{"rejected", &parley.ResolveApprovalParams{Decision: parley.DecisionRejected, Comment: "The parcel was delivered."},
+			"Nothing was paid for A-17: issue-refund was not run: nora has rejected it: The parcel was delivered.", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			id := session(t, nora, "refund-desk", `{"order":"A-17","amount":120.50,"reason":"It never came."}`)
@@ -39,7 +43,8 @@ func TestRefund(t *testing.T) {
 			if err := json.Unmarshal(a.Details, &details); err != nil {
 				t.Fatal(err)
 			}
-			if details.Tool != "issue-refund" || details.Arguments.Amount != "120.50" || details.InjectedArgs["why"] != "It never came." || !a.MayAnswer {
+			if details.Tool != "issue-refund" || details.Arguments.Amount != "120.50" ||
+				details.InjectedArgs["why"] != "It never came." || !a.MayAnswer {
 				t.Errorf("the question is %+v", a)
 			}
 			if n := len(below(t, nora, id)); n != 0 {
@@ -59,13 +64,14 @@ func TestRefund(t *testing.T) {
 	}
 }
 
-// TestRefundTimesOut: where nobody answers nothing is paid.
+// TestRefundTimesOut: without an answer, nothing is paid.
 func TestRefundTimesOut(t *testing.T) {
 	h := sdktest.NewHub(t)
 	serve(t, h, mustLoad(t, "refund", func(c *parley.AgentConfig) { c.HITLTimeoutMs = 300 }))
 	ann := h.Client(t, "ann")
 	id := session(t, ann, "refund-desk", `{"order":"A-17","amount":120,"reason":"It never came."}`)
-	if got, want := result(t, ended(t, ann, id)), "Nothing was paid for A-17: nobody has approved in time. Please ask again."; got != want {
+	if got, want := result(t, ended(t, ann, id)),
+		"Nothing was paid for A-17: nobody has approved in time. Please ask again."; got != want {
 		t.Errorf("%s: expected %s", got, want)
 	}
 	if n := len(below(t, ann, id)); n != 0 {
@@ -73,7 +79,8 @@ func TestRefundTimesOut(t *testing.T) {
 	}
 }
 
-// TestRefundSeat: where it is asked in a conversation, without parameters, it says how a refund is asked for.
+// TestRefundSeat: where it is asked in a conversation, without parameters, it says how a refund is
+// asked for.
 func TestRefundSeat(t *testing.T) {
 	h := sdktest.NewHub(t)
 	desk, hands := h.InProcess(t, "refund-desk"), mustLoad(t, "refund", nil)
@@ -89,7 +96,8 @@ func TestRefundSeat(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := ann.SendMessage(t.Context(), &parley.SendMessageParams{
-		ConversationID: s.ConversationID, Payload: json.RawMessage(`{"text":"My order never came."}`), Finality: parley.FinalityTurn,
+		ConversationID: s.ConversationID, Payload: json.RawMessage(`{"text":"My order never came."}`),
+		Finality: parley.FinalityTurn,
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -109,10 +117,11 @@ func TestRefundSeat(t *testing.T) {
 	}
 }
 
-// approver is somebody who may approve.
+// approver is a client that may approve.
 func approver(t *testing.T, h *sdktest.Hub) parley.Client {
 	t.Helper()
-	return h.Dial(t, &sdk.Options{Token: h.NewToken(t, "nora", append(slices.Clone(parley.DefaultScopes), parley.ScopeApprove)...)})
+	return h.Dial(t, &sdk.Options{Token: h.NewToken(t, "nora", append(slices.Clone(parley.DefaultScopes),
+		parley.ScopeApprove)...)})
 }
 
 // pending waits for the approval of a session.

@@ -10,7 +10,8 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// TestReplay: a run that was recorded goes the same way on another hub, without its models: with children at once, and with an approval.
+// TestReplay: a run that was recorded goes the same way on another hub, without its models: with
+// children at once, and with an approval.
 func TestReplay(t *testing.T) {
 	for _, c := range []struct {
 		dir, agent, parameters string
@@ -40,7 +41,10 @@ func TestReplay(t *testing.T) {
 				}
 				return result(t, ended(t, nora, id)), tape.Left()
 			}
-			recorded, _ := run(&replay.Options{Mode: replay.Record}, func(tape *replay.Cassette, p llm.Provider) llm.Provider { return tape.Provider(p) })
+			recorded, _ := run(&replay.Options{Mode: replay.Record}, func(tape *replay.Cassette,
+				p llm.Provider) llm.Provider {
+				return tape.Provider(p)
+			})
 			played, left := run(nil, func(tape *replay.Cassette, p llm.Provider) llm.Provider { return tape.Player(p.Name()) })
 			if played != recorded || left != 0 {
 				t.Errorf("%s with %d left: expected %s", played, left, recorded)

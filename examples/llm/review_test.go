@@ -17,7 +17,8 @@ type review struct {
 	Open           []string `json:"open"`
 }
 
-// TestReview: the agent plans, three children look at once, and it merges what they have found, in the order of its jobs; one that fails is told, and fails nobody else.
+// TestReview: the agent plans, starts three children at once, and merges their results in the order
+// of its jobs. A failed child is reported and does not stop the others.
 func TestReview(t *testing.T) {
 	h := sdktest.NewHub(t)
 	serve(t, h, mustLoad(t, "review", nil))
@@ -29,13 +30,15 @@ func TestReview(t *testing.T) {
 	}{
 		{
 			"all sides", `{"case":"knee replacement after a fall"}`,
-			review{Recommendation: "do", Findings: []string{"indicated after six weeks of therapy", "nothing speaks against it", "nothing cheaper does the same"}},
+			review{Recommendation: "do", Findings: []string{"indicated after six weeks of therapy", "nothing speaks against it",
+				"nothing cheaper does the same"}},
 			[]parley.SessionStatus{parley.SessionCompleted, parley.SessionCompleted, parley.SessionCompleted},
 		},
 		{
 			"one side fails", `{"case":"knee replacement, no laboratory"}`,
 			review{
-				Recommendation: "look again", Findings: []string{"indicated after six weeks of therapy", "nothing cheaper does the same"},
+				Recommendation: "look again", Findings: []string{"indicated after six weeks of therapy",
+					"nothing cheaper does the same"},
 				Open: []string{"safety: The agent case-review.child has failed (refusal): I cannot judge the safety without laboratory values."},
 			},
 			[]parley.SessionStatus{parley.SessionCompleted, parley.SessionCompleted, parley.SessionFailed},

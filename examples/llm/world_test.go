@@ -1,4 +1,5 @@
-// Package llm_test runs the LLM agents of this directory through a hub. Their models are scripts, so it needs no network.
+// Package llm_test runs the LLM agents of this directory through a hub. Their models are scripts,
+// so it needs no network.
 package llm_test
 
 import (
@@ -20,6 +21,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/agent"
 	"github.com/parleyhub/parley/executors/llm/scripted"
 	"github.com/parleyhub/parley/executors/process"
+	"github.com/parleyhub/parley/internal/toolnames"
 	"github.com/parleyhub/parley/sdk"
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
@@ -55,7 +57,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beClinic is a clinic in a process of its own, until it is killed.
+// beClinic runs a clinic in this process, until it is killed.
 func beClinic(url, token string) {
 	logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	ctx := context.Background()
@@ -85,7 +87,8 @@ type hands struct {
 
 const runnerID = "run-examples"
 
-// load makes the agents of a directory, whose scripts stand below it. Change, where it is not nil, may change their configs first, and wrap the provider.
+// load creates the agents of a directory, whose scripts are below it. change may modify their
+// configs first and wrap the provider. It may be nil.
 func load(dir string, change func(*parley.AgentConfig), wrap ...func(llm.Provider) llm.Provider) (*hands, error) {
 	set, faults := blueprint.Load(dir)
 	for _, f := range faults {
@@ -100,7 +103,8 @@ func load(dir string, change func(*parley.AgentConfig), wrap ...func(llm.Provide
 		p = w(p)
 	}
 	pool := &process.Pool{}
-	h := &hands{agents: map[string]*agent.Agent{}, commands: blueprint.New(set, &blueprint.Options{Processes: pool}), pool: pool}
+	h := &hands{agents: map[string]*agent.Agent{}, commands: blueprint.New(set, &blueprint.Options{Processes: pool}),
+		pool: pool}
 	for _, f := range set.Files {
 		b := f.Blueprint()
 		if !f.IsAgent() {
@@ -113,7 +117,8 @@ func load(dir string, change func(*parley.AgentConfig), wrap ...func(llm.Provide
 				return nil, err
 			}
 		}
-		a, err := agent.New(&b, &agent.Options{Runtimes: llm.NewRuntimes(llm.NewRuntime(p, nil)), RunnerID: runnerID, Logger: logger})
+		a, err := agent.New(&b, &agent.Options{Runtimes: llm.NewRuntimes(llm.NewRuntime(p, nil)), RunnerID: runnerID,
+			Logger: logger})
 		if err != nil {
 			return nil, err
 		}
@@ -123,17 +128,18 @@ func load(dir string, change func(*parley.AgentConfig), wrap ...func(llm.Provide
 	return h, nil
 }
 
-// HandleTurn gives a turn to the agent whose it is, or whose child's.
+// HandleTurn passes a turn to its agent, or to the agent whose child has it.
 func (h *hands) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 	name, _, _ := strings.Cut(turn.Agent, "@")
-	if a := h.agents[strings.TrimSuffix(name, parley.ChildSuffix)]; a != nil {
+	if a := h.agents[strings.TrimSuffix(name, toolnames.ChildSuffix)]; a != nil {
 		return a.HandleTurn(ctx, turn)
 	}
 	return h.commands.HandleTurn(ctx, turn)
 }
 
 // mustLoad is load for a test.
-func mustLoad(t *testing.T, dir string, change func(*parley.AgentConfig), wrap ...func(llm.Provider) llm.Provider) *hands {
+func mustLoad(t *testing.T, dir string, change func(*parley.AgentConfig),
+	wrap ...func(llm.Provider) llm.Provider) *hands {
 	t.Helper()
 	h, err := load(dir, change, wrap...)
 	if err != nil {
@@ -197,7 +203,7 @@ func session(t *testing.T, c parley.Client, name, parameters string) string {
 	return s.SessionID
 }
 
-// ended waits until a session has ended.
+// ended waits for the end of a session.
 func ended(t *testing.T, c parley.Client, id string) *parley.Session {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -222,7 +228,7 @@ func result(t *testing.T, s *parley.Session) string {
 	return *s.Result.ResultText
 }
 
-// below is how the sessions have ended that a session has started, those that failed last.
+// below returns how the child sessions of a session ended, failed ones last.
 func below(t *testing.T, c parley.Client, id string) (all []parley.SessionStatus) {
 	t.Helper()
 	page, err := c.Tail(t.Context(), &parley.TailParams{ConversationID: id})

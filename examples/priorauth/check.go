@@ -10,7 +10,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// CriteriaAgent is the name of the deterministic agent that holds evidence against a policy: see CriteriaBlueprint.
+// CriteriaAgent is the name of the deterministic agent that compares evidence with a policy. See
+// CriteriaBlueprint.
 const CriteriaAgent = "criteria-check"
 
 // CriteriaRequest are its parameters.
@@ -20,7 +21,7 @@ type CriteriaRequest struct {
 	Evidence    []Evidence `json:"evidence"`
 }
 
-// CriteriaTable is its result: how each criterion stands, or the one waiver that makes them needless.
+// CriteriaTable is its result: the status of each criterion, or the waiver that replaces them.
 type CriteriaTable struct {
 	Procedure string  `json:"procedure"`
 	Checks    []Check `json:"checks"`
@@ -80,7 +81,7 @@ const criteriaBlueprint = `{
   }
 }`
 
-// CriteriaBlueprint gives the text of a blueprint (JSON) of the agent, for a command that calls RunCriteria.
+// CriteriaBlueprint returns a blueprint (JSON) of the agent, for a command that calls RunCriteria.
 func CriteriaBlueprint(argv ...string) ([]byte, error) {
 	var b map[string]any
 	if err := json.Unmarshal([]byte(criteriaBlueprint), &b); err != nil {
@@ -90,7 +91,8 @@ func CriteriaBlueprint(argv ...string) ([]byte, error) {
 	return json.MarshalIndent(b, "", "  ")
 }
 
-// RunCriteria is the work of the agent's command: parameters from stdin, the result to stdout, a line of progress to stderr.
+// RunCriteria is the work of the agent's command: parameters from stdin, the result to stdout, a
+// line of progress to stderr.
 func RunCriteria(policy *Policy, stdin io.Reader, stdout, stderr io.Writer) error {
 	var q CriteriaRequest
 	if err := json.NewDecoder(stdin).Decode(&q); err != nil {
@@ -100,8 +102,10 @@ func RunCriteria(policy *Policy, stdin io.Reader, stdout, stderr io.Writer) erro
 	if proc == nil {
 		return fmt.Errorf("procedure %s is not in the policy of %s", q.Procedure, policy.Payer)
 	}
-	fmt.Fprintf(stderr, "%s against the policy of %s on %s\n", entries(len(q.Evidence)), policy.Payer, strings.ToLower(proc.Name))
-	return json.NewEncoder(stdout).Encode(CriteriaTable{Procedure: q.Procedure, Checks: proc.checks(q.Evidence, q.RequestedOn)})
+	fmt.Fprintf(stderr, "%s against the policy of %s on %s\n", entries(len(q.Evidence)), policy.Payer,
+		strings.ToLower(proc.Name))
+	return json.NewEncoder(stdout).Encode(CriteriaTable{Procedure: q.Procedure,
+		Checks: proc.checks(q.Evidence, q.RequestedOn)})
 }
 
 // checker judges what a dossier has by the criteria of a procedure.

@@ -34,8 +34,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestCheckerDecidesAlike: a payer that has a command hold the evidence against the criteria comes to the same end, in the same words, as one that does it
-// itself; and each time that it looks is a session of the conversation.
+// TestCheckerDecidesAlike: a payer that has a command hold the evidence against the criteria comes
+// to the same end, in the same words, as one that does it itself; and each time that it looks is a
+// session of the conversation.
 func TestCheckerDecidesAlike(t *testing.T) {
 	f := priorauth.Embedded()
 	for kase, looks := range map[string]int{"lumbar-mri": 2, "adalimumab-ra": 3, "knee-therapy": 2, "headache-mri": 2} {
@@ -71,7 +72,7 @@ func TestCheckerDecidesAlike(t *testing.T) {
 	}
 }
 
-// TestCriteriaCommand: it tells what is wrong with its input.
+// TestCriteriaCommand: the command reports what is wrong with its input.
 func TestCriteriaCommand(t *testing.T) {
 	policy := priorauth.Embedded().Policy
 	for in, says := range map[string]string{
@@ -109,7 +110,8 @@ func runCriteria(t *testing.T, h *sdktest.Hub) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- executors.Run(ctx, client, blueprint.New(set, nil), &executors.Options{
-			ExecutorID: "run-criteria", Blueprints: set.Blueprints(), Registered: func(*parley.RegisterBlueprintsResult) { registered <- struct{}{} },
+			ExecutorID: "run-criteria", Blueprints: set.Blueprints(),
+			Registered: func(*parley.RegisterBlueprintsResult) { registered <- struct{}{} },
 		})
 	}()
 	t.Cleanup(func() {
@@ -125,7 +127,7 @@ func runCriteria(t *testing.T, h *sdktest.Hub) {
 	}
 }
 
-// said gives what was said, with its data.
+// said returns the messages with their data.
 func said(t *testing.T, s *parley.Snapshot) []string {
 	t.Helper()
 	var out []string

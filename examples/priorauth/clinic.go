@@ -44,7 +44,7 @@ func (c *Clinic) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.Turn
 	return parley.TurnPosted, err
 }
 
-// caseOf gives the case that the conversation is about; nil when there is none.
+// caseOf returns the case of the conversation, or nil.
 func (c *Clinic) caseOf(ctx context.Context, turn *parley.Turn) (*Case, error) {
 	s, err := turn.Client.GetConversation(ctx, &parley.GetConversationParams{ConversationID: turn.ConversationID, Limit: 1})
 	if err != nil {
@@ -53,7 +53,7 @@ func (c *Clinic) caseOf(ctx context.Context, turn *parley.Turn) (*Case, error) {
 	var m Metadata
 	if len(s.Metadata) > 0 {
 		if err := json.Unmarshal(s.Metadata, &m); err != nil {
-			return nil, nil // metadata of somebody else's making names no case of ours
+			return nil, nil // other metadata does not name a case
 		}
 	}
 	files := c.Files
@@ -130,7 +130,8 @@ func (c *Case) answer(d *dossier) (parley.Message, parley.Trace, error) {
 	return m, why, err
 }
 
-// respond appeals where the chart has what would change the decision; else it takes an offer that helps, or withdraws.
+// respond appeals where the chart has what would change the decision; else it takes an offer that
+// helps, or withdraws.
 func (c *Case) respond(d *dossier) (parley.Message, parley.Trace, error) {
 	appeal := EvidenceSent{Appeal: true, Evidence: []Evidence{}}
 	var holds []string
@@ -157,20 +158,22 @@ func (c *Case) respond(d *dossier) (parley.Message, parley.Trace, error) {
 	a := Answer{Accept: d.decision.Units >= c.AcceptUnits && d.decision.Decision == Partial}
 	if a.Accept {
 		a.Reason = fmt.Sprintf("%d is enough for now", d.decision.Units)
-		m, err := message(SchemaAnswer, fmt.Sprintf("We accept %d instead of %d and will ask again if more are needed.", d.decision.Units, c.Units), a)
+		m, err := message(SchemaAnswer, fmt.Sprintf("We accept %d instead of %d and will ask again if more are needed.",
+			d.decision.Units, c.Units), a)
 		return m, why, err
 	}
 	a.Reason = "the chart has nothing more"
 	text := "We withdraw the request: the chart has nothing that would change the decision. We will ask again when it has."
 	if d.decision.Decision == Partial {
 		a.Reason = fmt.Sprintf("at least %d are needed", c.AcceptUnits)
-		text = fmt.Sprintf("We withdraw the request: %d would not help, at least %d are needed.", d.decision.Units, c.AcceptUnits)
+		text = fmt.Sprintf("We withdraw the request: %d would not help, at least %d are needed.", d.decision.Units,
+			c.AcceptUnits)
 	}
 	m, err := message(SchemaAnswer, text, a)
 	return m, why, err
 }
 
-// search gives the entries of the chart that concern a criterion and were not sent yet.
+// search returns the entries of the chart that concern a criterion and were not sent yet.
 func (c *Case) search(q Criterion, sent ...[]Evidence) []Evidence {
 	var found []Evidence
 	for _, e := range c.Chart {
@@ -182,7 +185,7 @@ func (c *Case) search(q Criterion, sent ...[]Evidence) []Evidence {
 	return found
 }
 
-// quote tells evidence as a sentence for each.
+// quote returns a sentence for each piece of evidence.
 func quote(all []Evidence) string {
 	var says []string
 	for _, e := range all {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Status says how a criterion stands.
+// Status is the status of a criterion.
 type Status string
 
 // The values of Status.
@@ -69,7 +69,8 @@ func (c *Criterion) judge(e Evidence, on Day) (because string, ok bool) {
 		return fmt.Sprintf("%s is dated %s, after the request", what, e.Date), false
 	}
 	if days := on.since(e.Date); c.WithinDays > 0 && days > c.WithinDays {
-		return fmt.Sprintf("%s ended %s, %d days before the request, where at most %d count", what, e.Date, days, c.WithinDays), false
+		return fmt.Sprintf("%s ended %s, %d days before the request, where at most %d count", what, e.Date, days,
+			c.WithinDays), false
 	}
 	switch c.Kind {
 	case Therapy:

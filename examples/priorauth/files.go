@@ -55,12 +55,12 @@ type Criterion struct {
 	Codes []string `json:"codes"`
 	// MinWeeks is how long a therapy must have been given.
 	MinWeeks int `json:"minWeeks,omitempty"`
-	// WithinDays is how long before the request evidence may have ended; 0, any time.
+	// WithinDays is the maximum age of the evidence in days before the request; 0 means any age.
 	WithinDays int `json:"withinDays,omitempty"`
 	// Min and Max bound a measure.
 	Min *float64 `json:"min,omitempty"`
 	Max *float64 `json:"max,omitempty"`
-	// Exceptions stand in for the criterion; one is enough.
+	// Exceptions replace the criterion; one is enough.
 	Exceptions []Criterion `json:"exceptions,omitempty"`
 }
 
@@ -126,7 +126,7 @@ func (d Day) String() string { return d.t.Format("2 Jan 2006") }
 // since is how many days d is after e.
 func (d Day) since(e Day) int { return int(d.t.Sub(e.t).Hours() / 24) }
 
-// Embedded gives a copy of the files that are built in.
+// Embedded returns a copy of the embedded files.
 func Embedded() *Files {
 	sub, err := fs.Sub(embedded, "files")
 	if err != nil {
@@ -139,7 +139,8 @@ func Embedded() *Files {
 	return f
 }
 
-// builtIn are the embedded files, shared by all agents that were given none. Nobody changes them.
+// builtIn are the embedded files, which all agents without their own files share. They must not be
+// changed.
 var builtIn = sync.OnceValue(Embedded)
 
 // Load reads policy.json and cases/*.json. os.DirFS makes one of a directory.
@@ -182,16 +183,17 @@ func read(fsys fs.FS, name string, into any) error {
 	return nil
 }
 
-// IDs gives the ids of the cases, sorted.
+// IDs returns the sorted ids of the cases.
 func (f *Files) IDs() []string { return slices.Sorted(maps.Keys(f.Cases)) }
 
-// Metadata of a conversation tells the clinic which case it is about.
+// Metadata is the metadata of a conversation: it names the case for the clinic.
 type Metadata struct {
 	Case string `json:"case"`
 }
 
-// Conversation gives the params of a conversation about a case, for participants of these ids ("clinic" and "payer" when empty).
-// The clinic begins. 20 turns are far more than the two ever need.
+// Conversation returns the parameters of a conversation about a case, for participants with these
+// ids ("clinic" and "payer" if empty). The clinic starts. The limit of 20 turns is far more than
+// the two need.
 func (c *Case) Conversation(clinicID, payerID string) *parley.CreateConversationParams {
 	clinicID, payerID = cmp.Or(clinicID, "clinic"), cmp.Or(payerID, "payer")
 	metadata, err := json.Marshal(Metadata{Case: c.ID})

@@ -91,8 +91,8 @@ type dossier struct {
 	open     *Question // the last question, when the last message is one
 }
 
-// read folds the messages before a turn. Messages of the turn itself are left out, so that a turn handled again decides the same. What has
-// no schema of ours is talk, and what has one but other data is taken for talk too.
+// read folds the messages before a turn. It ignores messages of the turn itself, so that a repeated
+// turn has the same result. A message without one of our schemas, or with invalid data, is talk.
 func readDossier(events []parley.Event, turn int64) *dossier {
 	d := &dossier{}
 	for _, e := range events {

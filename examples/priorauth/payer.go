@@ -13,7 +13,8 @@ import (
 type Payer struct {
 	// Files are the payer's; nil, the embedded ones. It looks at the policy only.
 	Files *Files
-	// Checker is the agent that it has hold the evidence against the criteria, such as CriteriaAgent; empty, it does that itself.
+	// Checker is the agent that it has hold the evidence against the criteria, such as CriteriaAgent;
+	// empty, it does that itself.
 	Checker string
 }
 
@@ -62,12 +63,14 @@ func (p *Policy) next(d *dossier, check checker) (step, error) {
 		if err != nil {
 			return step{}, err
 		}
-		m, err := message(SchemaQuestion, "Please send a request ("+SchemaRequest+") for us to decide on.", Question{Missing: []Criterion{}})
+		m, err := message(SchemaQuestion, "Please send a request ("+SchemaRequest+") for us to decide on.",
+			Question{Missing: []Criterion{}})
 		return step{message: m, why: why}, err
 	}
 	proc := p.Procedures[d.request.Procedure]
 	if proc == nil {
-		none := []Check{{Criterion: "coverage", Status: Unmet, Because: "procedure " + d.request.Procedure + " is not in the policy of " + p.Payer}}
+		none := []Check{{Criterion: "coverage", Status: Unmet, Because: "procedure " + d.request.Procedure +
+			" is not in the policy of " + p.Payer}}
 		return p.decide(d, Decision{Decision: Denied, Final: true, Reasons: none})
 	}
 	if d.answer != nil {
@@ -83,7 +86,7 @@ func (p *Policy) next(d *dossier, check checker) (step, error) {
 	return p.judge(d, proc, checks)
 }
 
-// checks judges every criterion. A waiver that is met stands for all.
+// checks evaluates every criterion. A waiver that is met replaces all of them.
 func (p *Procedure) checks(all []Evidence, on Day) []Check {
 	for i := range p.Waivers {
 		if w := p.Waivers[i].check(all, on); w.Status == Met {
@@ -97,7 +100,7 @@ func (p *Procedure) checks(all []Evidence, on Day) []Check {
 	return checks
 }
 
-// unasked gives the criteria without evidence for which none was asked yet.
+// unasked returns the criteria without evidence that were not requested yet.
 func (p *Procedure) unasked(checks []Check, asked []Criterion) []Criterion {
 	var missing []Criterion
 	for _, k := range checks {
@@ -154,7 +157,8 @@ func (p *Policy) judge(d *dossier, proc *Procedure, checks []Check) (step, error
 	return p.decide(d, offer)
 }
 
-// would gives what could still change a denial: for each criterion that failed, what else would satisfy it.
+// would returns what could still change a denial: for each failed criterion, other evidence that
+// would satisfy it.
 func (p *Procedure) would(failed []Check) []Criterion {
 	would := slices.Clone(p.Waivers)
 	for _, c := range p.Criteria {
@@ -204,7 +208,8 @@ func (p *Policy) say(d *dossier, k Decision) string {
 	var text string
 	switch k.Decision {
 	case Approved:
-		text = fmt.Sprintf("%s approves procedure %s for %s, quantity %d: %s.", p.Payer, d.request.Procedure, d.request.Patient, k.Units, reasons)
+		text = fmt.Sprintf("%s approves procedure %s for %s, quantity %d: %s.", p.Payer, d.request.Procedure,
+			d.request.Patient, k.Units, reasons)
 	case Partial:
 		text = fmt.Sprintf("%s approves procedure %s for %s, quantity %d of %d: %s.",
 			p.Payer, d.request.Procedure, d.request.Patient, k.Units, d.request.Units, reasons)

@@ -28,7 +28,8 @@ var (
 	answered              = []string{req, ask, ev, dec, ans, dec}
 )
 
-// TestOutcomes: what the files say decides how it ends, and every change of a value that matters changes the end.
+// TestOutcomes: what the files say decides how it ends, and every change of a value that matters
+// changes the end.
 func TestOutcomes(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -38,7 +39,8 @@ func TestOutcomes(t *testing.T) {
 		way    []string
 		says   string // in the last message
 	}{
-		{"lumbar MRI", "lumbar-mri", nil, priorauth.Approved, approvedAfterQuestion, "physical therapy was given for 7 weeks"},
+		{"lumbar MRI", "lumbar-mri", nil, priorauth.Approved, approvedAfterQuestion,
+			"physical therapy was given for 7 weeks"},
 		{"therapy too short", "lumbar-mri", func(f *priorauth.Files) {
 			from := day(t, "2026-10-05")
 			entry(t, f, "lumbar-mri", "pt-course").From = &from
@@ -113,7 +115,8 @@ func TestOutcomes(t *testing.T) {
 				c.change(f)
 			}
 			s, messages := converse(t, f, c.kase)
-			if want := (parley.Outcome{Status: parley.OutcomeCompleted, Reason: string(c.want)}); s.Outcome == nil || *s.Outcome != want {
+			if want := (parley.Outcome{Status: parley.OutcomeCompleted, Reason: string(c.want)}); s.Outcome == nil ||
+				*s.Outcome != want {
 				t.Errorf("outcome is %+v, expected %+v", s.Outcome, want)
 			}
 			var way []string
@@ -135,7 +138,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestTurnHandledTwice: an agent that handles a turn again, as after a crash, says the same under the same keys.
+// TestTurnHandledTwice: an agent that handles a turn again, as after a crash, says the same under
+// the same keys.
 func TestTurnHandledTwice(t *testing.T) {
 	h := sdktest.NewHub(t)
 	f := priorauth.Embedded()
@@ -201,13 +205,15 @@ func TestUnknownCase(t *testing.T) {
 	}
 }
 
-// TestLoadDirectory: files on disk are read as the embedded ones are, and a misspelt member is refused.
+// TestLoadDirectory: files on disk are read as the embedded ones are, and a misspelt member is
+// refused.
 func TestLoadDirectory(t *testing.T) {
 	f, err := priorauth.Load(os.DirFS("files"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := f.IDs(), []string{"adalimumab-ra", "headache-mri", "knee-therapy", "lumbar-mri"}; !slices.Equal(got, want) {
+	if got, want := f.IDs(), []string{"adalimumab-ra", "headache-mri", "knee-therapy", "lumbar-mri"}; !slices.Equal(got,
+		want) {
 		t.Errorf("cases are %v, expected %v", got, want)
 	}
 	dir := t.TempDir()
@@ -219,7 +225,8 @@ func TestLoadDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(policy, []byte(strings.Replace(string(b), `"minWeeks"`, `"minimumWeeks"`, 1)), 0o600); err != nil {
+	if err := os.WriteFile(policy, []byte(strings.Replace(string(b), `"minWeeks"`, `"minimumWeeks"`, 1)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := priorauth.Load(os.DirFS(dir)); err == nil || !strings.Contains(err.Error(), "minimumWeeks") {

@@ -8,7 +8,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestAssistant is the first flow of the seed: what a user says wakes the assistant, which is given the page that they look at, and answers.
+// TestAssistant is the first flow of the seed: what a user says wakes the assistant, which is given
+// the page that they look at, and answers.
 func TestAssistant(t *testing.T) {
 	s := newStage(t, "agents", "assistant", "smart-search")
 	c := s.begin("assistant:agent", "smart-search:tool")
@@ -28,12 +29,14 @@ func TestAssistant(t *testing.T) {
 	trace := s.event(c, asked, func(e *parley.Event) bool {
 		return e.Type == parley.TypeTrace && strings.Contains(string(e.Payload), `"kind":"context"`)
 	})
-	if !strings.Contains(string(trace.Payload), `"key":"browser_page_context"`) || strings.Contains(string(trace.Payload), "garden.example") {
+	if !strings.Contains(string(trace.Payload), `"key":"browser_page_context"`) ||
+		strings.Contains(string(trace.Payload), "garden.example") {
 		t.Errorf("the trace of its context is %s, expected seqs and no copies", trace.Payload)
 	}
 }
 
-// TestSmartSearch is the second flow: a request to the tool starts it, with the page that the user looks at, and its answer is a note.
+// TestSmartSearch is the second flow: a request to the tool starts it, with the page that the user
+// looks at, and its answer is a note.
 func TestSmartSearch(t *testing.T) {
 	s := newStage(t, "agents", "assistant", "smart-search")
 	c := s.begin("assistant:agent", "smart-search:tool")
@@ -42,8 +45,10 @@ func TestSmartSearch(t *testing.T) {
 	asked := s.note(c, "ann", "tool.request.v1", `{"tool":"smart-search","input":{"query":"turnips"}}`)
 	var answer parley.Answer
 	note := s.answer(c, asked, "tool.response.v1", &answer)
-	if answer.Status != parley.SessionCompleted || !strings.Contains(string(answer.Output), `"query":"turnips site:garden.example"`) ||
-		!strings.Contains(string(answer.Output), "https://garden.example/soil") || strings.Contains(string(answer.Output), "kitchen.example") {
+	if answer.Status != parley.SessionCompleted || !strings.Contains(string(answer.Output),
+		`"query":"turnips site:garden.example"`) ||
+		!strings.Contains(string(answer.Output), "https://garden.example/soil") ||
+		strings.Contains(string(answer.Output), "kitchen.example") {
 		t.Errorf("the answer is %+v with %s", answer, answer.Output)
 	}
 	if note.From != "smart-search" || note.Cause == nil || note.Cause.Seq != asked {
@@ -64,11 +69,13 @@ func TestSmartSearch(t *testing.T) {
 	}
 }
 
-// TestSameContext: a command and an LLM agent with the same selectors are given the same bytes for the same event.
+// TestSameContext: a command and an LLM agent with the same selectors are given the same bytes for
+// the same event.
 func TestSameContext(t *testing.T) {
 	s := newStage(t, "mirrors", "mirror-agent", "mirror-command")
 	c := s.begin("mirror-agent:agent", "mirror-command:tool")
-	s.note(c, "page", "browser.page.context.v1", `{"domain":"garden.example", "n": 1.50, "html":"<p>&amp;</p>", "word":"Rübe \u2028"}`)
+	s.note(c, "page", "browser.page.context.v1",
+		`{"domain":"garden.example", "n": 1.50, "html":"<p>&amp;</p>", "word":"Rübe \u2028"}`)
 	for _, data := range []string{`{"n":1}`, `{"secret":"x","n":2}`, `{"n":3e2,"deep":{"a":[1,null]}}`} {
 		s.note(c, "ann", "note.v1", data)
 	}
@@ -83,7 +90,8 @@ func TestSameContext(t *testing.T) {
 		given[e.From] = s.result(a.SessionID)
 	}
 	command := strings.TrimSpace(given["mirror-command"])
-	for _, part := range []string{`"browser_page_context":{"domain":"garden.example","n":1.50,"html":"<p>&amp;</p>"`, `"notes":[{"n":2},{"n":3e2,"deep":{"a":[1,null]}}]`, `<hello> & `} {
+	for _, part := range []string{`"browser_page_context":{"domain":"garden.example","n":1.50,"html":"<p>&amp;</p>"`,
+		`"notes":[{"n":2},{"n":3e2,"deep":{"a":[1,null]}}]`, `<hello> & `} {
 		if !strings.Contains(command, part) {
 			t.Errorf("the context has no %s: %s", part, command)
 		}
@@ -93,14 +101,16 @@ func TestSameContext(t *testing.T) {
 	}
 }
 
-// TestPolite: two agents that thank each other for each thanks stop within the limit of the conversation, and the log says why.
+// TestPolite: two agents that thank each other for each thanks stop within the limit of the
+// conversation, and the log says why.
 func TestPolite(t *testing.T) {
 	s := newStage(t, "polite", "polite-ann", "polite-bob")
 	c := s.begin("polite-ann:tool", "polite-bob:tool")
 	asked := s.note(c, "ann", "thanks.of.ann.v1", `{"text":"Thank you, bob!"}`)
 	stop := s.event(c, asked, func(e *parley.Event) bool {
 		sys, err := e.System()
-		return e.Type == parley.TypeSystem && err == nil && sys.Kind == parley.KindTriggerMatched && sys.Trigger.Wakes[0].Stopped != ""
+		return e.Type == parley.TypeSystem && err == nil && sys.Kind == parley.KindTriggerMatched &&
+			sys.Trigger.Wakes[0].Stopped != ""
 	})
 	sys, err := stop.System()
 	if err != nil || sys.Trigger.Wakes[0].Stopped != parley.StoppedMaxHops {
@@ -116,7 +126,8 @@ func TestPolite(t *testing.T) {
 		t.Errorf("%d times was thanked, expected %d", thanks, parley.DefaultMaxHops)
 	}
 	for _, a := range s.explain(c, sys.Trigger.Seq).Agents {
-		if a.Agent == sys.Trigger.Wakes[0].Agent && (a.State != parley.TriggerStopped || !strings.Contains(a.Because, "limits.maxHops")) {
+		if a.Agent == sys.Trigger.Wakes[0].Agent && (a.State != parley.TriggerStopped || !strings.Contains(a.Because,
+			"limits.maxHops")) {
 			t.Errorf("explained as %+v, expected that the hops have stopped it", a)
 		}
 	}

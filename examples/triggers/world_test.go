@@ -1,4 +1,5 @@
-// Package triggers_test runs the agents of this directory: a hub and a runner, each a process, with a page and a user who speak to them over sockets. Models are scripts, so it needs no network.
+// Package triggers_test runs the agents of this directory: a hub and a runner, each a process, with
+// a page and a user who speak to them over sockets. Models are scripts, so it needs no network.
 package triggers_test
 
 import (
@@ -31,7 +32,8 @@ type stage struct {
 	admin *sdk.Client
 }
 
-// newStage starts a hub and a runner, which has the agents of a directory and takes their seats too.
+// newStage starts a hub and a runner, which has the agents of a directory and takes their seats
+// too.
 func newStage(t *testing.T, dir string, agents ...string) *stage {
 	t.Helper()
 	if testing.Short() {
@@ -131,7 +133,8 @@ func (s *stage) say(c, as string, m parley.Message) int64 {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	r, err := s.who[as].SendMessage(s.t.Context(), &parley.SendMessageParams{ConversationID: c, Payload: payload, Finality: parley.FinalityTurn})
+	r, err := s.who[as].SendMessage(s.t.Context(), &parley.SendMessageParams{ConversationID: c, Payload: payload,
+		Finality: parley.FinalityTurn})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -169,7 +172,8 @@ func (s *stage) answers(c string, asked int64, n int) (all []parley.Event) {
 	s.await(func() bool {
 		all = nil
 		for _, e := range s.events(c, asked) {
-			if sys, err := e.System(); e.Type == parley.TypeSystem && err == nil && sys.Kind == parley.KindNote && e.Cause != nil && e.Cause.Seq == asked {
+			if sys, err := e.System(); e.Type == parley.TypeSystem && err == nil && sys.Kind == parley.KindNote &&
+				e.Cause != nil && e.Cause.Seq == asked {
 				all = append(all, e)
 			}
 		}
@@ -190,7 +194,7 @@ func (s *stage) answer(c string, asked int64, schema string, into *parley.Answer
 	return e
 }
 
-// result is what a session has said.
+// result returns the result of a session.
 func (s *stage) result(id string) string {
 	s.t.Helper()
 	v, err := s.admin.GetSession(s.t.Context(), &parley.GetSessionParams{SessionID: id})

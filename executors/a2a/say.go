@@ -14,6 +14,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 const (
@@ -168,7 +169,7 @@ func (w *writer) finish(ctx context.Context) error {
 		}
 		w.said.Data = all
 	}
-	if len(w.said.Data) > maxSaidData || depth(w.said.Data) > parley.MaxDepth-8 {
+	if len(w.said.Data) > maxSaidData || depth(w.said.Data) > limits.MaxDepth-8 {
 		if err := w.attach(ctx, "data.json", "application/json", w.said.Data); err != nil {
 			return err
 		}
@@ -222,12 +223,12 @@ func plainName(name string) string {
 	if name == "." || name == ".." || name == "/" {
 		return ""
 	}
-	return clip(name, parley.MaxNameBytes)
+	return clip(name, limits.MaxNameBytes)
 }
 
 // plainType gives a media type if it is one.
 func plainType(kind string) string {
-	if _, _, err := mime.ParseMediaType(kind); err != nil || len(kind) > parley.MaxMediaTypeBytes || !strings.Contains(kind, "/") {
+	if _, _, err := mime.ParseMediaType(kind); err != nil || len(kind) > limits.MaxMediaTypeBytes || !strings.Contains(kind, "/") {
 		return ""
 	}
 	return kind

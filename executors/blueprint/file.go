@@ -10,15 +10,17 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/function"
 	"github.com/parleyhub/parley/executors/workflow"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/paramschema"
+	"github.com/parleyhub/parley/internal/toolnames"
 )
 
 // Bounds and defaults of files.
 const (
 	// DefaultTimeout and MinTimeout to MaxTimeout are how long a command may run.
-	DefaultTimeout = parley.DefaultSessionTimeoutMs * time.Millisecond
-	MinTimeout     = parley.MinDurationMs * time.Millisecond
-	MaxTimeout     = parley.MaxSessionTimeoutMs * time.Millisecond
+	DefaultTimeout = limits.DefaultSessionTimeoutMs * time.Millisecond
+	MinTimeout     = limits.MinDurationMs * time.Millisecond
+	MaxTimeout     = limits.MaxSessionTimeoutMs * time.Millisecond
 	// DefaultOutputBytes and MaxOutputBytes are how much it may write to stdout.
 	DefaultOutputBytes = 1 << 20
 	MaxOutputBytes     = parley.MaxAttachmentBytes
@@ -136,7 +138,7 @@ func (s *Set) NeedFunctions(have function.Set) []Fault {
 
 // child gives the file of which a name is that of the children; nil where there is none.
 func (s *Set) child(name string) *File {
-	parent, ok := strings.CutSuffix(name, parley.ChildSuffix)
+	parent, ok := strings.CutSuffix(name, toolnames.ChildSuffix)
 	if f := s.File(parent); ok && f != nil && f.IsAgent() && f.Config.Spawns() {
 		return f
 	}

@@ -9,7 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/toolnames"
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
@@ -43,15 +44,16 @@ func (s *Set) add(f *File) []Fault {
 	first := s.File(f.Name)
 	children := s.child(f.Name)
 	if children == nil && f.IsAgent() && f.Config.Spawns() {
-		children = s.File(f.Name + parley.ChildSuffix)
+		children = s.File(f.Name + toolnames.ChildSuffix)
 	}
 	switch {
 	case first == nil && children != nil:
 		return []Fault{f.Fault("name", "expected another name: "+clash(f, children))}
 	case first != nil:
 		return []Fault{f.Fault("name", fmt.Sprintf("expected another name: %s has it already", first.Path))}
-	case len(s.Files) == parley.MaxBlueprints:
-		return []Fault{{Path: f.Path, What: fmt.Sprintf("expected at most %d blueprints in a directory", parley.MaxBlueprints)}}
+	case len(s.Files) == limits.MaxBlueprints:
+		return []Fault{{Path: f.Path, What: fmt.Sprintf("expected at most %d blueprints in a directory",
+			limits.MaxBlueprints)}}
 	}
 	s.Files = append(s.Files, f)
 	return nil

@@ -18,6 +18,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/blueprint"
 	"github.com/parleyhub/parley/internal/golden"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
@@ -134,11 +135,12 @@ func TestDirectory(t *testing.T) {
 func TestTooMany(t *testing.T) {
 	withPrograms(t, "python")
 	dir := t.TempDir()
-	for i := range parley.MaxBlueprints + 1 {
+	for i := range limits.MaxBlueprints + 1 {
 		write(t, dir, fmt.Sprintf("b%03d.json", i), fmt.Sprintf(`{"name":"b%03d","argv":["python"],"parameters_schema":{}}`, i))
 	}
 	set, faults := blueprint.Load(dir)
-	if len(set.Files) != parley.MaxBlueprints || len(faults) != 1 || !strings.HasSuffix(faults[0].String(), "b256.json: expected at most 256 blueprints in a directory") {
+	if len(set.Files) != limits.MaxBlueprints || len(faults) != 1 ||
+		!strings.HasSuffix(faults[0].String(), "b256.json: expected at most 256 blueprints in a directory") {
 		t.Errorf("%d files, %v", len(set.Files), faults)
 	}
 }
@@ -247,7 +249,8 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		b := file.Blueprint()
-		if !parley.ValidParticipantID(b.Name) || !json.Valid(b.ParametersSchema) || b.TimeoutMs < parley.MinDurationMs && (file.IsCommand() || b.TimeoutMs != 0) || b.TimeoutMs > parley.MaxSessionTimeoutMs {
+		if !parley.ValidParticipantID(b.Name) || !json.Valid(b.ParametersSchema) || b.TimeoutMs < limits.MinDurationMs &&
+			(file.IsCommand() || b.TimeoutMs != 0) || b.TimeoutMs > limits.MaxSessionTimeoutMs {
 			t.Errorf("%+v", b)
 		}
 		if (file.Plan != nil) != (file.Type == parley.AgentTypeWorkflow) || file.Subscriptions != nil && !json.Valid(file.Subscriptions) {

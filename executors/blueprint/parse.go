@@ -18,6 +18,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/process"
 	"github.com/parleyhub/parley/internal/arguments"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/paramschema"
 	"github.com/parleyhub/parley/internal/shape"
 	"github.com/parleyhub/parley/internal/yamlfile"
@@ -153,8 +154,9 @@ func (c *checker) env() {
 
 func (c *checker) labels() {
 	for _, name := range slices.Sorted(maps.Keys(c.content.Labels)) {
-		if name == "" || len(name) > parley.MaxLabelBytes || strings.ContainsFunc(name, isControl) {
-			c.fault("labels."+yamlfile.Brief(name), "expected a name of 1 to %d bytes without control characters", parley.MaxLabelBytes)
+		if name == "" || len(name) > limits.MaxLabelBytes || strings.ContainsFunc(name, isControl) {
+			c.fault("labels."+yamlfile.Brief(name), "expected a name of 1 to %d bytes without control characters",
+				limits.MaxLabelBytes)
 		}
 	}
 }

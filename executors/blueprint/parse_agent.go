@@ -10,6 +10,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/paramschema"
+	"github.com/parleyhub/parley/internal/toolnames"
 )
 
 // checkAgent is check for what only LLM agents have.
@@ -26,8 +27,9 @@ func (c *checker) checkAgent() {
 		}
 		c.At(c.nearest(path), f.Message)
 	}
-	if c.file.Config = config; config != nil && config.Spawns() && len(c.content.Name) > parley.MaxSpawnerName {
-		c.fault("name", "expected at most %d bytes: its children are named NAME%s", parley.MaxSpawnerName, parley.ChildSuffix)
+	if c.file.Config = config; config != nil && config.Spawns() && len(c.content.Name) > toolnames.MaxSpawnerName {
+		c.fault("name", "expected at most %d bytes: its children are named NAME%s", toolnames.MaxSpawnerName,
+			toolnames.ChildSuffix)
 	}
 	if config != nil && config.RunOptions != nil && !c.Faulty("parameters_schema") {
 		c.template(config.RunOptions.UserTemplate)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/work"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Bounds of the message that closes a session.
@@ -20,7 +21,7 @@ const (
 	// MaxMessageBytes is what the message takes at most, as JSON: a shorter text becomes a file too if it would not fit.
 	MaxMessageBytes = work.MaxMessageBytes
 	// maxDataDepth is how deep result_data may nest: it stands inside of other values wherever it is read.
-	maxDataDepth = parley.MaxDepth - 16
+	maxDataDepth = limits.MaxDepth - 16
 )
 
 // output says what came of a run.

@@ -6,11 +6,13 @@ import (
 	"path/filepath"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/spannames"
 )
 
 // startSpan begins the span of a command: what it does at the hub is a part of it.
 func (s *session) startSpan(ctx context.Context) (context.Context, parley.Span) {
-	return parley.StartSpan(ctx, parley.SpanStart{Name: parley.SpanProcess + filepath.Base(cmp.Or(s.file.Program, s.file.Argv[0]))})
+	return parley.StartSpan(ctx, parley.SpanStart{Name: spannames.SpanProcess +
+		filepath.Base(cmp.Or(s.file.Program, s.file.Argv[0]))})
 }
 
 // tellSpan tells how a command has ended; e is nil where it was not let come to an end.
@@ -23,7 +25,7 @@ func tellSpan(span parley.Span, e *ending) {
 		span.Fail(e.reason)
 	}
 	if e.code != nil {
-		span.Set(parley.Attribute{Key: parley.AttrProcessExitCode, Value: *e.code})
+		span.Set(parley.Attribute{Key: spannames.AttrProcessExitCode, Value: *e.code})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"regexp"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/shape"
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
@@ -16,11 +17,16 @@ var (
 		parley.AgentTypeDeterministic, parley.AgentTypeAgent, parley.AgentTypeFunction, parley.AgentTypeWorkflow))
 	name          = shape.May("name", shape.ID("the name of the agent; not hub"))
 	agentID       = shape.May("agent_id", shape.ID("another word for name"))
-	subscriptions = shape.May("subscriptions", shape.Any("what wakes the agent, and what it is given when it runs: {selectors: [...]}, or the list of selectors", parley.MaxSubscriptionBytes))
-	description   = shape.May("description", shape.Prose("what it does, for who chooses among agents", parley.MaxAgentDescriptionBytes))
-	output        = shape.May("output_schema", schemaOf("a JSON Schema of the result, which is then JSON: of a command, on stdout"))
-	timeout       = shape.May("timeout", shape.Line("how long it may run, such as 90s or 1h30m: 100ms to 23h; absent, 5m for a command, and what the conversation allows for an LLM agent", 32))
-	labels        = shape.May("labels", shape.MapOf("what sessions may demand of who runs it, besides the labels of the runner", parley.MaxLabels, shape.Line("a value", parley.MaxLabelBytes)))
+	subscriptions = shape.May("subscriptions",
+		shape.Any("what wakes the agent, and what it is given when it runs: {selectors: [...]}, or the list of selectors",
+			limits.MaxSubscriptionBytes))
+	description = shape.May("description", shape.Prose("what it does, for who chooses among agents",
+		limits.MaxAgentDescriptionBytes))
+	output  = shape.May("output_schema", schemaOf("a JSON Schema of the result, which is then JSON: of a command, on stdout"))
+	timeout = shape.May("timeout", shape.Line("how long it may run, such as 90s or 1h30m: 100ms to 23h; absent, 5m for a command, and what the conversation allows for an LLM agent", 32))
+	labels  = shape.May("labels",
+		shape.MapOf("what sessions may demand of who runs it, besides the labels of the runner", limits.MaxLabels,
+			shape.Line("a value", limits.MaxLabelBytes)))
 )
 
 // table is all that the file of a command can say. What it cannot say of a value is held against the others by the checker.
@@ -48,7 +54,7 @@ var variable = &shape.Shape{
 }
 
 // schemaOf is an object that paramschema looks into; white space counts for nothing in its bound there.
-func schemaOf(doc string) *shape.Shape { return shape.Open(doc, parley.MaxAgentSchemaBytes) }
+func schemaOf(doc string) *shape.Shape { return shape.Open(doc, limits.MaxAgentSchemaBytes) }
 
 // Schema gives the JSON Schema (draft 7) of a blueprint, as it stands in docs/blueprint.schema.json.
 func Schema() []byte {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/process"
+	"github.com/parleyhub/parley/internal/spannames"
 )
 
 // traceparent is the variable that names the span of the program, for the spans of its own.
@@ -17,13 +18,13 @@ func startSpan(ctx context.Context, argv []string) (context.Context, parley.Span
 	if len(argv) > 0 {
 		name = filepath.Base(argv[0])
 	}
-	return parley.StartSpan(ctx, parley.SpanStart{Name: parley.SpanProcess + name})
+	return parley.StartSpan(ctx, parley.SpanStart{Name: spannames.SpanProcess + name})
 }
 
 // tellSpan tells how a program has ended.
 func tellSpan(span parley.Span, e process.Exit, err error) {
 	if e.Code >= 0 {
-		span.Set(parley.Attribute{Key: parley.AttrProcessExitCode, Value: e.Code})
+		span.Set(parley.Attribute{Key: spannames.AttrProcessExitCode, Value: e.Code})
 	}
 	switch {
 	case e.Signal != 0:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/command"
+	"github.com/parleyhub/parley/internal/spannames"
 	"github.com/parleyhub/parley/internal/spantest"
 )
 
@@ -30,7 +31,7 @@ func TestTraceparent(t *testing.T) {
 		}
 		if c.told {
 			all := r.Spans()
-			if len(all) != 1 || all[0].Parent != asker || all[0].Ends != 1 || all[0].Failure != "" || all[0].Attributes[parley.AttrProcessExitCode] != 0 {
+			if len(all) != 1 || all[0].Parent != asker || all[0].Ends != 1 || all[0].Failure != "" || all[0].Attributes[spannames.AttrProcessExitCode] != 0 {
 				t.Fatalf("the spans are %+v", all)
 			}
 			want = "turn told " + all[0].Traceparent

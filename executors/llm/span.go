@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/spannames"
 )
 
 // startSpan begins the span of a run: one for all its tries, and for the pauses between.
@@ -13,33 +14,33 @@ func (x *run) startSpan(ctx context.Context) (context.Context, parley.Span) {
 		output = "json"
 	}
 	all := []parley.Attribute{
-		{Key: parley.AttrGenAIOperationName, Value: parley.OperationChat},
-		{Key: parley.AttrGenAIProviderName, Value: x.runtime.Name()},
-		{Key: parley.AttrGenAIRequestModel, Value: x.req.Model},
-		{Key: parley.AttrGenAIOutputType, Value: output},
-		{Key: parley.AttrGenAIRequestStream, Value: x.teller != nil},
+		{Key: spannames.AttrGenAIOperationName, Value: spannames.OperationChat},
+		{Key: spannames.AttrGenAIProviderName, Value: x.runtime.Name()},
+		{Key: spannames.AttrGenAIRequestModel, Value: x.req.Model},
+		{Key: spannames.AttrGenAIOutputType, Value: output},
+		{Key: spannames.AttrGenAIRequestStream, Value: x.teller != nil},
 	}
 	if x.req.Temperature != nil {
-		all = append(all, parley.Attribute{Key: parley.AttrGenAIRequestTemperature, Value: *x.req.Temperature})
+		all = append(all, parley.Attribute{Key: spannames.AttrGenAIRequestTemperature, Value: *x.req.Temperature})
 	}
 	if x.req.TopP != nil {
-		all = append(all, parley.Attribute{Key: parley.AttrGenAIRequestTopP, Value: *x.req.TopP})
+		all = append(all, parley.Attribute{Key: spannames.AttrGenAIRequestTopP, Value: *x.req.TopP})
 	}
 	if x.req.Seed != nil {
-		all = append(all, parley.Attribute{Key: parley.AttrGenAIRequestSeed, Value: *x.req.Seed})
+		all = append(all, parley.Attribute{Key: spannames.AttrGenAIRequestSeed, Value: *x.req.Seed})
 	}
 	all = append(all, x.p.options.Attributes...)
-	return parley.StartSpan(ctx, parley.SpanStart{Name: parley.SpanChat + x.req.Model, Kind: parley.SpanClient, Attributes: all})
+	return parley.StartSpan(ctx, parley.SpanStart{Name: spannames.SpanChat + x.req.Model, Kind: parley.SpanClient, Attributes: all})
 }
 
 // tellSpan tells how the run has ended. The result may be nil.
 func (x *run) tellSpan(ctx context.Context, span parley.Span, r *Result, err error) {
 	if x.req.MaxTokens > 0 { // which the budget may have made less
-		span.Set(parley.Attribute{Key: parley.AttrGenAIRequestMaxTokens, Value: x.req.MaxTokens})
+		span.Set(parley.Attribute{Key: spannames.AttrGenAIRequestMaxTokens, Value: x.req.MaxTokens})
 	}
-	span.Set(parley.Attribute{Key: parley.AttrModelTries, Value: x.timings.Retries + 1})
+	span.Set(parley.Attribute{Key: spannames.AttrModelTries, Value: x.timings.Retries + 1})
 	if x.timings.FirstToken > 0 {
-		span.Set(parley.Attribute{Key: parley.AttrGenAIResponseTimeToFirstChunk, Value: x.timings.FirstToken.Seconds()})
+		span.Set(parley.Attribute{Key: spannames.AttrGenAIResponseTimeToFirstChunk, Value: x.timings.FirstToken.Seconds()})
 	}
 	if r != nil {
 		span.Set(r.attributes()...)
@@ -55,21 +56,21 @@ func (x *run) tellSpan(ctx context.Context, span parley.Span, r *Result, err err
 // attributes are what is told of a result.
 func (r *Result) attributes() []parley.Attribute {
 	all := []parley.Attribute{
-		{Key: parley.AttrGenAIResponseModel, Value: r.Model},
-		{Key: parley.AttrGenAIResponseFinishReasons, Value: []string{string(r.Finish)}},
-		{Key: parley.AttrGenAIUsageInputTokens, Value: r.Usage.PromptTokens},
-		{Key: parley.AttrGenAIUsageOutputTokens, Value: r.Usage.CompletionTokens},
+		{Key: spannames.AttrGenAIResponseModel, Value: r.Model},
+		{Key: spannames.AttrGenAIResponseFinishReasons, Value: []string{string(r.Finish)}},
+		{Key: spannames.AttrGenAIUsageInputTokens, Value: r.Usage.PromptTokens},
+		{Key: spannames.AttrGenAIUsageOutputTokens, Value: r.Usage.CompletionTokens},
 	}
 	if id := r.ProviderMetadata["response_id"]; id != "" {
-		all = append(all, parley.Attribute{Key: parley.AttrGenAIResponseID, Value: id})
+		all = append(all, parley.Attribute{Key: spannames.AttrGenAIResponseID, Value: id})
 	}
 	for _, n := range []struct {
 		key    string
 		tokens int64
 	}{
-		{parley.AttrGenAIUsageCacheReadInputTokens, r.Usage.CacheReadTokens},
-		{parley.AttrGenAIUsageCacheCreationInputTokens, r.Usage.CacheWriteTokens},
-		{parley.AttrGenAIUsageReasoningOutputTokens, r.Usage.ReasoningTokens},
+		{spannames.AttrGenAIUsageCacheReadInputTokens, r.Usage.CacheReadTokens},
+		{spannames.AttrGenAIUsageCacheCreationInputTokens, r.Usage.CacheWriteTokens},
+		{spannames.AttrGenAIUsageReasoningOutputTokens, r.Usage.ReasoningTokens},
 	} {
 		if n.tokens > 0 {
 			all = append(all, parley.Attribute{Key: n.key, Value: n.tokens})

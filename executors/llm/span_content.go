@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/spannames"
 )
 
 const (
@@ -40,16 +41,16 @@ func contentOf(req *Request, r *Result) []parley.Attribute {
 		}
 	}
 	if req.Instructions != "" {
-		add(parley.AttrGenAISystemInstructions, []toldPart{{Type: "text", Content: clip(req.Instructions, maxContent)}})
+		add(spannames.AttrGenAISystemInstructions, []toldPart{{Type: "text", Content: clip(req.Instructions, maxContent)}})
 	}
-	add(parley.AttrGenAIInputMessages, newest(req.Messages))
+	add(spannames.AttrGenAIInputMessages, newest(req.Messages))
 	if r != nil {
 		m := toldOf(&r.Message)
 		if r.Refusal != "" {
 			m.Parts = append(m.Parts, toldPart{Type: "text", Content: clip(r.Refusal, maxContentText)})
 		}
 		m.Finish = r.Finish
-		add(parley.AttrGenAIOutputMessages, []toldMessage{m})
+		add(spannames.AttrGenAIOutputMessages, []toldMessage{m})
 	}
 	return all
 }

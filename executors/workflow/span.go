@@ -4,16 +4,17 @@ import (
 	"context"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/spannames"
 )
 
 // startSpan begins the span of a step: one for all its tries.
 func (r *run) startSpan(ctx context.Context, s *step) (context.Context, parley.Span) {
 	return parley.StartSpan(ctx, parley.SpanStart{
-		Name: parley.SpanStep + s.name,
+		Name: spannames.SpanStep + s.name,
 		Attributes: []parley.Attribute{
-			{Key: parley.AttrStepName, Value: s.name},
-			{Key: parley.AttrGenAIWorkflowName, Value: r.job.Agent},
-			{Key: parley.AttrGenAIAgentName, Value: s.agent},
+			{Key: spannames.AttrStepName, Value: s.name},
+			{Key: spannames.AttrGenAIWorkflowName, Value: r.job.Agent},
+			{Key: spannames.AttrGenAIAgentName, Value: s.agent},
 		},
 	})
 }
@@ -21,7 +22,7 @@ func (r *run) startSpan(ctx context.Context, s *step) (context.Context, parley.S
 // tellSpan tells what has come of a step.
 func tellSpan(span parley.Span, e *ended) {
 	if e.SessionID != "" {
-		span.Set(parley.Attribute{Key: parley.AttrChildConversationID, Value: e.SessionID})
+		span.Set(parley.Attribute{Key: spannames.AttrChildConversationID, Value: e.SessionID})
 	}
 	if e.Status != parley.SessionCompleted {
 		span.Fail(string(e.Status))

@@ -8,6 +8,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/function"
 	"github.com/parleyhub/parley/executors/work"
+	"github.com/parleyhub/parley/internal/spannames"
 	"github.com/parleyhub/parley/internal/spantest"
 	"github.com/parleyhub/parley/internal/worktest"
 )
@@ -28,11 +29,12 @@ func TestSpans(t *testing.T) {
 	}
 	w.Stop()
 	want := "flow\n  parley.step first first flow echo\n    echo\n  parley.step second second flow deny !failed\n"
-	if got := r.Tree(asker, parley.AttrStepName, parley.AttrGenAIWorkflowName, parley.AttrGenAIAgentName); got != want {
+	if got := r.Tree(asker, spannames.AttrStepName, spannames.AttrGenAIWorkflowName,
+		spannames.AttrGenAIAgentName); got != want {
 		t.Errorf("the spans are\n%sexpected\n%s", got, want)
 	}
 	for _, s := range r.Named("parley.step first") {
-		if id, _ := s.Attributes[parley.AttrChildConversationID].(string); len(id) < 5 || id[:4] != "ses_" {
+		if id, _ := s.Attributes[spannames.AttrChildConversationID].(string); len(id) < 5 || id[:4] != "ses_" {
 			t.Errorf("the step has started %q", id)
 		}
 	}

@@ -77,7 +77,7 @@ func checkKind(s *fold.State, e *parley.Event, sys *parley.System) error {
 		if err := checkSession(s.ID, sys); err != nil {
 			return err
 		}
-		if sys.Workspace != "" && (sys.Session != nil || parley.KeptConversationID(s.ID)) {
+		if sys.Workspace != "" && (sys.Session != nil || check.AdapterConversationID(s.ID)) {
 			return errors.New("a workspace of a session, or of what an adapter keeps")
 		}
 		return check.Create(&parley.CreateConversationParams{

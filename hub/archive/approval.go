@@ -8,6 +8,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // checkApproval refuses an event of an approval that a hub would not have written; s is the state before it. Who asks, and that an approval ends once, the fold knows.
@@ -25,11 +26,11 @@ func checkApproval(s *fold.State, e *parley.Event, sys *parley.System) error {
 		if n := max(len(r.TokenID), len(r.Account)); n > maxTokenIDBytes {
 			return fmt.Errorf("tokenId or account has %d bytes", n)
 		}
-		return check.Approval(&q, parley.DefaultApprovalMs)
+		return check.Approval(&q, limits.DefaultApprovalMs)
 	case parley.KindApprovalAnswer:
 		return check.Answer(&parley.ApprovalRecord{Status: parley.ApprovalApproved, Answer: r.Answer})
 	}
-	if sys.DurationMs < 0 || sys.DurationMs > parley.MaxTurnMs {
+	if sys.DurationMs < 0 || sys.DurationMs > limits.MaxTurnMs {
 		return fmt.Errorf("approval_resolved with durationMs %d", sys.DurationMs)
 	}
 	if r.Status == parley.ApprovalTimedOut {

@@ -12,6 +12,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // checkEvent refuses what no hub has written: an event that is too large, or encoded in another way, or has JSON that two readers would
@@ -44,8 +45,8 @@ func checkJSON(data []byte) error {
 		if err != nil {
 			return fmt.Errorf("the event is not JSON that can be kept exactly: %w", err)
 		}
-		if dec.StackDepth() > parley.MaxDepth {
-			return fmt.Errorf("the event nests deeper than %d levels", parley.MaxDepth)
+		if dec.StackDepth() > limits.MaxDepth {
+			return fmt.Errorf("the event nests deeper than %d levels", limits.MaxDepth)
 		}
 	}
 }
@@ -56,8 +57,8 @@ func checkSystem(sys *parley.System) error {
 	if sys.Participant != nil {
 		seats = append(seats[:len(seats):len(seats)], *sys.Participant)
 	}
-	if len(seats) > parley.MaxParticipants {
-		return fmt.Errorf("it has %d participants, expected at most %d", len(seats), parley.MaxParticipants)
+	if len(seats) > limits.MaxParticipants {
+		return fmt.Errorf("it has %d participants, expected at most %d", len(seats), limits.MaxParticipants)
 	}
 	for _, p := range seats {
 		if !parley.ValidParticipantID(p.ID) {

@@ -11,6 +11,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // A fork says which events it shares with another conversation, and the hash that these have there. That is made again here from the other's id and the events alone.
@@ -75,7 +76,7 @@ func (s *sharing) follow(l *eventLine, e *parley.Event) (unseen bool, err error)
 		}
 	}
 	s.bytes += int64(len(l.data))
-	if !whole || l.seq > parley.MaxForkEvents || s.bytes > parley.MaxForkBytes {
+	if !whole || l.seq > limits.MaxForkEvents || s.bytes > limits.MaxForkBytes {
 		*s = sharing{}
 		return false, nil
 	}

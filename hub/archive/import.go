@@ -10,6 +10,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
@@ -101,7 +102,7 @@ func (c *planned) apply(l *eventLine, e *parley.Event) error {
 	case err != nil:
 	case e.Type == parley.TypeSystem:
 		err = c.checkSystem(e)
-	case parley.KeptConversationID(before.ID) && e.From != parley.HubID:
+	case check.AdapterConversationID(before.ID) && e.From != parley.HubID:
 		err = errKept
 	default:
 		err = checkSpeech(&before, e)
@@ -126,7 +127,7 @@ func (c *planned) checkSystem(e *parley.Event) error {
 		return err
 	case own(c.state.ID):
 		return errors.Join(checkOwnKind(c.state.ID, &sys), checkCarries(e, nil, 0))
-	case parley.KeptConversationID(c.state.ID) && !inKept[sys.Kind]:
+	case check.AdapterConversationID(c.state.ID) && !inKept[sys.Kind]:
 		return errKept
 	case sys.Kind == parley.KindNote && c.answers(e, &sys):
 		return c.checkAnswer(&sys)
@@ -178,7 +179,7 @@ func checkConversation(id string, backup bool) error {
 	switch {
 	case strings.HasPrefix(id, "~") && !backup:
 		return errors.New("a conversation of the hub's own is taken from a backup only")
-	case own(id), parley.KeptConversationID(id):
+	case own(id), check.AdapterConversationID(id):
 		return nil
 	case !parley.ValidConversationID(id):
 		return errors.New("the conversation's id is not acceptable: expected 1 to 64 of A-Z a-z 0-9 _ -")

@@ -18,6 +18,7 @@ import (
 	"github.com/parleyhub/parley/hub/archive"
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/memory"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // samples gives a backup and an export of the same log, and an export of it when it has lost a file.
@@ -149,7 +150,7 @@ func claimed(runner string) string {
 func TestImportRefusesEvents(t *testing.T) {
 	t.Parallel()
 	starts := strings.Replace(created, `"limits"`, `"startsWith":"bob","limits"`, 1)
-	deep := strings.Repeat("[", parley.MaxDepth) + strings.Repeat("]", parley.MaxDepth)
+	deep := strings.Repeat("[", limits.MaxDepth) + strings.Repeat("]", limits.MaxDepth)
 	for name, c := range map[string]struct {
 		events []string
 		want   string

@@ -10,6 +10,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/fold/check"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // sessionPrefix begins the ids of sessions.
@@ -56,7 +57,7 @@ func checkTree(id string, r *parley.SessionRecord) error {
 	switch {
 	case r.Parent == "" && r.Root == id && r.Depth == 1:
 		return nil
-	case parley.ValidConversationID(r.Parent) && parley.ValidConversationID(r.Root) && r.Root != id && r.Parent != id && r.Depth >= 1 && r.Depth <= parley.MaxSessionDepth:
+	case parley.ValidConversationID(r.Parent) && parley.ValidConversationID(r.Root) && r.Root != id && r.Parent != id && r.Depth >= 1 && r.Depth <= limits.MaxSessionDepth:
 		return nil
 	}
 	return fmt.Errorf("a session of parent %.80q, root %.80q, depth %d", r.Parent, r.Root, r.Depth)
@@ -65,7 +66,7 @@ func checkTree(id string, r *parley.SessionRecord) error {
 // checkRun holds how a session is run against its type.
 func checkRun(r *parley.SessionRecord) error {
 	switch {
-	case r.Deterministic() && (r.TimeoutMs < parley.MinDurationMs || r.TimeoutMs > parley.MaxSessionTimeoutMs), !r.Deterministic() && r.TimeoutMs != 0:
+	case r.Deterministic() && (r.TimeoutMs < limits.MinDurationMs || r.TimeoutMs > limits.MaxSessionTimeoutMs), !r.Deterministic() && r.TimeoutMs != 0:
 		return fmt.Errorf("a session of type %s with timeoutMs %d", r.Type, r.TimeoutMs)
 	case r.Hosted && r.Deterministic():
 		return fmt.Errorf("a session of type %s that is hosted", r.Type)
@@ -189,7 +190,7 @@ func checkBlueprint(b *parley.Blueprint) error {
 		return fmt.Errorf("blueprint %s: type %.80q", b.Name, k)
 	case k != parley.AgentTypeDeterministic && (b.ParamsVia != "" || b.Idempotent):
 		return fmt.Errorf("blueprint %s: of type %s, with params_via or idempotent", b.Name, k)
-	case len(b.Subscriptions) > parley.MaxSubscriptionBytes:
+	case len(b.Subscriptions) > limits.MaxSubscriptionBytes:
 		return fmt.Errorf("blueprint %s: subscriptions of %d bytes", b.Name, len(b.Subscriptions))
 	case (k == parley.AgentTypeAgent) != (len(b.AgentConfig) > 0):
 		return fmt.Errorf("blueprint %s: of type %s, with %d bytes of agent_config", b.Name, k, len(b.AgentConfig))
@@ -202,7 +203,7 @@ func checkRunner(r *parley.RunnerRecord) error {
 	if err := checkRunnerRef(&r.RunnerRef); err != nil {
 		return err
 	}
-	if n := len(r.Blueprints); n < 1 || n > parley.MaxBlueprints {
+	if n := len(r.Blueprints); n < 1 || n > limits.MaxBlueprints {
 		return fmt.Errorf("a runner with %d blueprints", n)
 	}
 	seen := map[string]bool{}
@@ -215,7 +216,7 @@ func checkRunner(r *parley.RunnerRecord) error {
 		if err := checkBlueprint(b); err != nil {
 			return err
 		}
-		if !b.ParamsVia.Valid() || b.TimeoutMs < 0 || b.TimeoutMs > parley.MaxSessionTimeoutMs || len(b.ParametersSchema) == 0 {
+		if !b.ParamsVia.Valid() || b.TimeoutMs < 0 || b.TimeoutMs > limits.MaxSessionTimeoutMs || len(b.ParametersSchema) == 0 {
 			return fmt.Errorf("blueprint %s: params_via %.80q, timeout_ms %d", b.Name, b.ParamsVia, b.TimeoutMs)
 		}
 		if err := check.Labels("labels", b.Labels); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/journaltest"
 	"github.com/parleyhub/parley/hub/journal/memory"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // box is a runner that takes what it is offered.
@@ -52,7 +53,7 @@ func newBox(t testing.TB, h *hub.Hub, id string, labels map[string]string, holdi
 		}
 	}, nil))
 	answer(t, func(done func(parley.RegisterExecutorResult, error)) {
-		h.RegisterExecutor(x.p, &parley.RegisterExecutorParams{ExecutorID: id, Mode: parley.ModePush, Capacity: 20, GraceMs: parley.OfflineMs, Labels: labels, Holding: holding}, done)
+		h.RegisterExecutor(x.p, &parley.RegisterExecutorParams{ExecutorID: id, Mode: parley.ModePush, Capacity: 20, GraceMs: limits.OfflineMs, Labels: labels, Holding: holding}, done)
 	})
 	x.register(parley.Blueprint{Name: "count", ParametersSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`), Labels: map[string]string{"l": "1"}})
 	return x

@@ -7,11 +7,12 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/fold/check"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // checkMatched refuses a trigger_matched that a hub would not have written; s is the state before it. That it follows the event that it matches, and wakes nobody twice, the fold knows.
 func checkMatched(s *fold.State, e *parley.Event, t *parley.TriggerRecord) error {
-	if t.AgentID != "" || t.SessionID != "" || t.Reason != "" || len(t.Wakes) > len(s.Participants)+parley.MaxWatchers {
+	if t.AgentID != "" || t.SessionID != "" || t.Reason != "" || len(t.Wakes) > len(s.Participants)+limits.MaxWatchers {
 		return fmt.Errorf("trigger_matched with %d wakes, or with what is for trigger_ended", len(t.Wakes))
 	}
 	pending := len(s.Woken)
@@ -39,7 +40,7 @@ func checkWake(s *fold.State, w *parley.Wake) error {
 		return fmt.Errorf("%.80q is stopped by %.80q", w.AgentID, w.Stopped)
 	}
 	switch {
-	case w.Selector < 0 || w.Selector >= parley.MaxSelectors:
+	case w.Selector < 0 || w.Selector >= limits.MaxSelectors:
 		return fmt.Errorf("%.80q is woken by the selector %d", w.AgentID, w.Selector)
 	case w.SessionID != "" && (w.Stopped != "" || !validSession(w.SessionID)):
 		return fmt.Errorf("%.80q is woken by the session %.80q", w.AgentID, w.SessionID)
@@ -71,7 +72,7 @@ func checkTriggerEnded(sys *parley.System) error {
 func checkStarted(r *parley.SessionRecord) error {
 	t, c := r.Trigger, r.Cause
 	switch {
-	case r.Hops < 0 || r.Hops > parley.MaxHopsLimit:
+	case r.Hops < 0 || r.Hops > limits.MaxHopsLimit:
 		return fmt.Errorf("a session after %d hops", r.Hops)
 	case c != nil && (r.Hops < 1 || c.Seq < 1 || r.Parent == "" || !parley.ValidConversationID(c.ConversationID)):
 		return fmt.Errorf("a session for the event %d of %.80q, after %d hops", c.Seq, c.ConversationID, r.Hops)
@@ -79,7 +80,7 @@ func checkStarted(r *parley.SessionRecord) error {
 		return nil
 	case r.Parent == "" || r.Depth != 1 || r.Mode != parley.ModeAsyncPoll || r.Runner == nil:
 		return errors.New("a session that an event has started without a parent, or in another way than events start them")
-	case t.Selector < 0 || t.Selector >= parley.MaxSelectors || c == nil || c.ConversationID != r.Parent || c.Seq != t.Seq:
+	case t.Selector < 0 || t.Selector >= limits.MaxSelectors || c == nil || c.ConversationID != r.Parent || c.Seq != t.Seq:
 		return fmt.Errorf("a session that the event %d has started by the selector %d, and another cause", t.Seq, t.Selector)
 	}
 	return nil
@@ -121,7 +122,7 @@ func checkSystemCarries(s *fold.State, e *parley.Event, sys *parley.System) erro
 		if i := s.Child(sys.SessionID); i >= 0 {
 			hops = s.Children[i].Hops
 		} else if sys.Kind == parley.KindSessionStarted {
-			hops = min(max(e.Hops, 0), parley.MaxHopsLimit) // what its caller carried when it began
+			hops = min(max(e.Hops, 0), limits.MaxHopsLimit) // what its caller carried when it began
 		}
 		if i := s.PendingSession(sys.SessionID); i >= 0 {
 			hops = s.Woken[i].Hops + 1
@@ -132,8 +133,8 @@ func checkSystemCarries(s *fold.State, e *parley.Event, sys *parley.System) erro
 
 // checkGranted holds the workspaces of a token against their bounds.
 func checkGranted(workspaces []string) error {
-	if len(workspaces) > parley.MaxWorkspaces {
-		return fmt.Errorf("there are %d workspaces, expected at most %d", len(workspaces), parley.MaxWorkspaces)
+	if len(workspaces) > limits.MaxWorkspaces {
+		return fmt.Errorf("there are %d workspaces, expected at most %d", len(workspaces), limits.MaxWorkspaces)
 	}
 	for _, w := range workspaces {
 		if !parley.ValidWorkspace(w) {

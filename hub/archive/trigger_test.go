@@ -16,6 +16,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/bolt"
 	"github.com/parleyhub/parley/hub/journal/journaltest"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // listeners are the blueprints of the runner of ops, one of each kind: two that are woken on their seats, one by turns, and two that watch the workspace lab.
@@ -43,7 +44,7 @@ func station(t testing.TB, h *hub.Hub, holding ...string) *box {
 		}
 	}, nil))
 	answer(t, func(done func(parley.RegisterExecutorResult, error)) {
-		h.RegisterExecutor(x.p, &parley.RegisterExecutorParams{ExecutorID: "station", Agents: []string{"bot"}, Mode: parley.ModePush, Capacity: 20, GraceMs: parley.OfflineMs, Holding: holding}, done)
+		h.RegisterExecutor(x.p, &parley.RegisterExecutorParams{ExecutorID: "station", Agents: []string{"bot"}, Mode: parley.ModePush, Capacity: 20, GraceMs: limits.OfflineMs, Holding: holding}, done)
 	})
 	x.register(listeners()...)
 	return x
@@ -120,7 +121,7 @@ func counts(t testing.TB, h *hub.Hub, n int, words string) {
 }
 
 // crowd is how many events wake one agent: more than may run at once.
-const crowd = parley.MaxLiveSessions/2 + 3
+const crowd = limits.MaxLiveSessions/2 + 3
 
 // wakes fills a hub with all that events that wake leave in logs. It gives the claims that stand: of a turn and of a session.
 func wakes(t testing.TB, h *hub.Hub) (bot, watch parley.RequestTurn) {
@@ -144,7 +145,7 @@ func wakes(t testing.TB, h *hub.Hub) (bot, watch parley.RequestTurn) {
 	for range crowd {
 		notes(t, h, "late.v1", `{}`)
 	}
-	counts(t, h, parley.MaxLiveSessions/2, `"agent":"late","mode"`)
+	counts(t, h, limits.MaxLiveSessions/2, `"agent":"late","mode"`)
 	must[*parley.SendResult](t)(ann.SendMessage(t.Context(), &parley.SendMessageParams{
 		ConversationID: "lab1", Finality: parley.FinalityTurn, Payload: json.RawMessage(`{"text":"hello","schema":"chat.v1"}`),
 	}))

@@ -7,6 +7,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // checkTurn refuses an event of turns that a hub would not have written itself; s is the state before it. What stands in the way of claims the fold knows.
@@ -20,7 +21,7 @@ func checkTurn(s *fold.State, sys *parley.System) error {
 	if sys.Runner != "" && (!parley.ValidParticipantID(sys.Runner) || sys.Runner == sys.AgentID) {
 		return fmt.Errorf("runner %.80q", sys.Runner)
 	}
-	if sys.DurationMs > parley.MaxTurnMs || sys.GraceMs < 0 || sys.GraceMs > parley.MaxGraceMs || sys.UpTo < 0 || sys.UpTo > s.Seq {
+	if sys.DurationMs > limits.MaxTurnMs || sys.GraceMs < 0 || sys.GraceMs > limits.MaxGraceMs || sys.UpTo < 0 || sys.UpTo > s.Seq {
 		return fmt.Errorf("%s with durationMs %d, graceMs %d, upTo %d", sys.Kind, sys.DurationMs, sys.GraceMs, sys.UpTo)
 	}
 	if err := checkSessionTurn(s.Session, sys); err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // move is a thing that may happen next. Those with the same label are one action: if it could happen all the time, it happens. A fault need never happen.
@@ -171,7 +172,7 @@ func (x *explorer) takeOffer(w *world, i int) call {
 		turn = o.Turn
 	}
 	c := fold.Command{
-		Do:   &fold.Take{Turn: turn, Offered: ok && o.Executor == name(i), NewClaim: fold.NewClaim{New: id, GraceMs: parley.DefaultGraceMs}},
+		Do:   &fold.Take{Turn: turn, Offered: ok && o.Executor == name(i), NewClaim: fold.NewClaim{New: id, GraceMs: limits.DefaultGraceMs}},
 		From: agent, Named: &id,
 	}
 	return call{c, func(w *world, i int, d *fold.Decision) {
@@ -247,7 +248,7 @@ func (x *explorer) withNewClaim(w *world, h int, do fold.Action) fold.Action {
 // mayTake sets the id of a claim that a call may take.
 func (x *explorer) mayTake(w *world, h int, n *fold.NewClaim) {
 	hub := &w.hubs[h]
-	n.New, n.GraceMs = eventdata.HashClaim(w.mint(w.head.state.CurrentTurn())), parley.DefaultGraceMs
+	n.New, n.GraceMs = eventdata.HashClaim(w.mint(w.head.state.CurrentTurn())), limits.DefaultGraceMs
 	n.Others = len(hub.view.state.Tries) > 0 && hub.desk.Others(agent, w.executors(h))
 }
 

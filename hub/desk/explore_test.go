@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // skip is for two attempts, and then the next one's turn; reoffer offers anew for ever.
 var (
-	skip    = parley.Limits{MaxAttempts: 2, OnTurnTimeout: parley.TurnSkip, MaxClaimMs: 2 * parley.DefaultTurnTimeoutMs}
-	closes  = parley.Limits{MaxAttempts: 2, OnTurnTimeout: parley.TurnClose, MaxClaimMs: 2 * parley.DefaultTurnTimeoutMs}
-	reoffer = parley.Limits{MaxAttempts: 2, MaxClaimMs: 2 * parley.DefaultTurnTimeoutMs}
+	skip    = parley.Limits{MaxAttempts: 2, OnTurnTimeout: parley.TurnSkip, MaxClaimMs: 2 * limits.DefaultTurnTimeoutMs}
+	closes  = parley.Limits{MaxAttempts: 2, OnTurnTimeout: parley.TurnClose, MaxClaimMs: 2 * limits.DefaultTurnTimeoutMs}
+	reoffer = parley.Limits{MaxAttempts: 2, MaxClaimMs: 2 * limits.DefaultTurnTimeoutMs}
 )
 
 const human, peer, aide = parley.KindHuman, parley.KindPeer, parley.KindAgent

@@ -10,6 +10,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/fold/idempotency"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Approval is the part of a requested approval on which later events depend. Its texts are in the
@@ -254,7 +255,7 @@ func (s *State) forgetApprovals() {
 		}
 	}
 	old := 0
-	for resolved-old > parley.MaxKeptApprovals && s.Approvals[old].Turn != s.CurrentTurn() {
+	for resolved-old > limits.MaxKeptApprovals && s.Approvals[old].Turn != s.CurrentTurn() {
 		old++
 	}
 	if old > 0 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // decide requires the claim of an append. A request with a key that was used in this turn is a
@@ -55,10 +56,10 @@ func (d *decision) mayAskMore() bool {
 		}
 	}
 	switch {
-	case pending >= parley.MaxPendingApprovals:
-		d.refuse(parley.ErrTooLarge, fmt.Sprintf("%d approvals of the turn are pending", pending), fmt.Sprintf("at most %d", parley.MaxPendingApprovals))
-	case all >= parley.MaxTurnApprovals:
-		d.refuse(parley.ErrTooLarge, fmt.Sprintf("the turn has asked for %d approvals", all), fmt.Sprintf("at most %d", parley.MaxTurnApprovals))
+	case pending >= limits.MaxPendingApprovals:
+		d.refuse(parley.ErrTooLarge, fmt.Sprintf("%d approvals of the turn are pending", pending), fmt.Sprintf("at most %d", limits.MaxPendingApprovals))
+	case all >= limits.MaxTurnApprovals:
+		d.refuse(parley.ErrTooLarge, fmt.Sprintf("the turn has asked for %d approvals", all), fmt.Sprintf("at most %d", limits.MaxTurnApprovals))
 	default:
 		return true
 	}

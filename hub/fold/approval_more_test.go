@@ -9,6 +9,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // TestApprovalAnsweredOnce: the first answer counts; a retry of it with its key meets it, also when the turn or the conversation has ended, and nothing else does.
@@ -114,7 +115,7 @@ func TestApprovalLimits(t *testing.T) {
 	if s.ask("k2"); !s.state.Closed() || s.state.Outcome.Reason != parley.ReasonMaxEvents || s.statuses() != "approved canceled" {
 		t.Fatalf("%s %+v", s.statuses(), s.state)
 	}
-	s = atWork(t, &parley.Limits{MaxBytes: parley.MinBytesLimit})
+	s = atWork(t, &parley.Limits{MaxBytes: limits.MinBytesLimit})
 	c := s.named(s.wish("k1"))
 	c.Do.(*fold.RequestApproval).Details = json.RawMessage(`{"x":"` + strings.Repeat("x", 200) + `"}`)
 	if s.do(c); s.state.Closed() {

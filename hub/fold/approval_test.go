@@ -14,6 +14,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/fold/idempotency"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // ask is the agent's that has the claim: it asks for an approval that is over in a minute.
@@ -300,7 +301,7 @@ func TestApprovalFence(t *testing.T) {
 // TestApprovalBounds: so many of a turn are pending, so many are asked for in all, and so many are remembered.
 func TestApprovalBounds(t *testing.T) {
 	s := atWork(t, nil)
-	for i := range parley.MaxPendingApprovals {
+	for i := range limits.MaxPendingApprovals {
 		s.ask(fmt.Sprint("first ", i))
 	}
 	s.refuses(s.named(s.wish("one more")), parley.ErrTooLarge, "pending")
@@ -310,7 +311,7 @@ func TestApprovalBounds(t *testing.T) {
 		}
 	}
 	answer()
-	for i := parley.MaxPendingApprovals; i < parley.MaxTurnApprovals; i++ {
+	for i := limits.MaxPendingApprovals; i < limits.MaxTurnApprovals; i++ {
 		s.ask(fmt.Sprint("next ", i))
 		answer()
 	}
@@ -318,13 +319,13 @@ func TestApprovalBounds(t *testing.T) {
 	if d := s.decide(s.named(s.wish("first 0"))); !d.Duplicate || d.Seq != 3 {
 		t.Fatalf("the first is not remembered: %+v", d)
 	}
-	last := s.state.Approvals[parley.MaxTurnApprovals-1].Seq
+	last := s.state.Approvals[limits.MaxTurnApprovals-1].Seq
 	s.say("a", turn).take("b", "b1").ask("k")
-	if n := len(s.state.Approvals); n != parley.MaxKeptApprovals+1 || s.state.Approvals[n-2].Seq != last || s.state.Approval(3) >= 0 {
+	if n := len(s.state.Approvals); n != limits.MaxKeptApprovals+1 || s.state.Approvals[n-2].Seq != last || s.state.Approval(3) >= 0 {
 		t.Fatalf("%d are kept, the last but one is %d", n, s.state.Approvals[n-2].Seq)
 	}
 	// What is remembered no more is found in the log.
-	for _, seq := range []int64{3, 5, last, s.state.Approvals[parley.MaxKeptApprovals].Seq} {
+	for _, seq := range []int64{3, 5, last, s.state.Approvals[limits.MaxKeptApprovals].Seq} {
 		got := s.past(seq)
 		if i := s.state.Approval(seq); i >= 0 && got != s.state.Approvals[i] {
 			t.Fatal(cmp.Diff(s.state.Approvals[i], got))

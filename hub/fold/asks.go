@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Ask is a participant whose turn it is without a claim: who may be asked to take it, and what time limit runs.
@@ -141,7 +142,7 @@ func AgentName(p parley.Participant) string {
 func (s *State) timeout(agent string) int64 {
 	limit := s.Limits.TurnTimeout()
 	if s.Session != nil && agent == s.Session.AgentID {
-		return parley.SessionQueueMs
+		return limits.SessionQueueMs
 	}
 	if s.Limits.AtTurnTimeout() != parley.TurnReoffer {
 		return limit

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Attachment is a file that was added to a conversation: its hash, the seq of the event that did it, and its size in bytes.
@@ -82,8 +83,8 @@ func (d *decision) mayAttach(file *parley.System) bool {
 		return false
 	}
 	switch {
-	case len(d.s.Attachments) >= parley.MaxAttachments:
-		d.refuse(parley.ErrTooLarge, "the conversation has as many attachments as it can", fmt.Sprintf("at most %d", parley.MaxAttachments))
+	case len(d.s.Attachments) >= limits.MaxAttachments:
+		d.refuse(parley.ErrTooLarge, "the conversation has as many attachments as it can", fmt.Sprintf("at most %d", limits.MaxAttachments))
 	case d.s.Limits.MaxBytes > 0 && file.Size > d.s.Limits.MaxBytes:
 		d.refuse(parley.ErrTooLarge, fmt.Sprintf("the file has %d bytes, more than the conversation may have", file.Size),
 			fmt.Sprintf("at most %d (limits.maxBytes)", d.s.Limits.MaxBytes))

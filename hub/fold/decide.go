@@ -7,6 +7,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/fold/idempotency"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Decide gives what a command does to a state. It looks at the key first, so that a retry of what closed a turn or the
@@ -371,8 +372,8 @@ func (a *AddParticipant) decide(d *decision) {
 		d.out.Seq, d.out.Duplicate = d.s.SeatSeqs[seat], true
 	case seat >= 0:
 		d.refuse(parley.ErrAlreadyExists, fmt.Sprintf("%s takes part already, as another kind or agent, in another role or with another private text", p.ID), "")
-	case len(d.s.Participants) >= parley.MaxParticipants:
-		d.refuse(parley.ErrTooLarge, "the conversation has as many participants as it can", fmt.Sprintf("at most %d", parley.MaxParticipants))
+	case len(d.s.Participants) >= limits.MaxParticipants:
+		d.refuse(parley.ErrTooLarge, "the conversation has as many participants as it can", fmt.Sprintf("at most %d", limits.MaxParticipants))
 	default:
 		private := p.Private
 		p.Private = ""

@@ -5,6 +5,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // wake adds the agents that the last event triggers, right after it. A match that a limit stops is
@@ -56,7 +57,7 @@ func (s *State) Stops(w *parley.Wake, pending int, now parley.Timestamp) string 
 		return parley.StoppedMaxHops
 	case s.countsWakes() && s.recentWakes(s.Waker.From, w.AgentID, now) >= s.Limits.WakesPerMinute():
 		return parley.StoppedMaxWakes
-	case pending >= parley.MaxWoken, s.pendingOf(w.AgentID) >= parley.MaxWokenOfOne:
+	case pending >= limits.MaxWoken, s.pendingOf(w.AgentID) >= limits.MaxWokenOfOne:
 		return parley.StoppedTooMany
 	}
 	return ""

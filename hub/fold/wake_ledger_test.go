@@ -8,6 +8,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // match is one that the log says waits.
@@ -204,7 +205,7 @@ func (l *ledger) matched(rt *rapid.T, e *parley.Event, t *parley.TriggerRecord) 
 			want = parley.StoppedMaxHops
 		case counts && recent >= l.params.Limits.WakesPerMinute():
 			want = parley.StoppedMaxWakes
-		case len(l.pending) >= parley.MaxWoken || ofOne >= parley.MaxWokenOfOne:
+		case len(l.pending) >= limits.MaxWoken || ofOne >= limits.MaxWokenOfOne:
 			want = parley.StoppedTooMany
 		}
 		if w.Stopped != want {

@@ -11,6 +11,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 const triggers = parley.PolicyTriggers
@@ -186,7 +187,7 @@ func TestTooMany(t *testing.T) {
 		return sys.Trigger.Wakes[0].Stopped
 	}
 	for _, p := range s.state.Participants[:10] {
-		for i := range parley.MaxWokenOfOne {
+		for i := range limits.MaxWokenOfOne {
 			if why := post(p.ID); why != "" {
 				t.Fatalf("match %d of %s: stopped by %q", i, p.ID, why)
 			}
@@ -195,7 +196,7 @@ func TestTooMany(t *testing.T) {
 			t.Fatalf("one more of %s: stopped by %q", p.ID, why)
 		}
 	}
-	if why := post("l"); why != parley.StoppedTooMany || len(s.state.Woken) != parley.MaxWoken {
+	if why := post("l"); why != parley.StoppedTooMany || len(s.state.Woken) != limits.MaxWoken {
 		t.Fatalf("one more of all: stopped by %q, %d wait", why, len(s.state.Woken))
 	}
 	s.answers("ses_1")

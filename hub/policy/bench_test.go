@@ -8,10 +8,11 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 func BenchmarkNext(b *testing.B) {
-	thirtytwo := rules(slices.Repeat([]string{"last.role == 'nobody' && turns > 3"}, parley.MaxRules)...)
+	thirtytwo := rules(slices.Repeat([]string{"last.role == 'nobody' && turns > 3"}, limits.MaxRules)...)
 	for i := range thirtytwo.Rules {
 		thirtytwo.Rules[i].When += fmt.Sprintf(" && %d > 0", i)
 	}

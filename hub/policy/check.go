@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 func invalid(expected, format string, args ...any) error {
@@ -54,15 +55,15 @@ func checkKind(p parley.Policy) error {
 }
 
 func checkRules(rules []parley.Rule, seats []parley.Participant) error {
-	if n := len(rules); n < 1 || n > parley.MaxRules {
-		return invalid(fmt.Sprintf("1 to %d", parley.MaxRules), "policy.rules: there are %d", n)
+	if n := len(rules); n < 1 || n > limits.MaxRules {
+		return invalid(fmt.Sprintf("1 to %d", limits.MaxRules), "policy.rules: there are %d", n)
 	}
 	size := 0
 	for _, r := range rules {
-		size += min(len(r.When), parley.MaxExpressionBytes) // a longer one is refused by itself
+		size += min(len(r.When), limits.MaxExpressionBytes) // a longer one is refused by itself
 	}
-	if size > parley.MaxRulesBytes {
-		return invalid(fmt.Sprintf("at most %d", parley.MaxRulesBytes), "policy.rules: their expressions have %d bytes together", size)
+	if size > limits.MaxRulesBytes {
+		return invalid(fmt.Sprintf("at most %d", limits.MaxRulesBytes), "policy.rules: their expressions have %d bytes together", size)
 	}
 	for i, r := range rules {
 		if seat(seats, r.Next) < 0 {
@@ -79,8 +80,8 @@ func checkRules(rules []parley.Rule, seats []parley.Participant) error {
 const expected = "a CEL expression that returns a bool"
 
 func checkExpression(path, expr string) error {
-	if n := len(expr); n < 1 || n > parley.MaxExpressionBytes {
-		return invalid(fmt.Sprintf("1 to %d bytes", parley.MaxExpressionBytes), "%s has %d bytes", path, n)
+	if n := len(expr); n < 1 || n > limits.MaxExpressionBytes {
+		return invalid(fmt.Sprintf("1 to %d bytes", limits.MaxExpressionBytes), "%s has %d bytes", path, n)
 	}
 	for _, r := range expr {
 		if r == utf8.RuneError || unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 func rules(when ...string) parley.Policy {
@@ -23,9 +24,9 @@ func TestCheckTakes(t *testing.T) {
 	for _, p := range []parley.Policy{
 		{Kind: parley.PolicyRoundRobin}, {Kind: parley.PolicyOpen}, {Kind: parley.PolicyAddressed}, {Kind: parley.PolicyTriggers},
 		{Kind: parley.PolicyModerator, Moderator: "anna"},
-		rules("true"), rules(slices.Repeat([]string{"true"}, parley.MaxRules)...),
+		rules("true"), rules(slices.Repeat([]string{"true"}, limits.MaxRules)...),
 		rules("last.from == 'payer'\n\t&& last.kind == 'agent'"), // an expression may have lines
-		rules("true || '" + strings.Repeat("a", parley.MaxExpressionBytes-len("true || '' == ''")) + "' == ''"),
+		rules("true || '" + strings.Repeat("a", limits.MaxExpressionBytes-len("true || '' == ''")) + "' == ''"),
 	} {
 		if err := policy.Check(p, "", seats()); err != nil {
 			t.Errorf("%+v: %v", p, err)

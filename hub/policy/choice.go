@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // The names of what decided, as guidance gives them.
@@ -72,7 +73,7 @@ func Stop(expr string, e *Ended) (stop bool, because string) {
 }
 
 // maxRulesCost bounds what all rules cost for one turn, but for the last that is tried: every replay of the log pays it again.
-const maxRulesCost = parley.MaxExpressionCost
+const maxRulesCost = limits.MaxExpressionCost
 
 // byRules gives the floor by the first rule that holds. A rule that fails ends the search: what it would have said is not known.
 func (e *Ended) byRules() Choice {

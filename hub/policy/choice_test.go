@@ -12,6 +12,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 func TestNext(t *testing.T) {
@@ -74,7 +75,7 @@ func TestNext(t *testing.T) {
 // TestRulesCostTooMuchTogether tries rules that each may cost what they do.
 func TestRulesCostTooMuchTogether(t *testing.T) {
 	e := large()
-	e.Policy = rules(slices.Repeat([]string{"last.data.list.map(x, [x]).size() < 0"}, parley.MaxRules)...) // 92,006 each
+	e.Policy = rules(slices.Repeat([]string{"last.data.list.map(x, [x]).size() < 0"}, limits.MaxRules)...) // 92,006 each
 	if got := policy.Next(e); got.Next != "" || got.Because != "rule 3 failed: those before it have cost more than 100000" {
 		t.Errorf("got %+v", got)
 	}

@@ -14,7 +14,7 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 const (
@@ -163,11 +163,11 @@ type estimator struct{ patterns patterns }
 
 // sizes are the most that the variables can have, in characters or members.
 var sizes = map[string]uint64{
-	"last.from": 64, "last.kind": 8, "last.role": parley.MaxRoleBytes, "last.text": maxValueBytes, "last.schema": parley.MaxTagBytes,
-	"last.tags": parley.MaxTags, "last.tags.@items": parley.MaxTagBytes,
-	"participants": parley.MaxParticipants, "participants.@items.id": 64, "participants.@items.kind": 8,
-	"participants.@items.role": parley.MaxRoleBytes,
-	"counts":                   parley.MaxParticipants, "counts.@keys": 64,
+	"last.from": 64, "last.kind": 8, "last.role": limits.MaxRoleBytes, "last.text": maxValueBytes, "last.schema": limits.MaxTagBytes,
+	"last.tags": limits.MaxTags, "last.tags.@items": limits.MaxTagBytes,
+	"participants": limits.MaxParticipants, "participants.@items.id": 64, "participants.@items.kind": 8,
+	"participants.@items.role": limits.MaxRoleBytes,
+	"counts":                   limits.MaxParticipants, "counts.@keys": 64,
 }
 
 // EstimateSize gives the most that a variable can have.

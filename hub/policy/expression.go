@@ -10,7 +10,7 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/interpreter"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // maxPrograms bounds the programs that are kept. Which are kept changes only how long an answer takes.
@@ -76,10 +76,10 @@ func newProgram(expr string) (p cel.Program, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if estimate.Max > parley.MaxExpressionCost {
-		return nil, fmt.Errorf("the expression may cost more than %d", parley.MaxExpressionCost)
+	if estimate.Max > limits.MaxExpressionCost {
+		return nil, fmt.Errorf("the expression may cost more than %d", limits.MaxExpressionCost)
 	}
-	return env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CostTracking(patterns), cel.CostLimit(parley.MaxExpressionCost),
+	return env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CostTracking(patterns), cel.CostLimit(limits.MaxExpressionCost),
 		cel.MemoryTracking(types.MemoryTrackerSizeCalculator(sizer), types.MemoryTrackerSampleInterval(16)), cel.MemoryLimit(maxElements))
 }
 
@@ -127,7 +127,7 @@ func plain(err error) error {
 	}
 	switch canceled.Cause {
 	case interpreter.CostLimitExceeded:
-		return fmt.Errorf("it costs more than %d", parley.MaxExpressionCost)
+		return fmt.Errorf("it costs more than %d", limits.MaxExpressionCost)
 	case interpreter.MemoryLimitExceeded:
 		return errors.New("its values are too large")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // expressions are asked about a message that is as large as an expression can see: 64 seats, 16 KiB of text, and data.
@@ -63,7 +64,7 @@ var expressions = []string{
 // large is the message that expressions are asked about.
 func large() *policy.Ended {
 	e := &policy.Ended{Policy: parley.Policy{Kind: parley.PolicyOpen}, From: "p0", Turn: 3, Turns: 5, Autonomous: 2}
-	for i := range parley.MaxParticipants {
+	for i := range limits.MaxParticipants {
 		e.Seats = append(e.Seats, parley.Participant{ID: fmt.Sprint("p", i), Kind: parley.KindAgent, Role: "reviewer", Private: "secret"})
 		e.Counts = append(e.Counts, int64(i%3))
 	}

@@ -1,7 +1,7 @@
 // Package golden compares texts with files that the repository keeps: expected output, and documents
 // made from the code. With the flag -update, a test writes the file first:
 //
-//	go test ./internal/spannames -update
+//	go test ./internal/spannames/generate -update
 package golden
 
 import (

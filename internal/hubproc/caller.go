@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -79,7 +80,7 @@ func Dial[P any](url, agent string, told func(*Frame[P]), o CallerOptions) (*Cal
 		return nil, err
 	}
 	c := &Caller[P]{told: told, stream: s, timeout: o.DialTimeout}
-	if err := c.Call(parley.MethodAuthenticate, parley.AuthenticateParams{Token: o.Token, AgentID: agent}, &parley.AuthenticateResult{}); err != nil {
+	if err := c.Call(methods.Authenticate, parley.AuthenticateParams{Token: o.Token, AgentID: agent}, &parley.AuthenticateResult{}); err != nil {
 		c.Close()
 		return nil, err
 	}

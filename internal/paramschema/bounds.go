@@ -1,11 +1,14 @@
 package paramschema
 
-import "github.com/parleyhub/parley"
+import (
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
+)
 
 // Bounds of a schema. Compile refuses what is beyond.
 const (
 	// MaxBytes bounds a schema as it is given.
-	MaxBytes = parley.MaxAgentSchemaBytes
+	MaxBytes = limits.MaxAgentSchemaBytes
 	// MaxSchemaDepth bounds how deep the JSON of a schema nests.
 	MaxSchemaDepth = 32
 	// MaxSubschemas bounds the schemas that a schema is made of, itself included.

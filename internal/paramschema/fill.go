@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Fill adds the defaults of the schema to a value: to each object, the properties that are declared with a default and are not there. That goes for objects
@@ -25,13 +26,13 @@ func (s *Schema) Fill(raw json.RawMessage) (filled json.RawMessage, err error) {
 	f := &filler{steps: MaxSteps, bytes: MaxFilledBytes}
 	if !f.fill(v, []*node{s.root}, 1) {
 		return nil, parley.Refuse(parley.ErrTooLarge, "the value is too large when the defaults of its schema are filled in",
-			fmt.Sprintf("defaults of at most %d bytes, at most %d levels deep", MaxFilledBytes, parley.MaxDepth))
+			fmt.Sprintf("defaults of at most %d bytes, at most %d levels deep", MaxFilledBytes, limits.MaxDepth))
 	}
 	return v.appendTo(make([]byte, 0, v.size)), nil
 }
 
 func parseValue(raw json.RawMessage) (*value, error) {
-	v, f := parse(raw, limits{MaxValueBytes, parley.MaxDepth, MaxNodes})
+	v, f := parse(raw, parseLimits{MaxValueBytes, limits.MaxDepth, MaxNodes})
 	if f != nil {
 		return nil, f.ofValue()
 	}
@@ -53,7 +54,7 @@ func (f *filler) fill(v *value, schemas []*node, depth int) bool {
 		all = n.same(all)
 	}
 	f.steps -= len(all) * (1 + v.width()) * schemaSteps
-	if depth > parley.MaxDepth || f.steps < 0 || v.kind == object && !f.defaults(v, all) {
+	if depth > limits.MaxDepth || f.steps < 0 || v.kind == object && !f.defaults(v, all) {
 		return false
 	}
 	for i := range v.members {

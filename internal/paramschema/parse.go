@@ -11,8 +11,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// limits are how much of JSON is taken.
-type limits struct {
+// parseLimits are the limits of one JSON text.
+type parseLimits struct {
 	bytes, depth, nodes int
 }
 
@@ -32,7 +32,7 @@ type step struct {
 
 // parser reads compact JSON that is known to be valid.
 type parser struct {
-	limits
+	parseLimits
 	text  string
 	pos   int
 	nodes int
@@ -40,7 +40,7 @@ type parser struct {
 }
 
 // parse reads JSON: in UTF-8, each name once in an object, numbers of a size that can be reckoned with.
-func parse(raw []byte, most limits) (*value, *fault) {
+func parse(raw []byte, most parseLimits) (*value, *fault) {
 	if len(raw) > most.bytes {
 		return nil, &fault{parley.ErrTooLarge, nil, fmt.Sprintf("it has %d bytes", len(raw)), fmt.Sprintf("at most %d", most.bytes)}
 	}
@@ -48,15 +48,15 @@ func parse(raw []byte, most limits) (*value, *fault) {
 	if err := json.Compact(&compact, raw); err != nil || !utf8.Valid(raw) {
 		return nil, &fault{parley.ErrInvalidParams, nil, "it is not JSON", "one JSON value in UTF-8"}
 	}
-	p := &parser{limits: most, text: compact.String()}
+	p := &parser{parseLimits: most, text: compact.String()}
 	return p.value(1)
 }
 
 // value reads the value at the position, which is at the given depth.
 func (p *parser) value(depth int) (*value, *fault) {
 	p.nodes++
-	if p.nodes > p.limits.nodes {
-		return nil, p.fault(parley.ErrTooLarge, "there are too many values", fmt.Sprintf("at most %d", p.limits.nodes))
+	if p.nodes > p.parseLimits.nodes {
+		return nil, p.fault(parley.ErrTooLarge, "there are too many values", fmt.Sprintf("at most %d", p.parseLimits.nodes))
 	}
 	v := &value{at: p.pos, nodes: 1}
 	var f *fault

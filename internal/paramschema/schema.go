@@ -23,7 +23,7 @@ type Schema struct {
 // ErrTooLarge where there are too many bytes; its message begins with the place in the schema, as properties.url.pattern, and it says what was expected.
 func Compile(raw json.RawMessage) (s *Schema, err error) {
 	defer caught(&err)
-	root, f := parse(raw, limits{MaxBytes, MaxSchemaDepth, MaxBytes})
+	root, f := parse(raw, parseLimits{MaxBytes, MaxSchemaDepth, MaxBytes})
 	if f != nil {
 		return nil, f.ofSchema()
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // New makes a valid config. In JSON it is read as it is.
@@ -21,10 +22,10 @@ func New(r *rand.Rand) *parley.AgentConfig {
 	}
 	c := &parley.AgentConfig{Model: []string{"openai:gpt-4o", "ollama:llama3:8b", "scripted:refund"}[r.IntN(3)]}
 	maybe(func() { c.Instructions = text() })
-	maybe(func() { c.MaxSteps = 1 + r.IntN(parley.MaxMaxSteps) })
+	maybe(func() { c.MaxSteps = 1 + r.IntN(limits.MaxMaxSteps) })
 	maybe(func() { c.Temperature = new(float64(r.IntN(201)) / 100) })
 	maybe(func() { c.TopP = new(float64(1+r.IntN(100)) / 100) })
-	maybe(func() { c.MaxTokens = 1 + r.IntN(parley.MaxModelTokens) })
+	maybe(func() { c.MaxTokens = 1 + r.IntN(limits.MaxModelTokens) })
 	maybe(func() { c.ContextWindow = 256 + r.IntN(1<<20) })
 	maybe(func() {
 		c.PlanningEnabled, c.PlanningModel, c.PlanningInstructions = true, "openai:o4-mini", text()
@@ -38,9 +39,9 @@ func New(r *rand.Rand) *parley.AgentConfig {
 	maybe(func() { c.EmitMCPProgress = new(r.IntN(2) == 0) })
 	maybe(func() { c.InjectedToolArgs = map[string]string{"ui_request_id": text(), "_o": ""} })
 	maybe(func() { c.AllowSelfSpawn = true })
-	maybe(func() { c.AllowParallelSubagents, c.MaxParallelSubagents = true, r.IntN(parley.MaxSubagents+1) })
+	maybe(func() { c.AllowParallelSubagents, c.MaxParallelSubagents = true, r.IntN(limits.MaxSubagents+1) })
 	maybe(func() {
-		c.Tools, c.HITLTools, c.HITLTimeoutMs = []string{"now", "refund"}, []string{"refund"}, parley.MinApprovalMs+r.Int64N(1e6)
+		c.Tools, c.HITLTools, c.HITLTimeoutMs = []string{"now", "refund"}, []string{"refund"}, limits.MinApprovalMs+r.Int64N(1e6)
 		c.ChildTools = [][]string{nil, {}, {"now"}}[r.IntN(3)]
 	})
 	maybe(func() { c.Agents = []string{"csv-profile", "ledger@box"} })
@@ -60,11 +61,11 @@ func options(r *rand.Rand, maybe func(func()), text func() string) *parley.Agent
 	maybe(func() { o.Strict, o.Stream = new(r.IntN(2) == 0), new(r.IntN(2) == 0) })
 	maybe(func() { o.UserTemplate = text() + "{prompt} {{}}" })
 	maybe(func() { o.MaxToolCalls = 1 + r.IntN(10_000) })
-	maybe(func() { o.MaxRetries = new(r.IntN(parley.MaxMaxRetries + 1)) })
+	maybe(func() { o.MaxRetries = new(r.IntN(limits.MaxMaxRetries + 1)) })
 	maybe(func() { o.Metadata = map[string]string{"team": text(), "x": ""} })
 	maybe(func() { o.Budget = &parley.AgentBudget{Tokens: 1 + r.Int64N(1e9)} })
 	maybe(func() {
-		o.Budget = &parley.AgentBudget{Ms: parley.MinDurationMs + r.Int64N(1e6), OnExceeded: parley.BudgetPartial}
+		o.Budget = &parley.AgentBudget{Ms: limits.MinDurationMs + r.Int64N(1e6), OnExceeded: parley.BudgetPartial}
 	})
 	return o
 }

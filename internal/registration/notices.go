@@ -6,12 +6,13 @@ import (
 	"sync"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Notices wait for the loop over a registration. Adding never blocks, and what waits is bounded: an offer takes the place of an older one to the same
 // participant; one more than the executor's capacity takes that of the oldest, whose turn has gone to somebody else, as no more than that are offered
-// at once; of the ends of claims the last [parley.MaxHolding] are kept: who holds an older one is told claim_lost when it is renewed; and whether a turn
-// waits takes the place of what was said of that claim before, for the last [parley.MaxHolding] claims.
+// at once; of the ends of claims the last [limits.MaxHolding] are kept: who holds an older one is told claim_lost when it is renewed; and whether a turn
+// waits takes the place of what was said of that claim before, for the last [limits.MaxHolding] claims.
 type Notices struct {
 	capacity int
 	wake     chan struct{} // a token: there is something
@@ -29,7 +30,7 @@ type seat struct{ conversation, participant string }
 // NewNotices makes them for an executor of a capacity; 0 is the default one.
 func NewNotices(capacity int) *Notices {
 	n := &Notices{wake: make(chan struct{}, 1), offers: map[seat]*list.Element{}, waits: map[string]*list.Element{}}
-	n.capacity = min(max(cmp.Or(capacity, parley.DefaultCapacity), 1), parley.MaxCapacity)
+	n.capacity = min(max(cmp.Or(capacity, limits.DefaultCapacity), 1), limits.MaxCapacity)
 	return n
 }
 
@@ -41,7 +42,7 @@ func (n *Notices) Add(x parley.ExecutorNotification) {
 	case x.RequestTurn != nil:
 		n.offerLocked(seat{x.RequestTurn.ConversationID, x.RequestTurn.AgentID}, x)
 	case x.ClaimEnded != nil:
-		if n.ends++; n.ends > parley.MaxHolding {
+		if n.ends++; n.ends > limits.MaxHolding {
 			n.ends--
 			n.dropLocked(func(x parley.ExecutorNotification) bool { return x.ClaimEnded != nil })
 		}
@@ -73,7 +74,7 @@ func (n *Notices) waitingLocked(claim string, x parley.ExecutorNotification) {
 		n.items.Remove(older)
 		delete(n.waits, claim)
 	}
-	if len(n.waits) >= parley.MaxHolding {
+	if len(n.waits) >= limits.MaxHolding {
 		n.dropLocked(func(x parley.ExecutorNotification) bool { return x.ClaimWaiting != nil })
 	}
 	n.waits[claim] = n.items.PushBack(x)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/registration"
 )
 
@@ -73,15 +74,15 @@ func TestNoticesAreBounded(t *testing.T) {
 	if len(got) != 13 || !slices.Equal(offers, []string{"offer clm_7", "offer clm_8", "offer clm_9"}) {
 		t.Errorf("%v", got)
 	}
-	for i := range parley.MaxHolding + 5 {
+	for i := range limits.MaxHolding + 5 {
 		n.Add(ended(i))
 	}
-	if got := claims(n); len(got) != parley.MaxHolding || got[0] != "end clm_5" {
+	if got := claims(n); len(got) != limits.MaxHolding || got[0] != "end clm_5" {
 		t.Errorf("%d ends, from %s", len(got), got[0])
 	}
-	for capacity, want := range map[int]int{-1: 1, 0: parley.DefaultCapacity, 1 << 30: parley.MaxCapacity} {
+	for capacity, want := range map[int]int{-1: 1, 0: limits.DefaultCapacity, 1 << 30: limits.MaxCapacity} {
 		n := registration.NewNotices(capacity)
-		for i := range parley.MaxCapacity + 1 {
+		for i := range limits.MaxCapacity + 1 {
 			n.Add(offer(fmt.Sprint(i), i))
 		}
 		if got := len(n.Take()); got != want {
@@ -103,11 +104,11 @@ func TestWaitingIsTheLatest(t *testing.T) {
 	if got := claims(n); !slices.Equal(got, []string{"waits true clm_1"}) {
 		t.Errorf("after a look: %v", got)
 	}
-	for i := range parley.MaxHolding + 5 {
+	for i := range limits.MaxHolding + 5 {
 		n.Add(waits(i, true))
 	}
 	n.Add(waits(0, false)) // forgotten, so it is a new one
-	if got := claims(n); len(got) != parley.MaxHolding || got[0] != "waits true clm_6" || got[len(got)-1] != "waits false clm_0" {
+	if got := claims(n); len(got) != limits.MaxHolding || got[0] != "waits true clm_6" || got[len(got)-1] != "waits false clm_0" {
 		t.Errorf("%d, from %s to %s", len(got), got[0], got[len(got)-1])
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/selector"
 )
 
@@ -161,7 +162,7 @@ func TestIndexLooksAtCandidatesOnly(t *testing.T) {
 // TestIndexComesToAnEnd: many sets that look long at an event are left out, and counted.
 func TestIndexComesToAnEnd(t *testing.T) {
 	var x selector.Index[int]
-	set := compile(t, "["+same(parley.MaxSelectors, `{"scope":"workspace",`+when(is("$..*..*..*", "eq", "1"))[1:])+"]")
+	set := compile(t, "["+same(limits.MaxSelectors, `{"scope":"workspace",`+when(is("$..*..*..*", "eq", "1"))[1:])+"]")
 	for i := range 100 {
 		x.Put(i, set)
 	}

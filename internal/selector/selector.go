@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Event is what selectors look at. Its data is read once, when the first selector asks for it: so Data is not to be changed after that.
@@ -83,7 +84,7 @@ func matchPath(raw json.RawMessage, i, j int) string {
 
 // pathFaults are those of paths in subscriptions that have other faults.
 func pathFaults(raw json.RawMessage, known []parley.ValidationError) (faults []parley.ValidationError) {
-	if len(raw) > parley.MaxSubscriptionBytes {
+	if len(raw) > limits.MaxSubscriptionBytes {
 		return nil
 	}
 	p := &patterns{}
@@ -91,7 +92,7 @@ func pathFaults(raw json.RawMessage, known []parley.ValidationError) (faults []p
 		for j, m := range elements(memberOf(one, "context_match"), "") {
 			var path string
 			at := matchPath(raw, i, j)
-			if json.Unmarshal(memberOf(m, "path"), &path) != nil || !strings.HasPrefix(path, "$") || len(path) > parley.MaxMatchPathBytes || told(known, at) {
+			if json.Unmarshal(memberOf(m, "path"), &path) != nil || !strings.HasPrefix(path, "$") || len(path) > limits.MaxMatchPathBytes || told(known, at) {
 				continue
 			}
 			if _, err := compilePath(path, p); err != nil {

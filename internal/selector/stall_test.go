@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/selector"
 )
 
@@ -46,8 +47,8 @@ func numbered(n int, format string) string {
 // worst are as many selectors as there may be, of as many of these conditions as there is room for.
 func worst(t *testing.T, condition string) *selector.Set {
 	t.Helper()
-	n := min(parley.MaxContextMatches, (parley.MaxSubscriptionBytes/parley.MaxSelectors-40)/(len(condition)+1))
-	return compile(t, "["+same(parley.MaxSelectors, when(strings.Split(strings.TrimSuffix(strings.Repeat(condition+"\x00", max(n, 1)), "\x00"), "\x00")...))+"]")
+	n := min(limits.MaxContextMatches, (limits.MaxSubscriptionBytes/limits.MaxSelectors-40)/(len(condition)+1))
+	return compile(t, "["+same(limits.MaxSelectors, when(strings.Split(strings.TrimSuffix(strings.Repeat(condition+"\x00", max(n, 1)), "\x00"), "\x00")...))+"]")
 }
 
 // TestMatchComesToAnEnd holds events that are made to take long against subscriptions that are.
@@ -119,9 +120,9 @@ func TestCompileComesToAnEnd(t *testing.T) {
 		{"small patterns", is("$[?match(@,'x{900}')]", "exists", ""), 500},
 		{"what is no path", is("$["+strings.Repeat("'", 300), "exists", ""), 100},
 	} {
-		selectors := make([]string, parley.MaxSelectors)
+		selectors := make([]string, limits.MaxSelectors)
 		for i := range selectors {
-			n := min(c.n/len(selectors)+1, parley.MaxContextMatches)
+			n := min(c.n/len(selectors)+1, limits.MaxContextMatches)
 			selectors[i] = when(same(n, c.condition))
 		}
 		raw := json.RawMessage("[" + strings.Join(selectors, ",") + "]")

@@ -13,7 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Kind is a type of values.
@@ -177,4 +177,4 @@ func Open(doc string, most int64) *Shape {
 }
 
 // maxDepth bounds how deep a value of any JSON may nest: less than a frame, since it lies in one.
-const maxDepth = parley.MaxDepth - 8
+const maxDepth = limits.MaxDepth - 8

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/spannames"
 )
 
 // counter is the tracer where spans are told to nobody: calls of models are counted, and what comes in goes on as it came.
@@ -35,7 +36,7 @@ func (s *countedSpan) Set(attributes ...parley.Attribute) {
 
 // Fail says that it has failed.
 func (s *countedSpan) Fail(kind string) {
-	s.Set(parley.Attribute{Key: parley.AttrErrorType, Value: kind})
+	s.Set(parley.Attribute{Key: spannames.AttrErrorType, Value: kind})
 }
 
 // End ends it, now.

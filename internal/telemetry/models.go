@@ -10,6 +10,7 @@ import (
 	api "go.opentelemetry.io/otel/metric"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/spannames"
 )
 
 // The buckets that the GenAI semantic conventions give to the metrics.
@@ -26,24 +27,24 @@ type models struct {
 
 func newModels(p api.MeterProvider) (*models, error) {
 	meter := p.Meter("github.com/parleyhub/parley")
-	duration, err := meter.Float64Histogram(parley.MetricGenAIOperationDuration, api.WithUnit("s"),
+	duration, err := meter.Float64Histogram(spannames.MetricGenAIOperationDuration, api.WithUnit("s"),
 		api.WithDescription("How long calls of models take."), api.WithExplicitBucketBoundaries(durationBuckets...))
 	if err != nil {
 		return nil, err
 	}
-	tokens, err := meter.Int64Histogram(parley.MetricGenAITokenUsage, api.WithUnit("{token}"),
+	tokens, err := meter.Int64Histogram(spannames.MetricGenAITokenUsage, api.WithUnit("{token}"),
 		api.WithDescription("How many tokens calls of models read and write."), api.WithExplicitBucketBoundaries(tokenBuckets...))
 	return &models{duration, tokens}, err
 }
 
 // labels are the attributes of a span that its metrics have too. All of them have few values.
 var labels = []string{
-	parley.AttrGenAIOperationName, parley.AttrGenAIProviderName, parley.AttrGenAIRequestModel, parley.AttrGenAIResponseModel, parley.AttrErrorType,
+	spannames.AttrGenAIOperationName, spannames.AttrGenAIProviderName, spannames.AttrGenAIRequestModel, spannames.AttrGenAIResponseModel, spannames.AttrErrorType,
 }
 
 // usages are the attributes with tokens, and the type that the metric calls them by.
 var usages = []struct{ key, kind string }{
-	{parley.AttrGenAIUsageInputTokens, "input"}, {parley.AttrGenAIUsageOutputTokens, "output"},
+	{spannames.AttrGenAIUsageInputTokens, "input"}, {spannames.AttrGenAIUsageOutputTokens, "output"},
 }
 
 // counted are the attributes that a call keeps.
@@ -70,7 +71,7 @@ type call struct {
 
 // begin gives what counts the call that a span is of; nil of a span that is of something else.
 func (m *models) begin(s parley.SpanStart) *call {
-	if m == nil || !strings.HasPrefix(s.Name, parley.SpanChat) && !strings.HasPrefix(s.Name, parley.SpanEmbeddings) {
+	if m == nil || !strings.HasPrefix(s.Name, spannames.SpanChat) && !strings.HasPrefix(s.Name, spannames.SpanEmbeddings) {
 		return nil
 	}
 	c := &call{of: m, at: s.At, known: map[string]any{}}
@@ -108,7 +109,7 @@ func (c *call) end(ctx context.Context, t time.Time) {
 	c.of.duration.Record(ctx, max(0, t.Sub(c.at).Seconds()), api.WithAttributes(set...))
 	for _, u := range usages {
 		if n, ok := tokensOf(c.known[u.key]); ok {
-			c.of.tokens.Record(ctx, n, api.WithAttributes(set...), api.WithAttributes(attribute.String(parley.AttrGenAITokenType, u.kind)))
+			c.of.tokens.Record(ctx, n, api.WithAttributes(set...), api.WithAttributes(attribute.String(spannames.AttrGenAITokenType, u.kind)))
 		}
 	}
 }

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/spannames"
 )
 
 // TestCallKeepsNoContent: a call that is under way keeps what is counted, and nothing that was said.
 func TestCallKeepsNoContent(t *testing.T) {
-	c := (&models{}).begin(parley.SpanStart{Name: parley.SpanChat + "m", Attributes: []parley.Attribute{{Key: parley.AttrGenAIRequestModel, Value: "m"}}})
-	c.set([]parley.Attribute{{Key: parley.AttrGenAIInputMessages, Value: "said"}, {Key: parley.AttrGenAIUsageInputTokens, Value: 3}})
-	if len(c.known) != 2 || c.known[parley.AttrGenAIInputMessages] != nil {
+	c := (&models{}).begin(parley.SpanStart{Name: spannames.SpanChat + "m", Attributes: []parley.Attribute{{Key: spannames.AttrGenAIRequestModel, Value: "m"}}})
+	c.set([]parley.Attribute{{Key: spannames.AttrGenAIInputMessages, Value: "said"}, {Key: spannames.AttrGenAIUsageInputTokens, Value: 3}})
+	if len(c.known) != 2 || c.known[spannames.AttrGenAIInputMessages] != nil {
 		t.Errorf("it keeps %v", c.known)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/spannames"
 	"github.com/parleyhub/parley/internal/telemetry"
 	"github.com/parleyhub/parley/internal/telemetry/telemetrytest"
 )
@@ -98,7 +99,7 @@ func TestSpans(t *testing.T) {
 	if failed.Parent != got.ID || !failed.Failed {
 		t.Errorf("the child is %v", failed)
 	}
-	if diff := cmp.Diff(map[string]any{parley.AttrErrorType: "claim_lost"}, failed.Attributes); diff != "" {
+	if diff := cmp.Diff(map[string]any{spannames.AttrErrorType: "claim_lost"}, failed.Attributes); diff != "" {
 		t.Error(diff)
 	}
 	if s := c.Span(t, "told later"); s.ID != "0102030000000000" || s.Parent != root[36:52] {
@@ -149,36 +150,36 @@ func TestMetrics(t *testing.T) {
 	tm.Gather(registry)
 	began := time.Now()
 	for _, parent := range []string{root, root[:53] + "00"} {
-		_, s := parley.StartSpan(tm.Trace(t.Context()), parley.SpanStart{Name: parley.SpanChat + "m-1", Kind: parley.SpanClient, Parent: parent, At: began, Attributes: []parley.Attribute{
-			{Key: parley.AttrGenAIOperationName, Value: parley.OperationChat}, {Key: parley.AttrGenAIProviderName, Value: "scripted"}, {Key: parley.AttrGenAIRequestModel, Value: "m-1"},
+		_, s := parley.StartSpan(tm.Trace(t.Context()), parley.SpanStart{Name: spannames.SpanChat + "m-1", Kind: parley.SpanClient, Parent: parent, At: began, Attributes: []parley.Attribute{
+			{Key: spannames.AttrGenAIOperationName, Value: spannames.OperationChat}, {Key: spannames.AttrGenAIProviderName, Value: "scripted"}, {Key: spannames.AttrGenAIRequestModel, Value: "m-1"},
 		}})
-		s.Set(parley.Attribute{Key: parley.AttrGenAIUsageInputTokens, Value: 100}, parley.Attribute{Key: parley.AttrGenAIUsageOutputTokens, Value: 20}, parley.Attribute{Key: parley.AttrGenAIInputMessages, Value: "[]"})
+		s.Set(parley.Attribute{Key: spannames.AttrGenAIUsageInputTokens, Value: 100}, parley.Attribute{Key: spannames.AttrGenAIUsageOutputTokens, Value: 20}, parley.Attribute{Key: spannames.AttrGenAIInputMessages, Value: "[]"})
 		s.EndAt(began.Add(2 * time.Second))
 		s.End()
 	}
-	_, other := parley.StartSpan(tm.Trace(t.Context()), parley.SpanStart{Name: parley.SpanExecuteTool + "t"})
+	_, other := parley.StartSpan(tm.Trace(t.Context()), parley.SpanStart{Name: spannames.SpanExecuteTool + "t"})
 	other.End()
 	shut(t, tm)
 
 	if got := c.Metric(t, "parley_things_total").GetSum().DataPoints[0].GetAsDouble(); got != 7 {
 		t.Errorf("the counter is %v", got)
 	}
-	took := c.Metric(t, parley.MetricGenAIOperationDuration)
+	took := c.Metric(t, spannames.MetricGenAIOperationDuration)
 	if p := took.GetHistogram().DataPoints; took.Unit != "s" || len(p) != 1 || p[0].Count != 2 || p[0].GetSum() != 4 || len(p[0].ExplicitBounds) != 14 {
 		t.Errorf("durations are %v", took)
 	}
-	want := map[string]any{parley.AttrGenAIOperationName: "chat", parley.AttrGenAIProviderName: "scripted", parley.AttrGenAIRequestModel: "m-1"}
+	want := map[string]any{spannames.AttrGenAIOperationName: "chat", spannames.AttrGenAIProviderName: "scripted", spannames.AttrGenAIRequestModel: "m-1"}
 	if diff := cmp.Diff(want, telemetrytest.Values(took.GetHistogram().DataPoints[0].Attributes)); diff != "" {
 		t.Error(diff)
 	}
 	sums := map[any]float64{}
-	for _, p := range c.Metric(t, parley.MetricGenAITokenUsage).GetHistogram().DataPoints {
-		sums[telemetrytest.Values(p.Attributes)[parley.AttrGenAITokenType]] = p.GetSum()
+	for _, p := range c.Metric(t, spannames.MetricGenAITokenUsage).GetHistogram().DataPoints {
+		sums[telemetrytest.Values(p.Attributes)[spannames.AttrGenAITokenType]] = p.GetSum()
 	}
 	if diff := cmp.Diff(map[any]float64{"input": 200, "output": 40}, sums); diff != "" {
 		t.Error(diff)
 	}
-	if (genaiconv.ClientOperationDuration{}).Name() != parley.MetricGenAIOperationDuration || (genaiconv.ClientTokenUsage{}).Name() != parley.MetricGenAITokenUsage {
+	if (genaiconv.ClientOperationDuration{}).Name() != spannames.MetricGenAIOperationDuration || (genaiconv.ClientTokenUsage{}).Name() != spannames.MetricGenAITokenUsage {
 		t.Error("the conventions call the metrics otherwise")
 	}
 }
@@ -443,17 +444,17 @@ func TestNoTraces(t *testing.T) {
 	if free.Traceparent() != "" {
 		t.Errorf("what began here is in the span %q, which nobody is told of", free.Traceparent())
 	}
-	_, chat := parley.StartSpan(ctx, parley.SpanStart{Name: parley.SpanChat + "m-1", Attributes: []parley.Attribute{{Key: parley.AttrGenAIRequestModel, Value: "m-1"}}})
-	chat.Set(parley.Attribute{Key: parley.AttrGenAIUsageInputTokens, Value: int64(3)})
+	_, chat := parley.StartSpan(ctx, parley.SpanStart{Name: spannames.SpanChat + "m-1", Attributes: []parley.Attribute{{Key: spannames.AttrGenAIRequestModel, Value: "m-1"}}})
+	chat.Set(parley.Attribute{Key: spannames.AttrGenAIUsageInputTokens, Value: int64(3)})
 	chat.Fail("timeout")
 	for _, s := range []parley.Span{chat, chat, free, door} {
 		s.End()
 	}
 	shut(t, tm)
-	if p := c.Metric(t, parley.MetricGenAIOperationDuration).GetHistogram().DataPoints; len(p) != 1 || p[0].Count != 1 || telemetrytest.Values(p[0].Attributes)[parley.AttrErrorType] != "timeout" {
+	if p := c.Metric(t, spannames.MetricGenAIOperationDuration).GetHistogram().DataPoints; len(p) != 1 || p[0].Count != 1 || telemetrytest.Values(p[0].Attributes)[spannames.AttrErrorType] != "timeout" {
 		t.Errorf("counted was %v", p)
 	}
-	if p := c.Metric(t, parley.MetricGenAITokenUsage).GetHistogram().DataPoints; len(p) != 1 || p[0].GetSum() != 3 {
+	if p := c.Metric(t, spannames.MetricGenAITokenUsage).GetHistogram().DataPoints; len(p) != 1 || p[0].GetSum() != 3 {
 		t.Errorf("counted was %v", p)
 	}
 	if len(c.Spans()) > 0 {

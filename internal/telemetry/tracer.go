@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/spannames"
 )
 
 // tracer makes spans of OpenTelemetry.
@@ -104,7 +105,7 @@ func (s *span) Set(attributes ...parley.Attribute) {
 // Fail says that it has failed.
 func (s *span) Fail(kind string) {
 	s.otel.SetStatus(codes.Error, "")
-	s.Set(parley.Attribute{Key: parley.AttrErrorType, Value: kind})
+	s.Set(parley.Attribute{Key: spannames.AttrErrorType, Value: kind})
 }
 
 // End ends it, now.

@@ -5,12 +5,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // CheckObject checks that a text which stands for params is one JSON object, before Decode reads it: ErrParse for what is no JSON that
 // this protocol takes, ErrInvalidRequest for another value. It may nest one level less than a frame, in which it would be inside of a request.
 func CheckObject(text []byte) error {
-	if err := checkText(text, parley.MaxDepth-1); err != nil {
+	if err := checkText(text, limits.MaxDepth-1); err != nil {
 		return err
 	}
 	s := scanners.Get().(*scanner)

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/sourcegraph/jsonrpc2"
 )
 
@@ -228,8 +229,8 @@ func requestFrame(id uint64, method string, params []byte) ([]byte, error) {
 			fmt.Sprintf("at most %d", parley.MaxFrameBytes))
 	case !utf8.Valid(b):
 		return nil, parley.Refuse(parley.ErrParse, "the request is not UTF-8", "UTF-8")
-	case deeperThan(b, parley.MaxDepth):
-		return nil, parley.Refuse(parley.ErrParse, "the request nests too deep", fmt.Sprintf("at most %d levels", parley.MaxDepth))
+	case deeperThan(b, limits.MaxDepth):
+		return nil, parley.Refuse(parley.ErrParse, "the request nests too deep", fmt.Sprintf("at most %d levels", limits.MaxDepth))
 	}
 	return b, nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // TestRequestFrame: what the hub could not answer is refused before it is sent.
@@ -18,8 +19,8 @@ func TestRequestFrame(t *testing.T) {
 		want       error
 	}{
 		{"empty", `{}`, nil},
-		{"as deep as may be", nested(parley.MaxDepth - 1), nil},
-		{"too deep", nested(parley.MaxDepth), parley.ErrParse},
+		{"as deep as may be", nested(limits.MaxDepth - 1), nil},
+		{"too deep", nested(limits.MaxDepth), parley.ErrParse},
 		{"not UTF-8", "{\"a\":\"\xff\"}", parley.ErrParse},
 		{"too large", `{"a":"` + strings.Repeat("x", parley.MaxFrameBytes) + `"}`, parley.ErrTooLarge},
 	} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Request is the envelope of one call. Its slices point into the frame that it was read from.
@@ -24,7 +25,7 @@ type Request struct {
 // ReadRequest reads one frame. Its error is a *parley.Error: ErrParse for what is no JSON that this protocol takes, with no
 // ID, or ErrInvalidRequest, with the ID where it could be read.
 func ReadRequest(frame []byte) (Request, error) {
-	if err := checkText(frame, parley.MaxDepth); err != nil {
+	if err := checkText(frame, limits.MaxDepth); err != nil {
 		return Request{}, err
 	}
 	s := scanners.Get().(*scanner)
@@ -64,7 +65,7 @@ func (e *envelope) check() (Request, error) {
 	case !validID(e.ID):
 		e.ID = nil
 		return e.Request, invalid("the request has no id that can be answered",
-			fmt.Sprintf("id: a string or an integer of at most %d bytes", parley.MaxIDBytes))
+			fmt.Sprintf("id: a string or an integer of at most %d bytes", limits.MaxIDBytes))
 	case e.strangers:
 		return e.Request, invalid("the request has an unknown member", "jsonrpc, id, method and params")
 	case string(e.version) != `"2.0"`:
@@ -82,7 +83,7 @@ func invalid(message, expected string) error {
 
 // validID reports whether id, as written, is a string or an integer within the bound.
 func validID(id []byte) bool {
-	if len(id) == 0 || len(id) > parley.MaxIDBytes {
+	if len(id) == 0 || len(id) > limits.MaxIDBytes {
 		return false
 	}
 	if id[0] == '"' {

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -26,11 +27,11 @@ func TestReadRequestDepth(t *testing.T) {
 	nested := func(depth int) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"m","params":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + `}`
 	}
-	if _, err := wire.ReadRequest([]byte(nested(parley.MaxDepth))); err != nil {
-		t.Errorf("depth %d: %v", parley.MaxDepth, err)
+	if _, err := wire.ReadRequest([]byte(nested(limits.MaxDepth))); err != nil {
+		t.Errorf("depth %d: %v", limits.MaxDepth, err)
 	}
-	if _, err := wire.ReadRequest([]byte(nested(parley.MaxDepth + 1))); !errors.Is(err, parley.ErrParse) {
-		t.Errorf("depth %d: %v", parley.MaxDepth+1, err)
+	if _, err := wire.ReadRequest([]byte(nested(limits.MaxDepth + 1))); !errors.Is(err, parley.ErrParse) {
+		t.Errorf("depth %d: %v", limits.MaxDepth+1, err)
 	}
 	brackets := `{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":"` + strings.Repeat(`[{\"\\`, 100) + `"}}`
 	if _, err := wire.ReadRequest([]byte(brackets)); err != nil {
@@ -42,7 +43,7 @@ func TestReadRequestDepth(t *testing.T) {
 }
 
 func TestReadRequestRefusals(t *testing.T) {
-	longest := strings.Repeat("9", parley.MaxIDBytes)
+	longest := strings.Repeat("9", limits.MaxIDBytes)
 	for _, c := range []struct {
 		frame string
 		want  error

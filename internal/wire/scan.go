@@ -1,6 +1,8 @@
 package wire
 
-import "github.com/parleyhub/parley"
+import (
+	"github.com/parleyhub/parley/internal/limits"
+)
 
 // ScanRequest finds the parts of a frame that is written plainly, as nearly all are, in one look: the four members of an envelope, each once at most, without
 // escapes. It does not validate the params. So what it says holds if Decode takes them; where it reports false, or Decode fails, ReadRequest says what the frame
@@ -116,7 +118,7 @@ func (s *scan) object() ([]byte, bool) {
 	for ; s.i < len(s.b); s.i++ {
 		switch s.b[s.i] {
 		case '{', '[':
-			if depth++; depth > parley.MaxDepth {
+			if depth++; depth > limits.MaxDepth {
 				return nil, false
 			}
 		case '}', ']':

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -38,7 +39,7 @@ func sent(t *testing.T, frame []byte) bool {
 const sendable = `{"conversationId":"c","payload":{"text":"a \"b\" \\","data":[{},[]]},"finality":"turn"}`
 
 func TestScanRequest(t *testing.T) {
-	deep := strings.Repeat("[", parley.MaxDepth-2) + strings.Repeat("]", parley.MaxDepth-2)
+	deep := strings.Repeat("[", limits.MaxDepth-2) + strings.Repeat("]", limits.MaxDepth-2)
 	for _, c := range []struct {
 		frame string
 		quick bool
@@ -59,7 +60,7 @@ func TestScanRequest(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"m\u0065thod":"m","params":` + sendable + `}`, false},
 		{`{"jsonrpc":"2.0","id":1,"method":"m","params":[` + sendable + `]}`, false},
 		{`{"jsonrpc":"2.0","id":1,"method":"m","params":` + sendable + `]`, false},
-		{`{"jsonrpc":"2.0","id":"` + strings.Repeat("i", parley.MaxIDBytes) + `","method":"m","params":` + sendable + `}`, false},
+		{`{"jsonrpc":"2.0","id":"` + strings.Repeat("i", limits.MaxIDBytes) + `","method":"m","params":` + sendable + `}`, false},
 		{`{"jsonrpc":"2.0","id":1,"method":"m","params":{"conversationId":"c","payload":{"a":1]}}}`, false},
 		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":{\"conversationId\":\"c\",\"payload\":\"\xff\"}}", false},
 		{`[{"jsonrpc":"2.0","id":1,"method":"m"}]`, false},

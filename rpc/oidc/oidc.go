@@ -15,6 +15,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // algorithms are the signature algorithms of good tokens. All of them use a public key.
@@ -239,7 +240,7 @@ func (v *verifier) workspaces(c *tokenClaims) (workspaces []string, err error) {
 			workspaces = append(workspaces, word)
 		}
 	}
-	if len(workspaces) > parley.MaxWorkspaces {
+	if len(workspaces) > limits.MaxWorkspaces {
 		return nil, errWorkspaceMany
 	}
 	return workspaces, nil

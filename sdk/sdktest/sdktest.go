@@ -1,11 +1,12 @@
-// Package sdktest gives tests of agents a real hub: the same code that serves in production, on a loopback port, with its log in
-// memory.
+// Package sdktest starts a real hub for tests of agents: the code of production on a loopback port,
+// with its log in memory.
 //
 //	h := sdktest.NewHub(t)
 //	id := h.Create(t, "alice", "bob")
 //	alice := h.Client(t, "alice")
 //
-// Everything ends with the test, and then the log's invariants are checked: seqs without gap, the hash chain whole, nothing after close.
+// The hub and its clients end with the test. Then the invariants of the log are checked: seqs
+// without gaps, a valid hash chain, and no event after the close of a conversation.
 package sdktest
 
 import (
@@ -24,14 +25,14 @@ import (
 	"github.com/parleyhub/parley/sdk"
 )
 
-// adminToken is known to nobody but the tests of one process.
+// adminToken is valid in the tests of one process only.
 const adminToken = "plt_test_sdktest"
 
 // Hub is a hub for one test.
 type Hub struct {
-	// URL is where it listens, the same after Restart: ws://127.0.0.1:port/rpc.
+	// URL is the address of the hub, which Restart does not change: ws://127.0.0.1:port/rpc.
 	URL string
-	// Token has scope admin and speaks as any id.
+	// Token has the scope admin and may speak as any id.
 	Token string
 
 	mu  sync.Mutex // guards the field below
@@ -78,7 +79,8 @@ func start(j *memory.Journal, l net.Listener) (*run, error) {
 	return r, nil
 }
 
-// kill ends a run as kill -9 would end a process: connections are cut, and what was not durable is gone. It gives what was durable.
+// kill ends a run as kill -9 ends a process: it cuts the connections and discards what is not
+// durable. It returns the durable log.
 func (r *run) kill() *memory.Journal {
 	_ = r.http.Close()
 	<-r.served
@@ -86,12 +88,13 @@ func (r *run) kill() *memory.Journal {
 	next := r.journal.Crash()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_ = r.rpc.Shutdown(ctx) // nobody is left to be told
+	_ = r.rpc.Shutdown(ctx) // no client is connected any more
 	_ = r.hub.Close()
 	return next
 }
 
-// Restart kills the hub and starts it again on the same log and address. What was acknowledged is there; every connection is cut.
+// Restart kills the hub and starts it again with the same log and address. Acknowledged events are
+// in the log, and all connections are cut.
 func (h *Hub) Restart(t testing.TB) {
 	t.Helper()
 	h.mu.Lock()
@@ -106,7 +109,8 @@ func (h *Hub) Restart(t testing.TB) {
 	}
 }
 
-// listenAgain listens on an address that was given up a moment ago. An outgoing connection of some other program may have its port for a while.
+// listenAgain listens on an address that was just closed. An outgoing connection of another program
+// may use the port for a while.
 func listenAgain(address string) (net.Listener, error) {
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		l, err := net.Listen("tcp", address)
@@ -116,15 +120,15 @@ func listenAgain(address string) (net.Listener, error) {
 	}
 }
 
-// CutConnections cuts all connections; the hub goes on.
+// CutConnections cuts all connections. The hub continues.
 func (h *Hub) CutConnections() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.run.sockets.cut()
 }
 
-// InProcess gives a client inside the hub that speaks as agentID; without scopes it has the default ones. It ends with the
-// test or Restart.
+// InProcess returns a client in the process of the hub that speaks as agentID. Without scopes it
+// has the default ones. It ends with the test or Restart.
 func (h *Hub) InProcess(t testing.TB, agentID string, scopes ...parley.Scope) parley.Client {
 	t.Helper()
 	if len(scopes) == 0 {
@@ -137,7 +141,8 @@ func (h *Hub) InProcess(t testing.TB, agentID string, scopes ...parley.Scope) pa
 	return c
 }
 
-// InProcessWith gives a client inside the hub that is who a token says, and ends as it does. It ends with the test or Restart.
+// InProcessWith returns a client in the process of the hub with the identity of a token. It ends
+// with the test, Restart or the token.
 func (h *Hub) InProcessWith(t testing.TB, token string) parley.Client {
 	t.Helper()
 	h.mu.Lock()
@@ -151,7 +156,7 @@ func (h *Hub) InProcessWith(t testing.TB, token string) parley.Client {
 	return c
 }
 
-// RegisterAgent offers an agent in listAgents, until Restart.
+// RegisterAgent adds an agent to listAgents, until Restart.
 func (h *Hub) RegisterAgent(t testing.TB, info parley.AgentInfo) {
 	t.Helper()
 	h.mu.Lock()
@@ -161,21 +166,23 @@ func (h *Hub) RegisterAgent(t testing.TB, info parley.AgentInfo) {
 	}
 }
 
-// Journal is the log below the hub, until Restart. It can be told to fail.
+// Journal returns the log of the hub, until Restart. A test can make it fail.
 func (h *Hub) Journal() *memory.Journal {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.run.journal
 }
 
-// Failed is closed when the journal's outcome is unknown: the hub takes no more writes until Restart.
+// Failed returns a channel that is closed when the outcome of a commit is unknown. The hub accepts
+// no more writes until Restart.
 func (h *Hub) Failed() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.run.hub.Failed()
 }
 
-// Drain stops the hub as SIGTERM would: clients are told, and everything is answered unavailable until Restart.
+// Drain stops the hub as SIGTERM does: it notifies the clients, and answers all calls with
+// unavailable until Restart.
 func (h *Hub) Drain(t testing.TB) {
 	t.Helper()
 	h.mu.Lock()
@@ -191,13 +198,13 @@ func (h *Hub) Client(t testing.TB, agentID string) *sdk.Client {
 	return h.Dial(t, &sdk.Options{Token: h.NewToken(t, agentID)})
 }
 
-// Admin connects as "admin", who sees everything. It is closed with the test.
+// Admin connects as "admin", with the scope admin. It is closed with the test.
 func (h *Hub) Admin(t testing.TB) *sdk.Client {
 	t.Helper()
 	return h.Dial(t, &sdk.Options{Token: h.Token})
 }
 
-// Dial connects with these options. The client is closed with the test.
+// Dial connects with options. The client is closed with the test.
 func (h *Hub) Dial(t testing.TB, o *sdk.Options) *sdk.Client {
 	t.Helper()
 	c, err := sdk.Dial(t.Context(), h.URL, o)
@@ -208,7 +215,7 @@ func (h *Hub) Dial(t testing.TB, o *sdk.Options) *sdk.Client {
 	return c
 }
 
-// NewToken makes a token that speaks as agentID; without scopes it has the default ones.
+// NewToken creates a token that speaks as agentID. Without scopes it has the default ones.
 func (h *Hub) NewToken(t testing.TB, agentID string, scopes ...parley.Scope) string {
 	t.Helper()
 	if len(scopes) == 0 {
@@ -221,7 +228,7 @@ func (h *Hub) NewToken(t testing.TB, agentID string, scopes ...parley.Scope) str
 	return r.Token
 }
 
-// Create makes a conversation of these agents, who speak in this order, and gives its id.
+// Create creates a conversation of agents that speak in the given order, and returns its id.
 func (h *Hub) Create(t testing.TB, participants ...string) string {
 	t.Helper()
 	p := &parley.CreateConversationParams{}
@@ -244,7 +251,7 @@ func (h *Hub) close(t testing.TB) {
 	_ = j.Close()
 }
 
-// sockets is a listener that can cut what it has accepted, WebSockets included.
+// sockets is a listener that can cut the connections that it accepted, including WebSockets.
 type sockets struct {
 	net.Listener
 

@@ -15,7 +15,8 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// TestAgentAnswers is what a test of an agent looks like: a hub, a seat for the agent, and somebody to talk with.
+// TestAgentAnswers shows a test of an agent: a hub, a seat for the agent, and a client that talks
+// to it.
 func TestAgentAnswers(t *testing.T) {
 	h := sdktest.NewHub(t)
 	id := h.Create(t, "me", "echo")
@@ -25,7 +26,10 @@ func TestAgentAnswers(t *testing.T) {
 	go func() { ended <- executors.Run(ctx, h.Client(t, "echo"), echo, nil) }()
 
 	say(t, me, id, "hello")
-	u, err := me.GetUpdates(t.Context(), &parley.GetUpdatesParams{ConversationID: id, SinceSeq: 2, Until: parley.UntilMyTurn, TimeoutMs: 30_000})
+	u, err := me.GetUpdates(
+		t.Context(),
+		&parley.GetUpdatesParams{ConversationID: id, SinceSeq: 2, Until: parley.UntilMyTurn, TimeoutMs: 30_000},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +42,7 @@ func TestAgentAnswers(t *testing.T) {
 	}
 }
 
-// echo says what was said last.
+// echo repeats the last message.
 var echo = parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 	said, err := turn.Messages(ctx)
 	if err != nil {
@@ -58,14 +62,17 @@ func say(t *testing.T, c parley.Client, conversation, text string) *parley.SendR
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := c.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: conversation, Payload: payload, Finality: parley.FinalityTurn})
+	r, err := c.SendMessage(
+		t.Context(),
+		&parley.SendMessageParams{ConversationID: conversation, Payload: payload, Finality: parley.FinalityTurn},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-// TestRestartKeepsTheLog: what was acknowledged is there on the same address.
+// TestRestartKeepsTheLog: after a restart, acknowledged events are in the log, at the same address.
 func TestRestartKeepsTheLog(t *testing.T) {
 	h := sdktest.NewHub(t)
 	id := h.Create(t, "a", "b")
@@ -83,14 +90,23 @@ func TestRestartKeepsTheLog(t *testing.T) {
 	}
 }
 
-// TestEventsGoOnOverCuts: a loop over events has each of them once, however often its connection is cut.
+// TestEventsGoOnOverCuts: a loop over events yields each event once, however often its connection
+// is cut.
 func TestEventsGoOnOverCuts(t *testing.T) {
 	h := sdktest.NewHub(t)
 	id := h.Create(t, "a", "b")
 	writer := h.InProcess(t, "a")
 	var told bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&told, nil))
-	reader := h.Dial(t, &sdk.Options{Token: h.NewToken(t, "b"), Logger: logger, MinBackoff: time.Millisecond, MaxBackoff: 20 * time.Millisecond})
+	reader := h.Dial(
+		t,
+		&sdk.Options{
+			Token:      h.NewToken(t, "b"),
+			Logger:     logger,
+			MinBackoff: time.Millisecond,
+			MaxBackoff: 20 * time.Millisecond,
+		},
+	)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	const cuts = 5
@@ -106,7 +122,10 @@ func TestEventsGoOnOverCuts(t *testing.T) {
 			break
 		}
 		h.CutConnections()
-		_, err = writer.SendNote(ctx, &parley.SendNoteParams{ConversationID: id, Payload: parley.Note{Schema: "x.v1", Data: json.RawMessage(`{}`)}})
+		_, err = writer.SendNote(
+			ctx,
+			&parley.SendNoteParams{ConversationID: id, Payload: parley.Note{Schema: "x.v1", Data: json.RawMessage(`{}`)}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +133,7 @@ func TestEventsGoOnOverCuts(t *testing.T) {
 	if last != cuts+1 {
 		t.Errorf("the loop ended after seq %d", last)
 	}
-	_ = reader.Close() // then nobody writes to told any more
+	_ = reader.Close() // after that, nothing writes to told
 	if lost := strings.Count(told.String(), "connection to the hub lost"); lost < cuts {
 		t.Errorf("%d connections of the reader were lost, expected %d", lost, cuts)
 	}

@@ -19,7 +19,8 @@ type dialect struct {
 }
 
 var dialects = []*dialect{
-	{name: "1.0 JSON-RPC"}, {name: "1.0 REST", rest: true}, {name: "0.3 JSON-RPC", legacy: true}, {name: "0.3 REST", legacy: true, rest: true},
+	{name: "1.0 JSON-RPC"}, {name: "1.0 REST", rest: true}, {name: "0.3 JSON-RPC", legacy: true},
+	{name: "0.3 REST", legacy: true, rest: true},
 }
 
 // operation is one of the protocol.
@@ -269,7 +270,8 @@ func (f *fault) Error() string { return fmt.Sprintf("HTTP %d, %d: %s", f.http, f
 
 // passes reports whether it is worth another attempt: the hub is not there, or is about to go.
 func (f *fault) passes() bool {
-	return f.http == http.StatusServiceUnavailable || f.http == http.StatusTooManyRequests || f.code == -32000 || f.code == http.StatusServiceUnavailable
+	return f.http == http.StatusServiceUnavailable || f.http == http.StatusTooManyRequests || f.code == -32000 ||
+		f.code == http.StatusServiceUnavailable
 }
 
 // result takes the envelope of JSON-RPC away.

@@ -21,7 +21,8 @@ import (
 	"github.com/parleyhub/parley/internal/sse"
 )
 
-// TestOddRequests: what is odd and can be understood is answered, and what cannot is refused with a word that says why.
+// TestOddRequests: what is odd and can be understood is answered, and what cannot is refused with a
+// word that says why.
 func TestOddRequests(t *testing.T) {
 	w := newWorld(t, false, false)
 	message := `{"messageId":"m","role":"ROLE_USER","parts":[{"text":"tell 1"}]}`
@@ -33,16 +34,19 @@ func TestOddRequests(t *testing.T) {
 		want                                 string
 	}{
 		{"version 99.0", "99.0", "application/json", "SendMessage", `{"message":` + message + `}`, 200, `-32009`},
-		{"no version, names of 1.0", "", "application/json", "SendMessage", `{"message":` + message + `}`, 200, `TASK_STATE_COMPLETED`},
+		{"no version, names of 1.0", "", "application/json", "SendMessage", `{"message":` + message + `}`, 200,
+			`TASK_STATE_COMPLETED`},
 		{"no version, names of 0.3", "", "application/json", "message/send", `{"message":` + old + `}`, 200, `"kind":"task"`},
 		{"names of 0.3 in 1.0", "1.0", "application/json", "message/send", `{"message":` + old + `}`, 200, `-32601`},
 		{"a patch", "1.0.7", "application/json", "SendMessage", `{"message":` + message + `}`, 200, `TASK_STATE_COMPLETED`},
-		{"snake_case", "1.0", "application/json", "ListTasks", `{"page_size":1,"include_artifacts":true}`, 200, `"pageSize":1`},
+		{"snake_case", "1.0", "application/json", "ListTasks", `{"page_size":1,"include_artifacts":true}`, 200,
+			`"pageSize":1`},
 		{"unknown members", "1.0", "application/json", "ListTasks", `{"colour":"blue"}`, 200, `"totalSize"`},
 		{"no JSON", "1.0", "text/plain", "ListTasks", `{}`, 200, `-32005`},
 		{"deep", "1.0", "application/json", "ListTasks", `{"x":` + deep + `}`, 200, `-32700`},
 	} {
-		q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.base(), strings.NewReader(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, c.method, c.params)))
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.base(),
+			strings.NewReader(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, c.method, c.params)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +98,9 @@ func TestHugeBody(t *testing.T) {
 	}
 }
 
-// TestManyStreams: one token has so many streams and no more; who is refused is told so, others are served meanwhile, also beside bodies that never come, and when the streams have gone there is room again.
+// TestManyStreams: one token has so many streams and no more; who is refused is told so, others are
+// served meanwhile, also beside bodies that never come, and when the streams have gone there is
+// room again.
 func TestManyStreams(t *testing.T) {
 	const asked, atMost, slow = 300, 256, 50
 	w := newWorld(t, false, false)
@@ -139,14 +145,16 @@ func TestManyStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	if open.Load() > atMost || open.Load()+refused.Load() != asked || open.Load() < atMost/2 {
-		t.Errorf("%d streams are open and %d were refused, of %d; expected %d at most", open.Load(), refused.Load(), asked, atMost)
+		t.Errorf("%d streams are open and %d were refused, of %d; expected %d at most", open.Load(), refused.Load(), asked,
+			atMost)
 	}
 	other := &ask{op: opSend, message: "n", text: "tell 1"}
 	start := time.Now()
 	if raw := mustDo(t, dialects[0], w.base(), other); !strings.Contains(string(raw), "COMPLETED") {
 		t.Errorf("beside them: %.300s", raw)
 	}
-	t.Logf("%d streams open, %d refused; another's message was answered after %s", open.Load(), refused.Load(), time.Since(start).Round(time.Millisecond))
+	t.Logf("%d streams open, %d refused; another's message was answered after %s", open.Load(), refused.Load(),
+		time.Since(start).Round(time.Millisecond))
 	stop()
 	waitFor(t, 20*time.Second, "room for a stream", func() bool {
 		end, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -164,7 +172,8 @@ func TestManyStreams(t *testing.T) {
 	})
 }
 
-// TestBusyStreams: many streams of a task in which much happens leave the others of their token room: another one begins, and brings all of its task.
+// TestBusyStreams: many streams of a task in which much happens leave the others of their token
+// room: another one begins, and brings all of its task.
 func TestBusyStreams(t *testing.T) {
 	const within = 3 * time.Minute
 	w := newWorld(t, false, false)
@@ -202,7 +211,8 @@ func TestBusyStreams(t *testing.T) {
 	if err != nil || !strings.Contains(string(raw), "COMPLETED") {
 		t.Errorf("another stream of the token has brought, after %s, %.300s: %v", time.Since(start), raw, err)
 	}
-	t.Logf("%d streams were told %.0f updates a second; another began after %s and was over after %s", *streams, rate, began.Round(time.Millisecond), time.Since(start).Round(time.Millisecond))
+	t.Logf("%d streams were told %.0f updates a second; another began after %s and was over after %s", *streams, rate,
+		began.Round(time.Millisecond), time.Since(start).Round(time.Millisecond))
 }
 
 // openStream opens a stream, and waits for its beginning.
@@ -228,7 +238,8 @@ func openStream(ctx context.Context, t *testing.T, w *world, a *ask) *http.Respo
 // mostListed is in how many contexts a list looks.
 const mostListed = 1000
 
-// TestManyTasks: a participant begins many tasks, each in a context of its own. As many as a list looks at are listed, each once; all can be had by their ids, the first too.
+// TestManyTasks: a participant begins many tasks, each in its own context. As many as a list looks
+// at are listed, each once; all can be had by their ids, the first too.
 func TestManyTasks(t *testing.T) {
 	w := newWorld(t, false, false)
 	var g errgroup.Group
@@ -238,7 +249,8 @@ func TestManyTasks(t *testing.T) {
 	for n := range *many {
 		g.Go(func() error {
 			for {
-				a, err := dialects[0].do(t.Context(), w.base(), &ask{op: opSend, message: fmt.Sprint("m", n), text: "tell 1", returnAtOnce: true, token: hubproc.Token, agent: "ann"})
+				a, err := dialects[0].do(t.Context(), w.base(), &ask{op: opSend, message: fmt.Sprint("m", n), text: "tell 1",
+					returnAtOnce: true, token: hubproc.Token, agent: "ann"})
 				if err != nil {
 					return err
 				}
@@ -296,10 +308,11 @@ func TestManyTasks(t *testing.T) {
 			t.Errorf("task %d: %.300s", n, raw)
 		}
 	}
-	t.Logf("%d tasks begun in %s, listed in %d pages, the slowest after %s", *many, took.Round(time.Millisecond), pages+1, slowest.Round(time.Millisecond))
+	t.Logf("%d tasks begun in %s, listed in %d pages, the slowest after %s", *many, took.Round(time.Millisecond), pages+1,
+		slowest.Round(time.Millisecond))
 }
 
-// settle waits until tasks have ended.
+// settle waits until tasks end.
 func (w *world) settle(ids []string) {
 	w.t.Helper()
 	var g errgroup.Group
@@ -312,7 +325,7 @@ func (w *world) settle(ids []string) {
 	}
 }
 
-// ended waits until a task has ended.
+// ended waits until a task ends.
 func (w *world) ended(id string) error {
 	for {
 		a, err := dialects[0].do(w.t.Context(), w.base(), &ask{op: opGet, task: id, token: hubproc.Token, agent: "ann"})
@@ -344,19 +357,25 @@ func TestPrivateWebhooks(t *testing.T) {
 	w.args = []string{"--listen", w.addr, "--a2a", "--a2a-agent", tellerName}
 	w.startHub()
 	w.teller = newTeller(t, w.ws())
-	v, err := dialects[0].read(mustDo(t, dialects[0], w.base(), &ask{op: opSend, message: "m", text: "tell", returnAtOnce: true, token: hubproc.Token, agent: "ann"}))
+	v, err := dialects[0].read(mustDo(t, dialects[0], w.base(),
+		&ask{op: opSend, message: "m", text: "tell", returnAtOnce: true, token: hubproc.Token, agent: "ann"}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	called := newTarget(t, nil)
 	_, port, _ := net.SplitHostPort(called.addr)
 	for i, url := range []string{
-		"http://127.0.0.1:PORT/", "http://[::1]:PORT/", "http://[::ffff:127.0.0.1]:PORT/", "http://169.254.169.254/latest/meta-data", "http://10.0.0.1:8080/", "http://192.168.1.1:8080/", "http://100.64.0.1:8080/",
-		"http://0.0.0.0:PORT/", "http://[::]:PORT/", "http://2130706433:PORT/", "http://0x7f.1:PORT/", "http://127.1:PORT/", "http://[64:ff9b::7f00:1]:PORT/", "http://localhost:PORT/", "http://localhost.:PORT/",
-		"file:///etc/passwd", "gopher://127.0.0.1:PORT/", "http://user:pass@127.0.0.1:PORT/", "//127.0.0.1:PORT/", "http://", "",
+		"http://127.0.0.1:PORT/", "http://[::1]:PORT/", "http://[::ffff:127.0.0.1]:PORT/",
+		"http://169.254.169.254/latest/meta-data", "http://10.0.0.1:8080/", "http://192.168.1.1:8080/",
+		"http://100.64.0.1:8080/",
+		"http://0.0.0.0:PORT/", "http://[::]:PORT/", "http://2130706433:PORT/", "http://0x7f.1:PORT/", "http://127.1:PORT/",
+		"http://[64:ff9b::7f00:1]:PORT/", "http://localhost:PORT/", "http://localhost.:PORT/",
+		"file:///etc/passwd", "gopher://127.0.0.1:PORT/", "http://user:pass@127.0.0.1:PORT/", "//127.0.0.1:PORT/", "http://",
+		"",
 	} {
 		url = strings.ReplaceAll(url, "PORT", port)
-		a, err := dialects[0].do(t.Context(), w.base(), &ask{op: opPushCreate, task: v.Task.ID, config: fmt.Sprint("c", i), hook: url, token: hubproc.Token, agent: "ann"})
+		a, err := dialects[0].do(t.Context(), w.base(), &ask{op: opPushCreate, task: v.Task.ID, config: fmt.Sprint("c", i),
+			hook: url, token: hubproc.Token, agent: "ann"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -373,14 +392,16 @@ func TestPrivateWebhooks(t *testing.T) {
 	}
 }
 
-// TestRedirects: a webhook that sends elsewhere has not taken the update, and elsewhere is not called.
+// TestRedirects: a webhook that sends elsewhere has not taken the update, and elsewhere is not
+// called.
 func TestRedirects(t *testing.T) {
 	w := newWorld(t, false, false)
 	elsewhere := newTarget(t, nil)
 	hook := newTarget(t, func(rw http.ResponseWriter, r *http.Request) {
 		http.Redirect(rw, r, "http://"+elsewhere.addr+"/", http.StatusTemporaryRedirect)
 	})
-	mustDo(t, dialects[0], w.base(), &ask{op: opSend, message: "m", text: "tell 1", config: "c", hook: "http://" + hook.addr + "/", token: hubproc.Token, agent: "ann"})
+	mustDo(t, dialects[0], w.base(), &ask{op: opSend, message: "m", text: "tell 1", config: "c", hook: "http://" +
+		hook.addr + "/", token: hubproc.Token, agent: "ann"})
 	waitFor(t, 20*time.Second, "a second attempt", func() bool { return hook.calls.Load() > 1 })
 	if n := elsewhere.calls.Load(); n > 0 {
 		t.Errorf("the redirect was followed %d times", n)

@@ -26,7 +26,8 @@ const (
 	deliveriesBetween = 40
 )
 
-// TestPush kills hubs, adapters apart and webhooks while updates are told: every update of each task is delivered at least once, and in order.
+// TestPush kills hubs, adapters apart and webhooks while updates are told: every update of each
+// task is delivered at least once, and in order.
 func TestPush(t *testing.T) {
 	t.Parallel()
 	for _, apart := range []bool{false, true} {
@@ -48,7 +49,8 @@ func testPush(t *testing.T, w *world) {
 	tasks := map[string]*reader{}
 	for i, d := range dialects {
 		r := &reader{dialect: d, base: w.base(), agent: "ann", message: fmt.Sprintf("push-%d", i)}
-		a, err := d.do(t.Context(), r.base, &ask{op: opSend, message: r.message, text: "tell", config: "c", hook: "http://" + hook.addr + "/" + r.message, returnAtOnce: true, token: hubproc.Token, agent: r.agent})
+		a, err := d.do(t.Context(), r.base, &ask{op: opSend, message: r.message, text: "tell", config: "c", hook: "http://" +
+			hook.addr + "/" + r.message, returnAtOnce: true, token: hubproc.Token, agent: r.agent})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,9 +87,11 @@ func testPush(t *testing.T, w *world) {
 		}
 		return true
 	}
-	// What is behind is told as fast as this machine can: what counts is that it goes on. A webhook is told all of a task that much was said in, so this may take minutes.
+	// What is behind is told as fast as this machine can: what counts is that it continues. A webhook
+	// is told all of a task that much was said in, so this may take minutes.
 	last := time.Now().Add(5 * pushEnd)
-	for told, end := hook.count(), time.Now().Add(pushEnd); !ended() && time.Now().Before(end) && time.Now().Before(last); time.Sleep(retryPause) {
+	for told, end := hook.count(), time.Now().Add(pushEnd); !ended() && time.Now().Before(end) &&
+		time.Now().Before(last); time.Sleep(retryPause) {
 		if n := hook.count(); n > told {
 			told, end = n, time.Now().Add(pushEnd)
 		}
@@ -100,11 +104,14 @@ func testPush(t *testing.T, w *world) {
 	hook.close() // so that nothing is counted any more
 	t.Logf("%d kills, the webhook refused or lost %d of %d deliveries: %d updates of %d tasks delivered, %d of them again", *pushKills, hook.failed, hook.failed+delivered, delivered-repeated, len(tasks), repeated)
 	promise.ID(19).Kept(t, promise.Tried{
-		Faults: 2**pushKills + hook.failed, Operations: delivered, Unknown: hook.failed, Violations: max(j.violations, promise.Broken(t)), Figure: fmt.Sprintf("%d deliveries, %d of them again", delivered, repeated),
+		Faults: 2**pushKills + hook.failed, Operations: delivered, Unknown: hook.failed,
+		Violations: max(j.violations, promise.Broken(t)), Figure: fmt.Sprintf("%d deliveries, %d of them again", delivered,
+			repeated),
 	})
 }
 
-// webhook takes what is told. It can be killed; while it is there it refuses some, and of others the answer is lost.
+// webhook takes what is told. It can be killed; while it is there it refuses some, and of others
+// the answer is lost.
 type webhook struct {
 	addr   string
 	server *http.Server
@@ -186,7 +193,8 @@ func (h *webhook) ended(name string) bool {
 		} `json:"statusUpdate"`
 		Status status `json:"status"`
 	}
-	return json.Unmarshal([]byte(all[len(all)-1]), &last) == nil && (last.Update.Status.terminal() || last.Status.terminal())
+	return json.Unmarshal([]byte(all[len(all)-1]), &last) == nil &&
+		(last.Update.Status.terminal() || last.Status.terminal())
 }
 
 // deliveries holds what a webhook was told against a stream of the whole task.
@@ -223,7 +231,8 @@ func (j *judge) deliveries(r *reader, got []string) (delivered, repeated int) {
 	return delivered, repeated
 }
 
-// plain is what two ways to write one update have in common. In 0.3 a task is told, which is known by its status.
+// plain is what two ways to write one update have in common. In 0.3 a task is told, which is known
+// by its status.
 func plain(t *testing.T, d *dialect, body string, legacy bool) string {
 	t.Helper()
 	if legacy {

@@ -44,7 +44,7 @@ func wrongf(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{errWrong}, args...)...)
 }
 
-// run reads until the task has ended.
+// run reads until the task ends.
 func (r *reader) run(ctx context.Context) error {
 	for !r.status.terminal() {
 		err := r.stream(ctx)
@@ -52,7 +52,8 @@ func (r *reader) run(ctx context.Context) error {
 		case errors.Is(err, errWrong):
 			return fmt.Errorf("%s of %s, after %s: %w", r.dialect.name, r.message, r.last, err)
 		case ctx.Err() != nil:
-			return fmt.Errorf("%s of %s, after %s: %d cuts, %d without an answer, and not at the end: %w", r.dialect.name, r.message, r.last, r.cuts, r.asked, err)
+			return fmt.Errorf("%s of %s, after %s: %d cuts, %d without an answer, and not at the end: %w", r.dialect.name,
+				r.message, r.last, r.cuts, r.asked, err)
 		}
 		if err := pause(ctx, retryPause); err != nil {
 			return fmt.Errorf("%s of %s: not at the end after %s", r.dialect.name, r.message, r.last)
@@ -172,12 +173,13 @@ func (r *reader) again(a *ask, v *told, g given) error {
 	case a.op == opSubscribe && g.id != a.cursor:
 		return wrongf("the task at %s is given as that at %s", a.cursor, g.id)
 	case v.Task.Status.State != r.status.State, v.Task.Status.text() != r.status.text():
-		return wrongf("the task at %s is %s %q, and was %s %q", a.cursor, v.Task.Status.State, v.Task.Status.text(), r.status.State, r.status.text())
+		return wrongf("the task at %s is %s %q, and was %s %q", a.cursor, v.Task.Status.State, v.Task.Status.text(),
+			r.status.State, r.status.text())
 	}
 	return nil
 }
 
-// replay gives all that there is behind a cursor, of a task that has ended, in one stream.
+// replay returns all that there is behind a cursor, of a task that ended, in one stream.
 func replay(ctx context.Context, d *dialect, base, agent, task, cursor string) (first given, all []given, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

@@ -19,7 +19,8 @@ type stranger struct {
 	name  string
 	token parley.CreateTokenParams
 	agent string // the agent at which it asks; empty: that of the task
-	// sits says that it takes part in the conversation, or may see all: then it has tasks of its own there.
+	// sits says that it takes part in the conversation, or may see all: then it has tasks of its own
+	// there.
 	sits bool
 	// refused is what it is told of everything, there or not; 0: as of what is not there.
 	refused int
@@ -30,21 +31,25 @@ var strangers = []stranger{
 	{name: "one who only reads", token: parley.CreateTokenParams{AgentID: "bob", Scopes: []parley.Scope{parley.ScopeRead}}},
 	{name: "the agent itself, at another agent", token: parley.CreateTokenParams{AgentID: tellerName}, agent: "other"},
 	{name: "the agent itself", token: parley.CreateTokenParams{AgentID: tellerName}, sits: true},
-	{name: "an admin", token: parley.CreateTokenParams{AgentID: "root", Scopes: []parley.Scope{parley.ScopeAdmin}}, sits: true},
+	{name: "an admin", token: parley.CreateTokenParams{AgentID: "root", Scopes: []parley.Scope{parley.ScopeAdmin}},
+		sits: true},
 	{name: "its owner, at another agent", token: parley.CreateTokenParams{AgentID: "ann"}, agent: "other"},
 	{name: "its owner, for another conversation", token: parley.CreateTokenParams{AgentID: "ann", Conversations: []string{"else"}}},
 	{name: "no token of this hub", refused: http.StatusUnauthorized},
 }
 
-// TestStrangers asks for every operation on a task of somebody else, in every dialect: the answer is, byte for byte, that for a task that does not exist; and nothing has happened to the task.
+// TestStrangers asks for every operation on a task of someone else, in every dialect: the answer
+// is, byte for byte, that for a task that does not exist; and nothing has happened to the task.
 func TestStrangers(t *testing.T) {
 	needInHub(t, 20)
 	w := &world{t: t, dir: t.TempDir(), addr: hubproc.LowAddress(t)}
-	w.args = []string{"--listen", w.addr, "--a2a", "--a2a-agent", tellerName, "--a2a-agent", "other", "--a2a-allow-private", "all"}
+	w.args = []string{"--listen", w.addr, "--a2a", "--a2a-agent", tellerName, "--a2a-agent", "other",
+		"--a2a-allow-private", "all"}
 	w.startHub()
 	w.teller = newTeller(t, w.ws())
 	admin := dial(t, w.ws(), "root")
-	owner := &ask{op: opSend, message: "m-1", text: "tell", context: "the-context", config: "c", hook: "http://127.0.0.1:9999/", returnAtOnce: true, token: hubproc.Token, agent: "ann"}
+	owner := &ask{op: opSend, message: "m-1", text: "tell", context: "the-context", config: "c",
+		hook: "http://127.0.0.1:9999/", returnAtOnce: true, token: hubproc.Token, agent: "ann"}
 	raw := mustDo(t, dialects[0], w.base(), owner)
 	v, err := dialects[0].read(raw)
 	if err != nil || v.Task == nil {
@@ -52,7 +57,8 @@ func TestStrangers(t *testing.T) {
 	}
 	there := v.Task.ID
 	conversation, seq, _ := strings.Cut(there, ".")
-	// what does not exist is as long, so that an echo of it in an answer can be told apart from nothing else
+	// what does not exist is as long, so that an echo of it in an answer can be told apart from
+	// nothing else
 	absent := strings.Repeat("z", len(conversation)-4)
 	absent = "cnv_" + absent + "." + seq
 	looks, broken := 0, 0
@@ -94,7 +100,8 @@ func TestStrangers(t *testing.T) {
 			}
 			looks++
 			for _, context := range []string{"", "the-context", conversation} {
-				if list := stolen(t, d, base, &ask{op: opList, context: context, token: token}, there); strings.Contains(list, conversation) || strings.Contains(list, `"word `) {
+				if list := stolen(t, d, base, &ask{op: opList, context: context, token: token}, there); strings.Contains(list,
+					conversation) || strings.Contains(list, `"word `) {
 					broken++
 					t.Errorf("P20: %s, %s: the list of context %q has a task of somebody else: %.300s", s.name, d.name, context, list)
 				}
@@ -108,8 +115,10 @@ func TestStrangers(t *testing.T) {
 // asksOf are all operations on a task, of which the task is named later.
 func asksOf() []*ask {
 	return []*ask{
-		{op: opSend, message: "m-9", text: "mine?", returnAtOnce: true}, {op: opStream, message: "m-9", text: "mine?"}, {op: opGet}, {op: opCancel}, {op: opSubscribe},
-		{op: opSubscribe, cursor: "2"}, {op: opPushCreate, config: "c", hook: "http://127.0.0.1:9999/"}, {op: opPushGet, config: "c"}, {op: opPushList}, {op: opPushDelete, config: "c"},
+		{op: opSend, message: "m-9", text: "mine?", returnAtOnce: true}, {op: opStream, message: "m-9", text: "mine?"},
+		{op: opGet}, {op: opCancel}, {op: opSubscribe},
+		{op: opSubscribe, cursor: "2"}, {op: opPushCreate, config: "c", hook: "http://127.0.0.1:9999/"},
+		{op: opPushGet, config: "c"}, {op: opPushList}, {op: opPushDelete, config: "c"},
 	}
 }
 
@@ -148,14 +157,15 @@ func mustDo(t *testing.T, d *dialect, base string, a *ask) json.RawMessage {
 	return raw
 }
 
-// unharmed: the task goes on, has its configuration, and nobody else has said anything.
+// unharmed: the task continues, has its configuration, and no one else said anything.
 func unharmed(t *testing.T, w *world, task string) (broken int) {
 	t.Helper()
 	d := dialects[0]
 	v := new(struct {
 		Status status `json:"status"`
 	})
-	if err := json.Unmarshal(mustDo(t, d, w.base(), &ask{op: opGet, task: task, token: hubproc.Token, agent: "ann"}), v); err != nil {
+	if err := json.Unmarshal(mustDo(t, d, w.base(), &ask{op: opGet, task: task, token: hubproc.Token, agent: "ann"}),
+		v); err != nil {
 		t.Fatal(err)
 	}
 	if v.Status.terminal() {
@@ -165,7 +175,8 @@ func unharmed(t *testing.T, w *world, task string) (broken int) {
 	var hooks struct {
 		Configs []any `json:"configs"`
 	}
-	if err := json.Unmarshal(mustDo(t, d, w.base(), &ask{op: opPushList, task: task, token: hubproc.Token, agent: "ann"}), &hooks); err != nil {
+	if err := json.Unmarshal(mustDo(t, d, w.base(), &ask{op: opPushList, task: task, token: hubproc.Token, agent: "ann"}),
+		&hooks); err != nil {
 		t.Fatal(err)
 	}
 	if len(hooks.Configs) != 1 {

@@ -20,7 +20,7 @@ import (
 const (
 	// streamWorkers begin short tasks meanwhile, one after another.
 	streamWorkers = 4
-	// wordsBetween is how many words the teller has said from one kill to the next, at least.
+	// wordsBetween is how many words the teller said from one kill to the next, at least.
 	wordsBetween = 200
 	// streamEnd detects a hang of any wait.
 	streamEnd = 3 * time.Minute
@@ -34,8 +34,10 @@ func planCut() int64 {
 	return rand.Int64N(192 << 10) // a task with its history has about 40 KiB
 }
 
-// TestStreams kills the hub, and in the second part the adapter apart too, while tasks are streamed and begun in every dialect, some through a proxy that cuts connections at any byte. Who comes back with
-// its cursor is given what a client without any cut is given: all of the log, once and in order. Each message that was sent again is said once.
+// TestStreams kills the hub, and in the second part the adapter apart too, while tasks are streamed
+// and begun in every dialect, some through a proxy that cuts connections at any byte. Who comes
+// back with its cursor is given what a client without any cut is given: all of the log, once and in
+// order. Each message that was sent again is said once.
 func TestStreams(t *testing.T) {
 	t.Parallel()
 	for _, apart := range []bool{false, true} {
@@ -72,7 +74,10 @@ func testStreams(t *testing.T, w *world) {
 	killed := 0
 	for ; killed < *kills && ctx.Err() == nil; killed++ {
 		before := w.teller.words.Load()
-		waitFor(t, streamEnd, "words between two kills", func() bool { return w.teller.words.Load() >= before+wordsBetween || ctx.Err() != nil })
+		waitFor(t, streamEnd, "words between two kills", func() bool {
+			return w.teller.words.Load() >= before+wordsBetween ||
+				ctx.Err() != nil
+		})
 		time.Sleep(rand.N(50 * time.Millisecond)) // so that a kill comes anywhere
 		w.kill(killed)
 	}
@@ -101,7 +106,8 @@ func testStreams(t *testing.T, w *world) {
 	t.Logf("%d kills, %d connections cut: %d updates to %d readers, which came back %d times; %d tasks begun by %d requests that had no answer or half of one; %d replays",
 		killed, cuts, j.updates, len(readers), j.cuts, j.tasks, j.lost, j.replays)
 	promise.ID(19).Kept(t, promise.Tried{
-		Faults: killed + int(cuts), Operations: j.updates + j.tasks, Unknown: j.lost, Violations: max(j.violations, promise.Broken(t)), Figure: fmt.Sprintf("%d connections cut", cuts),
+		Faults: killed + int(cuts), Operations: j.updates + j.tasks, Unknown: j.lost,
+		Violations: max(j.violations, promise.Broken(t)), Figure: fmt.Sprintf("%d connections cut", cuts),
 	})
 }
 
@@ -113,14 +119,17 @@ func stopAll(cancel context.CancelCauseFunc, err error) error {
 	return err
 }
 
-// newReaders are two of each dialect, of which one is cut by the proxy too, and one that forgets its cursor.
+// newReaders are two of each dialect, of which one is cut by the proxy too, and one that forgets
+// its cursor.
 func newReaders(w *world, cutter *proxy.Proxy) (all, forgetful []*reader) {
 	for i, d := range dialects {
 		for j, base := range []string{w.base(), baseAt(cutter.Addr())} {
-			all = append(all, &reader{dialect: d, base: base, agent: "ann", message: fmt.Sprintf("long-%d-%d", i, j), text: "tell"})
+			all = append(all, &reader{dialect: d, base: base, agent: "ann", message: fmt.Sprintf("long-%d-%d", i, j),
+				text: "tell"})
 		}
 	}
-	return all, []*reader{{dialect: dialects[0], base: w.base(), agent: "ann", message: "long-0-0", text: "tell", forgets: true}}
+	return all, []*reader{{dialect: dialects[0], base: w.base(), agent: "ann", message: "long-0-0", text: "tell",
+		forgets: true}}
 }
 
 // judge holds what clients were given against what there is.
@@ -137,7 +146,8 @@ func (j *judge) broken(format string, args ...any) {
 	j.t.Errorf("P19: "+format, args...)
 }
 
-// reader holds what a reader was given against one stream of the whole task, and that against the log.
+// reader holds what a reader was given against one stream of the whole task, and that against the
+// log.
 func (j *judge) reader(r *reader) {
 	j.t.Helper()
 	if r.task == "" {
@@ -209,13 +219,14 @@ func (j *judge) log(r *reader, whole []given) {
 	}
 	for i := range max(len(heard), len(said)) {
 		if i >= len(heard) || i >= len(said) || heard[i] != said[i] {
-			j.broken("%s of %s: %d words of %d in the log, and the %d. is another: %q", r.dialect.name, r.message, len(heard), len(said), i+1, heard[min(i, len(heard)-1)])
+			j.broken("%s of %s: %d words of %d in the log, and the %d. is another: %q", r.dialect.name, r.message, len(heard),
+				len(said), i+1, heard[min(i, len(heard)-1)])
 			return
 		}
 	}
 }
 
-// said gives what others than the caller have said in a task's conversation.
+// said returns what others than the caller said in a task's conversation.
 func (j *judge) said(task string) (words []string) {
 	for _, e := range j.events(task) {
 		if e.Type == parley.TypeMessage && e.From == tellerName {
@@ -249,7 +260,8 @@ func (j *judge) events(task string) (all []parley.Event) {
 	}
 }
 
-// forgetful: who has no cursor is told where the task is, and what comes: in order, and nothing of it twice.
+// forgetful: who has no cursor is told where the task is, and what comes: in order, and nothing of
+// it twice.
 func (j *judge) forgetful(r *reader) {
 	var last int64
 	for _, g := range r.all {

@@ -11,7 +11,8 @@ import (
 	"github.com/parleyhub/parley/internal/hubproc"
 )
 
-// worker begins short tasks, one after another, in any dialect: each by a message that is sent until it is answered. It is a participant of its own.
+// worker begins short tasks, one after another, in any dialect: each by a message that is sent
+// until it is answered. It is a participant of its own.
 type worker struct {
 	id, base string
 	full     <-chan struct{} // closed when no more are to be begun
@@ -81,7 +82,8 @@ func (k *worker) send(ctx context.Context, d *dialect, message string) (task str
 	return v.Task.ID, nil
 }
 
-// worker holds what a worker has begun against what there is: a task for each message, which is said once, and no other.
+// worker holds what a worker began against what there is: a task for each message, which is said
+// once, and no other.
 func (j *judge) worker(k *worker) {
 	j.t.Helper()
 	j.lost += k.lost

@@ -25,7 +25,7 @@ import (
 const (
 	// tellerName is the agent of the tests.
 	tellerName = "teller"
-	// retryPause is how long who finds nobody waits before the next attempt.
+	// retryPause is how long who finds no one waits before the next attempt.
 	retryPause = 20 * time.Millisecond
 	// tellPause is the time from one word of the teller to the next.
 	tellPause = 10 * time.Millisecond
@@ -63,7 +63,8 @@ func newWorld(t *testing.T, apart, push bool) *world {
 	return w
 }
 
-// needInHub leaves a test out that is about some promises and whose adapter is in the hub, where that cannot be.
+// needInHub leaves a test out that is about some promises and whose adapter is in the hub, where
+// that cannot be.
 func needInHub(t *testing.T, ids ...promise.ID) {
 	t.Helper()
 	if hubproc.Shared() {
@@ -141,11 +142,12 @@ func (a *adapter) kill() {
 	_ = a.cmd.Wait()
 }
 
-// dial gives a client of the hub that lasts over its restarts.
+// dial returns a client of the hub that lasts over its restarts.
 func dial(t *testing.T, url, as string) *sdk.Client {
 	t.Helper()
 	c, err := sdk.Dial(t.Context(), url, &sdk.Options{
-		Token: hubproc.Token, AgentID: as, MinBackoff: retryPause, MaxBackoff: 5 * retryPause, HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
+		Token: hubproc.Token, AgentID: as, MinBackoff: retryPause, MaxBackoff: 5 * retryPause,
+		HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +156,8 @@ func dial(t *testing.T, url, as string) *sdk.Client {
 	return c
 }
 
-// teller is an agent that says as many words as it is told, and the final one. Told no number, it goes on until it is hushed; told to wait, it says nothing until then.
+// teller is an agent that says as many words as it is told, and the final one. Told no number, it
+// continues until it is hushed; told to wait, it says nothing until then.
 type teller struct {
 	words  atomic.Int64 // that were acknowledged
 	hushed chan struct{}
@@ -173,7 +176,7 @@ func newTeller(t *testing.T, url string) *teller {
 	return l
 }
 
-// hush lets the tasks that go on come to their end.
+// hush lets the tasks that continue come to their end.
 func (l *teller) hush() { close(l.hushed) }
 
 func (l *teller) tell(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
@@ -210,12 +213,14 @@ func (l *teller) tell(ctx context.Context, turn *parley.Turn) (parley.TurnOutcom
 			most = n
 		case <-tick.C:
 		}
-		if _, err := turn.Post(ctx, parley.Message{Text: fmt.Sprintf("word %d of turn %d", n, turn.Number)}, parley.FinalityNone); err != nil {
+		if _, err := turn.Post(ctx, parley.Message{Text: fmt.Sprintf("word %d of turn %d", n, turn.Number)},
+			parley.FinalityNone); err != nil {
 			return "", err
 		}
 		l.words.Add(1)
 	}
-	if _, err := turn.Post(ctx, parley.Message{Text: fmt.Sprintf("all of turn %d", turn.Number)}, parley.FinalityTurn); err != nil {
+	if _, err := turn.Post(ctx, parley.Message{Text: fmt.Sprintf("all of turn %d", turn.Number)},
+		parley.FinalityTurn); err != nil {
 		return "", err
 	}
 	return parley.TurnPosted, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/parleyhub/parley/torture/netns"
 )
 
-// apart is a site at which each machine has a network and a disk of its own.
+// apart is a site at which each machine has its own network and disk.
 type apart struct {
 	t       testing.TB
 	lan     *netns.LAN
@@ -102,7 +102,8 @@ func (a *apart) freeze(all []*machine) {
 	hubproc.Freeze(a.t, pids...)
 }
 
-// cut cuts the power to the disks of machines, and restore gives it back: none of their processes may run then.
+// cut cuts the power to the disks of machines, and restore gives it back: none of their processes
+// may run then.
 func (a *apart) cut(names ...string) {
 	a.t.Helper()
 	for _, name := range names {

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// dialTime bounds a handshake, and callTime a call: a hub that does not answer is left for another one.
+	// dialTime bounds a handshake, and callTime a call: a hub that does not answer is left for another
+	// one.
 	dialTime = 2 * time.Second
 	callTime = 4 * time.Second
 )
@@ -34,7 +35,8 @@ func (c *cluster) Dial(hub int, user string) (*workload.Caller, error) {
 
 // away returns hubproc.ErrGone for the answers of a hub that lost the servers or is about to end.
 func (c *cluster) away(err error) error {
-	for _, gone := range []error{parley.ErrUnavailable, parley.ErrStorageFull, parley.ErrOutcomeUnknown, context.DeadlineExceeded} {
+	for _, gone := range []error{parley.ErrUnavailable, parley.ErrStorageFull, parley.ErrOutcomeUnknown,
+		context.DeadlineExceeded} {
 		if errors.Is(err, gone) {
 			return hubproc.ErrGone
 		}

@@ -74,7 +74,8 @@ func newCluster(t testing.TB, at site, unsynced bool) *cluster {
 	return c
 }
 
-// keepData keeps the data of all machines beside what they say, if the test has failed and was told to keep it. The machines end.
+// keepData keeps the data of all machines beside what they say, if the test has failed and was told
+// to keep it. The machines end.
 func (c *cluster) keepData() {
 	if *keep == "" || !c.t.Failed() {
 		return
@@ -132,7 +133,7 @@ func (c *cluster) env() []string {
 	return append(os.Environ(), "PARLEY_NATS_PASSWORD="+password)
 }
 
-// run runs the program to its end where the clients are, and gives what it has printed.
+// run runs the program to its end where the clients are, and returns what it has printed.
 func (c *cluster) run(args ...string) ([]byte, error) {
 	var out, errs bytes.Buffer
 	cmd := exec.Command(string(program), args...)
@@ -169,7 +170,7 @@ func (c *cluster) firstToken() string {
 	}
 }
 
-// ready waits until all hubs say that they are, and gives how long that took.
+// ready waits until all hubs say that they are, and returns how long that took.
 func (c *cluster) ready(within time.Duration) time.Duration {
 	c.t.Helper()
 	start := time.Now()
@@ -189,7 +190,7 @@ func (c *cluster) ready(within time.Duration) time.Duration {
 	return time.Since(start)
 }
 
-// check fails the test if a machine has ended by itself.
+// check fails the test if a machine ends by itself.
 func (c *cluster) check() {
 	c.t.Helper()
 	for _, m := range append(c.servers[:len(c.servers):len(c.servers)], c.hubs...) {
@@ -212,7 +213,7 @@ func (c *cluster) askReady(m *machine) error {
 	return nil
 }
 
-// leader gives the server that leads the stream; nil where none is known.
+// leader returns the server that leads the stream; nil where none is known.
 func (c *cluster) leader() *machine {
 	for _, m := range c.servers {
 		ctx, cancel := context.WithTimeout(c.t.Context(), askTime) // for each: one that is paused uses up its own time only
@@ -227,7 +228,7 @@ func (c *cluster) leader() *machine {
 	return nil
 }
 
-// others gives the names of all machines of a list but one.
+// others returns the names of all machines of a list but one.
 func others(all []*machine, but *machine) (names []string) {
 	for _, m := range all {
 		if m != but {

@@ -10,13 +10,16 @@ import (
 )
 
 // controls: a disk may write unsynced data by itself, so the control is tried again.
-var controls = flag.Int("cluster.controls", 0, "how often TestPowerCutWithoutSync tries to lose something; 0 leaves it out")
+var controls = flag.Int("cluster.controls", 0,
+	"how often TestPowerCutWithoutSync tries to lose something; 0 leaves it out")
 
-// partTime is how long an export is tried again that ends with an error after some of the log: servers that are not back yet are no loss, a log that stays broken is one.
+// partTime is how long an export is tried again that ends with an error after some of the log:
+// servers that are not back yet are no loss, a log that stays broken is one.
 const partTime = 20 * time.Second
 
-// TestPowerCutWithoutSync is the control: servers that do not wait for their disks must lose, with the power of all, something that was acknowledged; else the cuts of
-// TestLogUnderFaults prove nothing.
+// TestPowerCutWithoutSync is the control: servers that do not wait for their disks must lose, with
+// the power of all, something that was acknowledged; else the cuts of TestLogUnderFaults prove
+// nothing.
 func TestPowerCutWithoutSync(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: three hubs without power left out")

@@ -1,9 +1,11 @@
-// Package cluster holds the tests that attack several hubs on one log: three hubs, each the program, on three NATS servers, all of them processes of their own. As root each
-// has a network of its own, in which what it sends to others can be lost without a word, and a disk of its own, whose power can be cut; else they are on loopback, and are
-// only killed and paused.
+// Package cluster attacks several hubs on one log: three hubs on three NATS servers, all of them
+// separate processes. As root, each process has its own network, in which its packets can be
+// dropped, and its own disk, whose power can be cut. Without root they use the loopback interface,
+// and are only killed and paused.
 //
-// The program is always built with the patch "skew" of package plants, which lets the clocks of the
-// hubs be wrong.
+// The program is always built with the patch "skew" of package plants, with which a test can set
+// the clocks of the hubs.
 //
-// Writers, readers, some who close conversations and subscribers go on over all of it, at whichever hub takes them. The faults are drawn by a seed, which is printed.
+// Writers, readers, subscribers and clients that close conversations continue through all of that,
+// on any hub that accepts them. The faults depend on a seed, which is printed.
 package cluster

@@ -40,13 +40,15 @@ const (
 	checkTime = 5 * time.Minute
 )
 
-// TestDuelUnderFaults: replicas of an agent, each a process that has the addresses of three hubs, answer a person in several conversations, while they are stopped and killed and hubs and
-// servers are harmed. Each turn is said once, by one claim at a time, and none hangs.
+// TestDuelUnderFaults: replicas of an agent, each a process that has the addresses of three hubs,
+// answer a person in several conversations, while they are stopped and killed and hubs and servers
+// are harmed. Each turn is said once, by one claim at a time, and none hangs.
 func TestDuelUnderFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: a duel on three hubs left out")
 	}
-	atSite(t, []promise.ID{6, 7, 8}, func(t *testing.T, at *apart) { fight(t, at, *duelCuts) }, func(t *testing.T, at *loopback) { fight(t, at, 0) })
+	atSite(t, []promise.ID{6, 7, 8}, func(t *testing.T, at *apart) { fight(t, at, *duelCuts) },
+		func(t *testing.T, at *loopback) { fight(t, at, 0) })
 }
 
 // contest is one duel.
@@ -131,7 +133,8 @@ func (f *contest) prepare() {
 	}
 	f.t.Cleanup(func() { file.Close() })
 	f.records = file.Name()
-	f.client, err = sdk.Dial(ctx, f.c.urls(), &sdk.Options{Token: f.c.token, AgentID: duel.Driver, HTTPClient: f.c.dialer, MaxBackoff: time.Second})
+	f.client, err = sdk.Dial(ctx, f.c.urls(), &sdk.Options{Token: f.c.token, AgentID: duel.Driver, HTTPClient: f.c.dialer,
+		MaxBackoff: time.Second})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -164,7 +167,8 @@ func (f *contest) newReplica(id string) *replica {
 		file := filepath.Join(dir, fmt.Sprintf("%d.jsonl", len(r.files)))
 		r.files = append(r.files, file)
 		cmd := exec.Command(self)
-		cmd.Env = append(os.Environ(), duel.EnvReplica+"="+id, duel.EnvRecords+"="+file, duel.EnvURL+"="+f.c.urls(), duel.EnvToken+"="+made.Token)
+		cmd.Env = append(os.Environ(), duel.EnvReplica+"="+id, duel.EnvRecords+"="+file, duel.EnvURL+"="+f.c.urls(),
+			duel.EnvToken+"="+made.Token)
 		return cmd
 	}
 	f.t.Cleanup(r.process.end)
@@ -273,7 +277,8 @@ func (f *contest) judge() {
 	promise.ID(8).Kept(t, tried)
 }
 
-// early looks for claims whose time a hub has said to be over before it was, by whatever clock, and counts the calls that were taken under a claim in its time.
+// early looks for claims whose time a hub said to be over before it was, by whatever clock, and
+// counts the calls that were taken under a claim in its time.
 func (f *contest) early(ops []history.Op, logs map[string][]parley.Event) (held int) {
 	f.t.Helper()
 	expired := f.expired(logs)
@@ -295,13 +300,14 @@ func (f *contest) early(ops []history.Op, logs map[string][]parley.Event) (held 
 			if !expired[fmt.Sprintf("%x", sha256.Sum256([]byte(o.Claim)))] {
 				continue // its turn was answered under it, or its process has come back without it
 			}
-			f.t.Errorf("a claim was lost before its time, %d ms after it was asked for: %s", (o.End-at)/int64(time.Millisecond), o.String())
+			f.t.Errorf("a claim was lost before its time, %d ms after it was asked for: %s", (o.End-at)/int64(time.Millisecond),
+				o.String())
 		}
 	}
 	return held
 }
 
-// expired gives the hashes of the claims that have ended because their time was over.
+// expired returns the hashes of the claims that ended because their time was over.
 func (f *contest) expired(logs map[string][]parley.Event) map[string]bool {
 	f.t.Helper()
 	all := map[string]bool{}
@@ -322,7 +328,7 @@ func (f *contest) expired(logs map[string][]parley.Event) map[string]bool {
 	return all
 }
 
-// history reads what all processes have written.
+// history reads what all processes wrote.
 func (f *contest) history() []history.Op {
 	f.t.Helper()
 	files := []string{f.records}

@@ -37,7 +37,8 @@ func judge(w *world) *verdict {
 	return j
 }
 
-// agree holds what each hub tells of the conversations against what the others do, and against an export, and verifies the log.
+// agree holds what each hub tells of the conversations against what the others do, and against an
+// export, and verifies the log.
 func (c *cluster) agree(known map[string]int64) *verdict {
 	c.t.Helper()
 	first := c.logsAt(1, known)
@@ -76,7 +77,8 @@ func (j *verdict) holdSubscriber(s *subscriber) {
 	}
 }
 
-// compare holds what somebody tells against what the first hub does: the same bytes, and the same hash of the head.
+// compare holds what someone tells against what the first hub does: the same bytes, and the same
+// hash of the head.
 func (j *verdict) compare(who string, first, other *ledger.Logs) {
 	if len(first.Events) != len(other.Events) {
 		j.Broke(1, "hub 1 has %d conversations, and %s %d", len(first.Events), who, len(other.Events))
@@ -84,7 +86,8 @@ func (j *verdict) compare(who string, first, other *ledger.Logs) {
 	for id, log := range first.Events {
 		same := other.Events[id]
 		if len(same) != len(log) || first.Heads[id] != other.Heads[id] {
-			j.Broke(1, "%s: hub 1 has %d events, hash %s, and %s %d, hash %s", id, len(log), first.Heads[id], who, len(same), other.Heads[id])
+			j.Broke(1, "%s: hub 1 has %d events, hash %s, and %s %d, hash %s", id, len(log), first.Heads[id], who, len(same),
+				other.Heads[id])
 			continue
 		}
 		for i := range log {
@@ -97,7 +100,8 @@ func (j *verdict) compare(who string, first, other *ledger.Logs) {
 	}
 }
 
-// logsAt reads all conversations, of which somebody knows that they have events up to a seq, at one hub.
+// logsAt reads all conversations, of which someone knows that they have events up to a seq, at one
+// hub.
 func (c *cluster) logsAt(hub int, known map[string]int64) *ledger.Logs {
 	c.t.Helper()
 	l := ledger.NewLogs()

@@ -13,20 +13,24 @@ var (
 	cuts    = flag.Int("cluster.cuts", 1, "how often it cuts the power of all machines")
 	lasts   = flag.Duration("cluster.lasts", 2*time.Second, "how long a fault lasts at most")
 	seed    = flag.Uint64("cluster.seed", 0, "of the faults; 0, a new one")
-	failing = flag.Bool("cluster.failing", false, "disks fail up to 20 ms before the power of their machine goes, and the machine is told so")
-	keep    = flag.String("cluster.keep", "", "directory, best an empty one, in which what the machines say stays, and the data of a run that fails")
+	failing = flag.Bool("cluster.failing", false,
+		"disks fail up to 20 ms before the power of their machine goes, and the machine is told so")
+	keep = flag.String("cluster.keep", "",
+		"directory, best an empty one, in which what the machines say stays, and the data of a run that fails")
 )
 
 // attacked are the promises that TestLogUnderFaults attacks.
 var attacked = []promise.ID{1, 2, 3, 4, 5, 9}
 
-// TestLogUnderFaults: three hubs on three servers, with clocks ten minutes apart, are killed, paused and cut off from each other, and all lose their power; whatever any of them has
-// told anybody stays true, and they tell the same.
+// TestLogUnderFaults: three hubs on three servers, with clocks ten minutes apart, are killed,
+// paused and cut off from each other, and all lose their power; whatever any of them has told
+// anybody stays true, and they tell the same.
 func TestLogUnderFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: three hubs under faults left out")
 	}
-	atSite(t, attacked, func(t *testing.T, at *apart) { attack(t, at, *cuts) }, func(t *testing.T, at *loopback) { attack(t, at, 0) })
+	atSite(t, attacked, func(t *testing.T, at *apart) { attack(t, at, *cuts) },
+		func(t *testing.T, at *loopback) { attack(t, at, 0) })
 }
 
 // attack attacks a cluster at a site.
@@ -48,7 +52,7 @@ func attack(t *testing.T, at site, cuts int) {
 	}
 }
 
-// drawSeed gives the seed that was asked for, or a new one.
+// drawSeed returns the seed that was asked for, or a new one.
 func drawSeed(t *testing.T) uint64 {
 	t.Helper()
 	drawn := *seed

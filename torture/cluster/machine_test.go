@@ -13,7 +13,9 @@ import (
 type machine struct {
 	process
 	place
-	client, monitor string // of a server: where it takes clients and tells about itself; of a hub client: where it takes calls. HOST:PORT
+	// of a server: where it takes clients and tells about itself; of a hub client: where it takes
+	// calls. HOST:PORT
+	client, monitor string
 	route           string
 }
 
@@ -37,7 +39,8 @@ func (c *cluster) addServers(names []string) {
 	for _, name := range names {
 		m := c.newMachine(name)
 		m.client, m.monitor, m.route = m.address(4222), m.address(8222), m.address(6222)
-		places = append(places, natscluster.Place{Name: name, Client: m.client, Monitor: m.monitor, Route: m.route, Dir: m.data()})
+		places = append(places, natscluster.Place{Name: name, Client: m.client, Monitor: m.monitor, Route: m.route,
+			Dir: m.data()})
 		c.servers = append(c.servers, m)
 	}
 	self, err := os.Executable()
@@ -46,7 +49,8 @@ func (c *cluster) addServers(names []string) {
 	}
 	for i, m := range c.servers {
 		file := filepath.Join(c.dir, m.name+".conf")
-		if err := os.WriteFile(file, []byte(natscluster.Configuration(places, i, &natscluster.Options{Unsynced: c.unsynced})), 0o600); err != nil {
+		if err := os.WriteFile(file,
+			[]byte(natscluster.Configuration(places, i, &natscluster.Options{Unsynced: c.unsynced})), 0o600); err != nil {
 			c.t.Fatal(err)
 		}
 		m.make = func() *exec.Cmd {
@@ -64,9 +68,11 @@ func (c *cluster) addHubs(names []string) {
 		m := c.newMachine(name)
 		m.client = m.address(7447)
 		m.make = func() *exec.Cmd {
-			cmd := exec.Command(string(program), "serve", "-o", "json", "--listen", m.client, "--insecure-public", "--allow-host", m.host(),
+			cmd := exec.Command(string(program), "serve", "-o", "json", "--listen", m.client, "--insecure-public",
+				"--allow-host", m.host(),
 				"--data", m.data(), "--journal", c.journal, "--max-pending", "10000", "--max-pending-of-one", "10000",
-				"--limits-writes-per-second", "1e6", "--limits-write-burst", "1000000", "--limits-bytes-per-second", "1e9", "--limits-byte-burst", "1000000000")
+				"--limits-writes-per-second", "1e6", "--limits-write-burst", "1000000", "--limits-bytes-per-second", "1e9",
+				"--limits-byte-burst", "1000000000")
 			cmd.Env = append(c.env(), "PARLEY_SKEW="+skews[i%len(skews)].String())
 			return cmd
 		}

@@ -16,7 +16,7 @@ const (
 	backTime = 5 * time.Minute
 )
 
-// load is what goes on while a cluster is harmed.
+// load is what continues while a cluster is harmed.
 type load interface {
 	// Done is how much was done so far, such as appends.
 	Done() int64
@@ -24,7 +24,8 @@ type load interface {
 	Failure() <-chan error
 }
 
-// more waits until so much more was done, and gives how long that took. Longer than within fails the test.
+// more waits until so much more was done, and returns how long that took. Longer than within fails
+// the test.
 func (n *nemesis) more(much int64, within time.Duration) time.Duration {
 	n.c.t.Helper()
 	start, from := time.Now(), n.load.Done()
@@ -47,7 +48,8 @@ type kind struct {
 	name  string
 	apart bool // it needs a network or a disk of the machines' own
 	alone bool // no other fault goes with it
-	// strike does the harm, and says to whom; heal ends it. Without a heal there was nobody of the kind to harm.
+	// strike does the harm, and says to whom; heal ends it. Without a heal there was nobody of the
+	// kind to harm.
 	strike func(n *nemesis) (whom string, heal func())
 }
 
@@ -70,9 +72,15 @@ var kinds = []kind{
 		h, s := n.hub(), n.server()
 		return n.part(h.name, s.name)
 	}},
-	{name: "hub cut off from its clients", apart: true, strike: func(n *nemesis) (string, func()) { return n.part(n.hub().name, clientsName) }},
+	{name: "hub cut off from its clients", apart: true, strike: func(n *nemesis) (string,
+		func()) {
+		return n.part(n.hub().name, clientsName)
+	}},
 	serverCut,
-	{name: "server cut off one way", apart: true, strike: func(n *nemesis) (string, func()) { return n.oneWay(n.server()) }},
+	{name: "server cut off one way", apart: true, strike: func(n *nemesis) (string,
+		func()) {
+		return n.oneWay(n.server())
+	}},
 	{name: "leader cut off from the others", apart: true, strike: func(n *nemesis) (string, func()) {
 		s := n.leader()
 		if s == nil {
@@ -81,8 +89,12 @@ var kinds = []kind{
 		return n.part(s.name, others(n.c.servers, s)...)
 	}},
 	{name: "server out of room", apart: true, strike: func(n *nemesis) (string, func()) { return n.fill(n.server()) }},
-	{name: "all servers out of room", apart: true, alone: true, strike: func(n *nemesis) (string, func()) { return n.fill(n.c.servers...) }},
-	{name: "server without power", apart: true, strike: func(n *nemesis) (string, func()) { return n.powerOff(n.server()) }},
+	{name: "all servers out of room", apart: true, alone: true,
+		strike: func(n *nemesis) (string, func()) { return n.fill(n.c.servers...) }},
+	{name: "server without power", apart: true, strike: func(n *nemesis) (string,
+		func()) {
+		return n.powerOff(n.server())
+	}},
 }
 
 // cutName counts the cuts of the power of all.
@@ -105,7 +117,8 @@ type nemesis struct {
 
 func newNemesis(c *cluster, l load, much int64, seed uint64) *nemesis {
 	return &nemesis{
-		c: c, load: l, much: much, rng: rand.New(rand.NewPCG(seed, 0)), lasts: *lasts, harmed: map[*machine]bool{}, counts: map[string]int{}, drawn: map[string]bool{}, rest: time.Sleep,
+		c: c, load: l, much: much, rng: rand.New(rand.NewPCG(seed, 0)), lasts: *lasts, harmed: map[*machine]bool{},
+		counts: map[string]int{}, drawn: map[string]bool{}, rest: time.Sleep,
 	}
 }
 
@@ -114,7 +127,7 @@ func (n *nemesis) kinds() []kind {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return k.apart && n.c.apart == nil })
 }
 
-// draw gives the next kind. Each comes as often as any other.
+// draw returns the next kind. Each comes as often as any other.
 func (n *nemesis) draw() kind {
 	if len(n.deck) == 0 {
 		n.deck = n.kinds()
@@ -125,7 +138,7 @@ func (n *nemesis) draw() kind {
 	return k
 }
 
-// hub gives a hub that is not harmed by itself yet, and server a server.
+// hub returns a hub that is not harmed by itself yet, and server a server.
 func (n *nemesis) hub() *machine    { return n.pick(n.c.hubs) }
 func (n *nemesis) server() *machine { return n.pick(n.c.servers) }
 
@@ -138,7 +151,8 @@ func (n *nemesis) pick(all []*machine) *machine {
 	}
 }
 
-// leader gives the server that leads the stream; nil where none is known, or it is harmed already.
+// leader returns the server that leads the stream; nil where none is known, or it is harmed
+// already.
 func (n *nemesis) leader() *machine {
 	m := n.c.leader()
 	if m == nil || n.harmed[m] {
@@ -198,7 +212,8 @@ func (n *nemesis) powerOff(s *machine) (string, func()) {
 	}
 }
 
-// fill takes all room on the disks of servers. Afterwards they are started anew, as an operator must: a server that has found no room may use its disk no more.
+// fill takes all room on the disks of servers. Afterwards they are started again, as an operator
+// must: a server that has found no room may use its disk no more.
 func (n *nemesis) fill(all ...*machine) (string, func()) {
 	names := others(all, nil)
 	n.c.apart.fill(names...)
@@ -211,7 +226,8 @@ func (n *nemesis) fill(all ...*machine) (string, func()) {
 	}
 }
 
-// losePower cuts the power of machines, which end. They do not notice, or with -cluster.failing their disks fail before: what they say then must be true as well.
+// losePower cuts the power of machines, which end. They do not notice, or with -cluster.failing
+// their disks fail before: what they say then must be true as well.
 func (n *nemesis) losePower(all []*machine) {
 	n.c.t.Helper()
 	names := others(all, nil)
@@ -256,7 +272,8 @@ func (n *nemesis) cutsAmong(faults, cuts int) map[int]int {
 	return when
 }
 
-// round is one fault, or two at once, and the time until all is well again. It gives how many faults there were.
+// round is one fault, or two at once, and the time until all is well again. It gives how many
+// faults there were.
 func (n *nemesis) round(most int) int {
 	n.c.t.Helper()
 	n.more(n.much+n.rng.Int64N(n.much), backTime)
@@ -320,7 +337,7 @@ func (n *nemesis) cutNow() {
 	n.c.apart.again()
 }
 
-// tell says how many faults of each kind there were, and gives their sum.
+// tell says how many faults of each kind there were, and returns their sum.
 func (n *nemesis) tell() (sum int) {
 	n.c.t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(n.counts)) {

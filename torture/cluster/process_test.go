@@ -37,7 +37,7 @@ func (p *process) start() {
 	}
 	go func() { // as long as the process
 		defer close(ended)
-		cmd.Wait() // how it has ended is looked at by who needs that
+		cmd.Wait() // how it ended is looked at by who needs that
 	}()
 	p.cmd, p.ended, p.paused = cmd, ended, false
 }
@@ -52,7 +52,7 @@ func (p *process) runs() bool {
 	}
 }
 
-// check fails the test if it has ended by itself.
+// check fails the test if it ends by itself.
 func (p *process) check() {
 	p.t.Helper()
 	if !p.runs() {
@@ -60,7 +60,7 @@ func (p *process) check() {
 	}
 }
 
-// kill is kill -9. It must not have ended by itself before.
+// kill is kill -9. It must not ended by itself before.
 func (p *process) kill() {
 	p.t.Helper()
 	p.check()
@@ -73,7 +73,7 @@ func (p *process) kill() {
 // end kills it, whatever it does, and waits for its end.
 func (p *process) end() {
 	if p.cmd != nil {
-		p.cmd.Process.Kill() // does nothing to a process that has ended
+		p.cmd.Process.Kill() // does nothing to a process that ended
 		<-p.ended
 	}
 }
@@ -90,7 +90,7 @@ func (p *process) stop(within time.Duration) {
 	}
 }
 
-// pause stops it where it is, and wake lets it go on.
+// pause stops it where it is, and wake lets it continue.
 func (p *process) pause() { p.t.Helper(); p.check(); p.signal(syscall.SIGSTOP); p.paused = true }
 func (p *process) wake()  { p.t.Helper(); p.signal(syscall.SIGCONT); p.paused = false }
 
@@ -101,7 +101,7 @@ func (p *process) signal(s syscall.Signal) {
 	}
 }
 
-// last is the end of what it has said.
+// last is the end of what it said.
 func (p *process) last() []byte {
 	const most = 4000
 	text, err := os.ReadFile(p.log)

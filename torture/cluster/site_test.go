@@ -12,7 +12,8 @@ import (
 
 // place is where one machine's process is.
 type place interface {
-	// host is its address, and address that of a port of its own: HOST:PORT. Where places share a host the port is another one, the same for each call.
+	// host is its address, and address that of its own port: HOST:PORT. Where places share a host the
+	// port is another one, the same for each call.
 	host() string
 	address(port int) string
 	// data is the directory of its data, which may not be there.
@@ -30,7 +31,8 @@ type site interface {
 	do(f func() error) error
 }
 
-// atSite attacks machines apart, and on loopback where they cannot be: whatever the reason, something is attacked.
+// atSite attacks machines apart, and on loopback where they cannot be: whatever the reason,
+// something is attacked.
 func atSite(t *testing.T, ids []promise.ID, apart func(*testing.T, *apart), onLoopback func(*testing.T, *loopback)) {
 	t.Helper()
 	made := false

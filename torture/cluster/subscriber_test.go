@@ -13,13 +13,15 @@ import (
 	"github.com/parleyhub/parley/torture/workload"
 )
 
-// leavesAfter: a subscriber ends its loop after so many events, on average, and goes on from its cursor.
+// leavesAfter: a subscriber ends its loop after so many events, on average, and continues from its
+// cursor.
 const leavesAfter = 50
 
 // redialTime is the longest pause between two attempts to connect.
 const redialTime = 200 * time.Millisecond
 
-// subscriber follows the conversations of a group by the sdk, which has the addresses of all hubs: each from its beginning to its close.
+// subscriber follows the conversations of a group by the sdk, which has the addresses of all hubs:
+// each from its beginning to its close.
 type subscriber struct {
 	world *world
 	id    string
@@ -27,7 +29,7 @@ type subscriber struct {
 	n     int
 	seen  ledger.Seen
 	wrong []string // events that were skipped, came again, or were others before
-	turns int      // how often it went on from its cursor
+	turns int      // how often it continued from its cursor
 }
 
 // run follows until all conversations of the group are closed and nothing new is begun.
@@ -117,7 +119,8 @@ func (s *subscriber) listen(ctx context.Context, c *sdk.Client, id string) (clos
 func (w *world) client(ctx context.Context, as string) (*sdk.Client, error) {
 	for {
 		c, err := sdk.Dial(ctx, w.c.urls(), &sdk.Options{Token: w.c.token, AgentID: as, HTTPClient: w.c.dialer, MaxBackoff: time.Second})
-		if err == nil || ctx.Err() != nil || !errors.Is(err, parley.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+		if err == nil || ctx.Err() != nil || !errors.Is(err, parley.ErrUnavailable) &&
+			!errors.Is(err, context.DeadlineExceeded) {
 			return c, err
 		}
 		time.Sleep(rand.N(redialTime))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // admin is the agent of a caller that writes nothing.
@@ -60,7 +61,7 @@ func (c *caller) next() error {
 }
 
 func (c *caller) keep(f *frame) {
-	if f.Method == parley.NotifyEvent {
+	if f.Method == methods.NotifyEvent {
 		c.shown = append(c.shown, shown{f.Params.ConversationID, f.Params.Event.Seq, string(f.Params.Event.Raw())})
 	}
 }
@@ -79,7 +80,8 @@ func (c *caller) tail(t *testing.T, conversation string, since int64) []parley.E
 	var events []parley.Event
 	for {
 		var page parley.TailResult
-		c.must(t, parley.MethodTail, parley.TailParams{ConversationID: conversation, SinceSeq: since, Limit: parley.MaxPage}, &page)
+		c.must(t, methods.Tail, parley.TailParams{ConversationID: conversation, SinceSeq: since, Limit: parley.MaxPage},
+			&page)
 		events = append(events, page.Events...)
 		if since = page.NextSeq; since >= page.LatestSeq {
 			return events

@@ -25,7 +25,8 @@ type answer struct {
 	err  error
 }
 
-// look asks a hub on a directory for everything. With like, it asks for what there was then, no more. It gives the error with which the directory was not opened.
+// look asks a hub on a directory for everything. With like, it asks for what there was then, no
+// more. It gives the error with which the directory was not opened.
 func look(ctx context.Context, dir string, like answers) (got answers, healed bool, err error) {
 	j, err := bolt.Open(dir, nil)
 	if err != nil {
@@ -54,7 +55,8 @@ func look(ctx context.Context, dir string, like answers) (got answers, healed bo
 // named is nil for an error that names damage.
 func named(err error) error {
 	var damage *journal.DamageError
-	if errors.As(err, &damage) && damage.What != "" && (damage.File != "" || damage.Position > 0) || errors.Is(err, journal.ErrFormat) {
+	if errors.As(err, &damage) && damage.What != "" && (damage.File != "" || damage.Position > 0) ||
+		errors.Is(err, journal.ErrFormat) {
 		return nil
 	}
 	return err
@@ -132,16 +134,19 @@ func (a answers) conversation(ctx context.Context, c parley.Client, id string, l
 // appended is a conversation that is made after the damage.
 const appended = "appended"
 
-// goOn appends over pages that may only seem to be free, and reports whether all of that was acknowledged.
+// goOn appends over pages that may only seem to be free, and reports whether all of that was
+// acknowledged.
 func (a answers) goOn(ctx context.Context, h *hub.Hub) bool {
 	c := h.Client(h.LocalPrincipal("person"))
 	defer c.Close()
 	_, err := c.CreateConversation(ctx, &parley.CreateConversationParams{
-		ConversationID: appended, Participants: []parley.Participant{{ID: "person", Kind: parley.KindHuman}}, Policy: &parley.Policy{Kind: parley.PolicyOpen},
+		ConversationID: appended, Participants: []parley.Participant{{ID: "person", Kind: parley.KindHuman}},
+		Policy: &parley.Policy{Kind: parley.PolicyOpen},
 	})
 	for i := 0; i < 3 && err == nil; i++ {
 		_, err = c.SendMessage(ctx, &parley.SendMessageParams{
-			ConversationID: appended, Finality: parley.FinalityTurn, Payload: json.RawMessage(`{"text":"` + strings.Repeat("later ", 5000) + `"}`),
+			ConversationID: appended, Finality: parley.FinalityTurn, Payload: json.RawMessage(`{"text":"` +
+				strings.Repeat("later ", 5000) + `"}`),
 		})
 	}
 	return err == nil

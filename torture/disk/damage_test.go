@@ -61,11 +61,13 @@ func TestDamage(t *testing.T) {
 		}
 		results.take(t, fmt.Sprintf("seed %d, damage %d of %s", seed, i, d), d.kind(), try(t, work, want, d), want)
 	}
-	t.Logf("%d damages, in %.0f s: %s; %d answers compared", *damageFlips, time.Since(start).Seconds(), &results, results.compared)
+	t.Logf("%d damages, in %.0f s: %s; %d answers compared", *damageFlips, time.Since(start).Seconds(), &results,
+		results.compared)
 	if results.named < *damageFlips/5 || results.harmless == 0 || results.healed == 0 {
 		t.Errorf("too little to prove anything: %s", &results)
 	}
-	promise.ID(17).Kept(t, promise.Tried{Faults: *damageFlips, Operations: results.compared, Violations: results.violations})
+	promise.ID(17).Kept(t, promise.Tried{Faults: *damageFlips, Operations: results.compared,
+		Violations: results.violations})
 }
 
 // wholeAnswers asks a hub on the files as they were written.
@@ -99,7 +101,8 @@ func damageFiles(t *testing.T, dir string) map[string][]byte {
 		files[path], err = os.ReadFile(filepath.Join(dir, path))
 		return err
 	})
-	if err != nil || len(files["log.db"]) == 0 || len(files["index.db"]) == 0 || len(files["FORMAT"]) == 0 || len(files) < 4 {
+	if err != nil || len(files["log.db"]) == 0 || len(files["index.db"]) == 0 || len(files["FORMAT"]) == 0 ||
+		len(files) < 4 {
 		t.Fatalf("files %v, %v", slices.Collect(maps.Keys(files)), err)
 	}
 	return files
@@ -213,8 +216,8 @@ func (r *damageResults) take(t *testing.T, what, kind string, got tried, want an
 	}
 }
 
-// compare holds every answer to what it was, and gives how many were refused with the damage named. A conversation of which something is refused may be missing in
-// the list.
+// compare holds every answer to what it was, and returns how many were refused with the damage
+// named. A conversation of which something is refused may be missing in the list.
 func (r *damageResults) compare(got, want answers, wrong func(string, ...any)) (refusals int) {
 	gone := make(map[string]bool)
 	for what, a := range got {

@@ -1,6 +1,7 @@
-// Package disk holds the tests in which the disk below a real hub fails: every write, sync and truncate once in turn, syncs that take long, no room,
-// and files that are not what was written.
+// Package disk has the tests in which the disk of a real hub fails: every write, sync and truncate
+// once, syncs that take long, a full disk, and files with other contents than were written.
 //
-// What every caller was told is held against the log of the hub that was started on the same files afterwards: what was acknowledged is there, what was
-// refused is not, what was left open is there once or not at all, and a retry with the same key meets the first.
+// Afterwards a hub is started on the same files, and the results of all calls are compared with its
+// log. Acknowledged events are in it, refused ones are not, and those with an unknown outcome are
+// in it once or not at all. A repeated write with the same key returns the first result.
 package disk

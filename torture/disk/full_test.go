@@ -16,23 +16,27 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/promise"
 )
 
 var fullRounds = flag.Int("disk.rounds", 2, "times that TestDiskFull fills the disk")
 
 const (
-	// fullAppends is how many appends of each writer come before the disk is full in a round, and fullRefusals how many refusals each gets then.
+	// fullAppends is how many appends of each writer come before the disk is full in a round, and
+	// fullRefusals how many refusals each gets then.
 	fullAppends  = 20
 	fullRefusals = 3
-	// fullTries bounds the appends of a writer until it gets them: what is free in the log's file goes first.
+	// fullTries bounds the appends of a writer until it gets them: what is free in the log's file goes
+	// first.
 	fullTries = 300
 	// fullBytes is the size of the disk, and fullRoundBytes how much more there is for each round.
 	fullBytes      = 24 << 20
 	fullRoundBytes = 4 << 20
 )
 
-// The disk is full and has room again: what is refused is not there, reads go on, and appends go on without a restart.
+// The disk is full and has room again: what is refused is not there, reads continue, and appends
+// continue without a restart.
 func TestDiskFull(t *testing.T) {
 	mount := t.TempDir()
 	size := fmt.Sprint("size=", fullBytes+*fullRounds*fullRoundBytes)
@@ -76,7 +80,8 @@ func TestDiskFull(t *testing.T) {
 	}
 	f.all(f.h, ws, events)
 	f.h.Stop(t)
-	t.Logf("full %d times: %d appends refused and made when there was room again, %d acknowledged in all", *fullRounds, again, f.acked)
+	t.Logf("full %d times: %d appends refused and made when there was room again, %d acknowledged in all", *fullRounds,
+		again, f.acked)
 	if again < *fullRounds*fullRefusals*len(ids) {
 		t.Errorf("too little to prove anything: %d refusals", again)
 	}
@@ -123,8 +128,8 @@ func (f *fullDisk) fill() {
 	}
 }
 
-// look reads while there is no room: all that was acknowledged is there and nothing that was refused, a wait ends at its time, a new client is served, and
-// the hub says that it is not ready.
+// look reads while there is no room: all that was acknowledged is there and nothing that was
+// refused, a wait ends at its time, a new client is served, and the hub says that it is not ready.
 func (f *fullDisk) look() {
 	f.t.Helper()
 	c, err := dial(f.h, admin)
@@ -146,7 +151,8 @@ func (f *fullDisk) look() {
 			}
 		}
 		var waited parley.WaitForChangeResult
-		c.must(f.t, parley.MethodWaitForChange, parley.WaitForChangeParams{ConversationID: id, SinceSeq: int64(len(l.raw)), TimeoutMs: 1}, &waited)
+		c.must(f.t, methods.WaitForChange, parley.WaitForChangeParams{ConversationID: id, SinceSeq: int64(len(l.raw)),
+			TimeoutMs: 1}, &waited)
 		if !waited.TimedOut {
 			now.wrong("a wait at the end of %s gives %+v", id, waited)
 		}
@@ -168,13 +174,13 @@ func (f *fullDisk) ready(status int, says string) {
 	}
 }
 
-// filler is a writer that goes on round after round.
+// filler is a writer that continues round after round.
 type filler struct {
 	*writer
 	refused int // appends of all rounds that were refused and then made
 }
 
-// plan gives the next append.
+// plan returns the next append.
 func (w *filler) plan() *utterance {
 	n := len(w.appends)
 	w.appends = append(w.appends, newUtterance(w.id, n))

@@ -7,13 +7,15 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/promise"
 )
 
-// tally counts what was held against the promises.
+// tally counts what was compared with the promises.
 type tally struct {
 	faults, acked, refused, unknown int
-	// found is how many with an unknown outcome were in the log, and shown how many events were told to subscribers.
+	// found is how many with an unknown outcome were in the log, and shown how many events were told
+	// to subscribers.
 	found, shown, retries, violations int
 }
 
@@ -54,7 +56,8 @@ type log struct {
 	seqs map[string][]int64 // by name of an utterance
 }
 
-// read reads a conversation and checks that its seqs have no gap, and that each utterance says what its key says.
+// read reads a conversation and checks that its seqs have no gap, and that each utterance says what
+// its key says.
 func (j *judge) read(c *caller, conversation string, ws []*writer) *log {
 	j.t.Helper()
 	want := make(map[string]*utterance)
@@ -131,7 +134,8 @@ func (j *judge) saw(events []shown, logs map[string]*log) {
 	}
 }
 
-// retry sends all that was sent once more: what is in the log is met there, the rest is appended now.
+// retry sends all that was sent once more: what is in the log is met there, the rest is appended
+// now.
 func (j *judge) retry(h *hubproc.Hub, w *writer, l *log) {
 	c, err := dial(h, w.id)
 	if err != nil {
@@ -161,14 +165,15 @@ func (j *judge) files(c *caller, w *writer, l *log) {
 			continue
 		}
 		var r parley.GetAttachmentResult
-		err := c.Call(parley.MethodGetAttachment, parley.GetAttachmentParams{ConversationID: w.conversation, SHA256: a.name()}, &r)
+		err := c.Call(methods.GetAttachment, parley.GetAttachmentParams{ConversationID: w.conversation, SHA256: a.name()}, &r)
 		if err != nil || string(r.Data) != string(a.file) {
 			j.wrong("the file %s is in the log and reads as %d bytes, %v", a.key, len(r.Data), err)
 		}
 	}
 }
 
-// all holds everything to the hub that was started again on the same files, retries, and looks once more.
+// all holds everything to the hub that was started again on the same files, retries, and looks once
+// more.
 func (j *judge) all(h *hubproc.Hub, ws []*writer, told []shown) {
 	j.t.Helper()
 	c, err := dial(h, admin)

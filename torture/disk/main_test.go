@@ -8,6 +8,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/torture/faultfs"
 )
@@ -29,7 +30,8 @@ func needFaults(t *testing.T, ids ...promise.ID) {
 // conversations are those of every test that appends.
 var conversations = []string{"one", "two"}
 
-// prepare gives a directory of data with the conversations, in which each of writers has a seat, and no hub.
+// prepare returns a directory of data with the conversations, in which each of writers has a seat,
+// and no hub.
 func prepare(t *testing.T, writers ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -52,7 +54,7 @@ func create(t *testing.T, h *hubproc.Hub, writers ...string) {
 		for _, w := range writers {
 			p.Participants = append(p.Participants, parley.Participant{ID: w, Kind: parley.KindAgent})
 		}
-		c.must(t, parley.MethodCreateConversation, p, &parley.Snapshot{})
+		c.must(t, methods.CreateConversation, p, &parley.Snapshot{})
 	}
 }
 

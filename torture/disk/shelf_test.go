@@ -14,8 +14,8 @@ import (
 	"github.com/parleyhub/parley/torture/faultfs"
 )
 
-// The sync after a directory of files was made fails, or the hub is killed in it: a file that is put there later is acknowledged only when the directory's own
-// name was synced.
+// The sync after a directory of files was made fails, or the hub is killed in it: a file that is
+// put there later is acknowledged only when the directory's own name was synced.
 func TestDirectoryOfFile(t *testing.T) {
 	needFaults(t, 1)
 	ofNames := func(op faultfs.Op) bool { return op.Kind == faultfs.Sync && filepath.Base(op.Path) == "blobs" }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/torture/faultfs"
 )
@@ -29,7 +30,7 @@ const (
 	slowAcks = 24
 )
 
-// While an append waits for its sync nobody is told of it, and all others are served.
+// While an append waits for its sync no one is told of it, and all others are served.
 func TestNothingBeforeSync(t *testing.T) {
 	needFaults(t, 1)
 	m := faultfs.Mount(t, t.TempDir())
@@ -37,7 +38,7 @@ func TestNothingBeforeSync(t *testing.T) {
 	h := program.Start(t, filepath.Join(m.Dir, "data"))
 	r := &sight{t: t, caller: mustDial(t, h)}
 	for _, id := range conversations {
-		r.caller.must(t, parley.MethodSubscribe, parley.SubscribeParams{ConversationID: id}, &parley.SubscribeResult{})
+		r.caller.must(t, methods.Subscribe, parley.SubscribeParams{ConversationID: id}, &parley.SubscribeResult{})
 	}
 	author, err := dial(h, "a")
 	if err != nil {
@@ -50,7 +51,7 @@ func TestNothingBeforeSync(t *testing.T) {
 		answered := make(chan error, 1)
 		var result parley.SendResult
 		go func() {
-			answered <- author.Call(parley.MethodSendMessage, parley.SendMessageParams{
+			answered <- author.Call(methods.SendMessage, parley.SendMessageParams{
 				ConversationID: conversations[0], Finality: parley.FinalityTurn, ClientRequestID: fmt.Sprint("held-", n),
 				Payload: json.RawMessage(fmt.Sprintf(`{"text":"held %d"}`, n)),
 			}, &result)
@@ -58,10 +59,11 @@ func TestNothingBeforeSync(t *testing.T) {
 		syncs := r.hold(hold, answered)
 		m.Heal()
 		if syncs < 2 || result.Seq != r.committed+1 {
-			t.Fatalf("append %d was acknowledged at %d after %d syncs, expected %d after at least 2", n, result.Seq, syncs, r.committed+1)
+			t.Fatalf("append %d was acknowledged at %d after %d syncs, expected %d after at least 2", n, result.Seq, syncs,
+				r.committed+1)
 		}
 		var w parley.WaitForChangeResult
-		r.caller.must(t, parley.MethodWaitForChange, parley.WaitForChangeParams{
+		r.caller.must(t, methods.WaitForChange, parley.WaitForChangeParams{
 			ConversationID: conversations[0], SinceSeq: r.committed, TimeoutMs: parley.MaxWaitMs,
 		}, &w)
 		if w.TimedOut || w.LatestSeq != result.Seq {
@@ -84,7 +86,8 @@ type sight struct {
 	looks, violations int
 }
 
-// hold lets syncs go one after another until the append is answered, and looks before each of log.db. It gives how many of those there were.
+// hold lets syncs go one after another until the append is answered, and looks before each of
+// log.db. It gives how many of those there were.
 func (r *sight) hold(hold *faultfs.Hold, answered <-chan error) (syncs int) {
 	r.t.Helper()
 	timeout := time.After(endTimeout)
@@ -114,18 +117,20 @@ func (r *sight) look(answered <-chan error) {
 	id := conversations[0]
 	events := r.caller.tail(r.t, id, 0)
 	var snapshot parley.Snapshot
-	r.caller.must(r.t, parley.MethodGetConversation, parley.GetConversationParams{ConversationID: id}, &snapshot)
+	r.caller.must(r.t, methods.GetConversation, parley.GetConversationParams{ConversationID: id}, &snapshot)
 	var updates parley.GetUpdatesResult
-	r.caller.must(r.t, parley.MethodGetUpdates, parley.GetUpdatesParams{ConversationID: id, Limit: parley.MaxPage}, &updates)
+	r.caller.must(r.t, methods.GetUpdates, parley.GetUpdatesParams{ConversationID: id, Limit: parley.MaxPage}, &updates)
 	var waited parley.WaitForChangeResult
-	r.caller.must(r.t, parley.MethodWaitForChange, parley.WaitForChangeParams{ConversationID: id, SinceSeq: r.committed, TimeoutMs: 1}, &waited)
+	r.caller.must(r.t, methods.WaitForChange, parley.WaitForChangeParams{ConversationID: id, SinceSeq: r.committed,
+		TimeoutMs: 1}, &waited)
 	told := int64(0)
 	for _, s := range r.caller.shown {
 		if s.conversation == id {
 			told = max(told, s.seq)
 		}
 	}
-	if int64(len(events)) != r.committed || snapshot.LatestSeq != r.committed || updates.LatestSeq != r.committed || !waited.TimedOut || told > r.committed {
+	if int64(len(events)) != r.committed || snapshot.LatestSeq != r.committed || updates.LatestSeq != r.committed ||
+		!waited.TimedOut || told > r.committed {
 		r.violations++
 		r.t.Errorf("before the sync: tail gives %d events, getConversation is at %d, getUpdates at %d, waitForChange at %d, a subscriber at %d; %d are durable",
 			len(events), snapshot.LatestSeq, updates.LatestSeq, waited.LatestSeq, told, r.committed)
@@ -137,7 +142,8 @@ func (r *sight) look(answered <-chan error) {
 	r.caller.tail(r.t, conversations[1], 0)
 }
 
-// Syncs take long: appends are acknowledged late, reads go on, and a hub that is told to stop ends in time with everything that it has acknowledged.
+// Syncs take long: appends are acknowledged late, reads continue, and a hub that is told to stop
+// ends in time with everything that it has acknowledged.
 func TestSlowDisk(t *testing.T) {
 	needFaults(t, 1, 2, 18)
 	m := faultfs.Mount(t, t.TempDir())
@@ -184,7 +190,8 @@ func TestSlowDisk(t *testing.T) {
 	promise.ID(18).Kept(t, sum.tried(sum.acked))
 }
 
-// stopInTheMiddle lets all write until some appends are acknowledged, and then the hub is told to stop. It gives how often was read meanwhile.
+// stopInTheMiddle lets all write until some appends are acknowledged, and then the hub is told to
+// stop. It gives how often was read meanwhile.
 func stopInTheMiddle(t *testing.T, h *hubproc.Hub, ws []*writer) (reads int64) {
 	t.Helper()
 	reader := mustDial(t, h)

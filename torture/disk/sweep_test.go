@@ -19,14 +19,16 @@ import (
 	"github.com/parleyhub/parley/torture/faultfs"
 )
 
-var sweepPoints = flag.Int("disk.points", 20, "operations that TestEveryFailure lets fail, spread over all; 0: every one")
+var sweepPoints = flag.Int("disk.points", 20,
+	"operations that TestEveryFailure lets fail, spread over all; 0: every one")
 
 const (
 	// sweepAppends is how many appends each of the two writers makes.
 	sweepAppends = 100
 	// sweepLanes is how many hubs there are at once.
 	sweepLanes = 2
-	// afterwards is how many appends are sent to show how the hub goes on after a fault, at every other point.
+	// afterwards is how many appends are sent to show how the hub continues after a fault, at every
+	// other point.
 	afterwards = 6
 	// endTimeout detects a hub that hangs instead of ending.
 	endTimeout = 2 * time.Minute
@@ -52,8 +54,12 @@ const logMeta = 32 << 10
 
 // targets are all operations, each once.
 var targets = []target{
-	{name: "write of a record", kind: faultfs.Write, of: func(op faultfs.Op) bool { return isLog(op) && op.Offset >= logMeta }},
-	{name: "write of what makes records count", kind: faultfs.Write, of: func(op faultfs.Op) bool { return isLog(op) && op.Offset < logMeta }},
+	{name: "write of a record", kind: faultfs.Write, of: func(op faultfs.Op) bool {
+		return isLog(op) &&
+			op.Offset >= logMeta
+	}},
+	{name: "write of what makes records count", kind: faultfs.Write,
+		of: func(op faultfs.Op) bool { return isLog(op) && op.Offset < logMeta }},
 	{name: "sync of the log", kind: faultfs.Sync, of: isLog},
 	{name: "truncate", kind: faultfs.Truncate, of: func(faultfs.Op) bool { return true }},
 	{name: "write of a file", kind: faultfs.Write, of: isFile},
@@ -75,7 +81,8 @@ type point struct {
 
 func (p point) String() string { return p.target + ": " + p.Fault.String() }
 
-// Each write, each sync and each truncate of 200 appends fails once in turn, each under a hub of its own.
+// Each write, each sync and each truncate of 200 appends fails once in turn, each under its own
+// hub.
 func TestEveryFailure(t *testing.T) {
 	needFaults(t, 1, 2, 3)
 	start := time.Now()
@@ -106,7 +113,8 @@ func TestEveryFailure(t *testing.T) {
 		}
 	})
 	t.Logf("%d operations of %d appends; %d of them failed in turn, %d were not reached; %d acknowledged, %d refused, %d unknown of which the log had %d; %d retries, %d events told, in %.0f s",
-		len(ops), 2*sweepAppends, sum.faults, missed, sum.acked, sum.refused, sum.unknown, sum.found, sum.retries, sum.shown, time.Since(start).Seconds())
+		len(ops), 2*sweepAppends, sum.faults, missed, sum.acked, sum.refused, sum.unknown, sum.found, sum.retries, sum.shown,
+		time.Since(start).Seconds())
 	if unexpected > len(points)/10 || sum.unknown == 0 || sum.refused == 0 || sum.shown == 0 {
 		t.Errorf("too little to prove anything: %+v of %d points", sum, len(points))
 	}
@@ -158,7 +166,7 @@ func load(t *testing.T, ws []*writer, work func(*writer) error) {
 	wg.Wait()
 }
 
-// choosePoints gives n of the operations that there are, as many of each target; with 0 all.
+// choosePoints returns n of the operations that there are, as many of each target; with 0 all.
 func choosePoints(t *testing.T, ops []faultfs.Op, n int) []point {
 	t.Helper()
 	var points []point
@@ -189,7 +197,7 @@ func choosePoints(t *testing.T, ops []faultfs.Op, n int) []point {
 	return points
 }
 
-// spread gives n of all, one at random of each nth part.
+// spread returns n of all, one at random of each nth part.
 func spread(all []point, n int) []point {
 	var some []point
 	for i := range n {
@@ -199,7 +207,8 @@ func spread(all []point, n int) []point {
 	return some
 }
 
-// tryPoint lets one operation fail under a hub of its own, and holds what was told to what the next one finds.
+// tryPoint lets one operation fail under its own hub, and holds what was told to what the next one
+// finds.
 func tryPoint(t *testing.T, m *faultfs.FS, prepared string, i int, p point) (tally, bool) {
 	t.Helper()
 	name := fmt.Sprint("data-", i)

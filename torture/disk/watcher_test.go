@@ -7,6 +7,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // watcher is subscribed to the conversations until its hub ends or it is closed.
@@ -22,7 +23,7 @@ func watch(t *testing.T, h *hubproc.Hub) *watcher {
 		t.Fatal(err)
 	}
 	for _, id := range conversations {
-		c.must(t, parley.MethodSubscribe, parley.SubscribeParams{ConversationID: id}, &parley.SubscribeResult{})
+		c.must(t, methods.Subscribe, parley.SubscribeParams{ConversationID: id}, &parley.SubscribeResult{})
 	}
 	w := &watcher{caller: c, ended: make(chan error, 1)}
 	go func() {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // outcome is what the caller of an append was told.
@@ -23,7 +24,7 @@ const (
 	unsent  outcome = iota
 	acked           // it is in the log at seq
 	refused         // it is not in the log and never will be
-	unknown         // nobody knows
+	unknown         // no one knows
 )
 
 // utterance is a message, or a file where it has one.
@@ -52,7 +53,8 @@ func newWriter(id, conversation string, n int) *writer {
 	return w
 }
 
-// newUtterance gives the nth append of a writer: every tenth is a file, and every eighth is a message of several pages.
+// newUtterance returns the nth append of a writer: every tenth is a file, and every eighth is a
+// message of several pages.
 func newUtterance(writer string, n int) *utterance {
 	a := &utterance{key: fmt.Sprintf("%s-%d", writer, n)}
 	switch {
@@ -79,7 +81,7 @@ func (a *utterance) name() string {
 func (w *writer) send(c *caller, a *utterance) (seq int64, duplicate bool, err error) {
 	if a.file != nil {
 		var r parley.PutAttachmentResult
-		err = c.Call(parley.MethodPutAttachment, parley.PutAttachmentParams{ConversationID: w.conversation, Data: a.file, Name: a.key}, &r)
+		err = c.Call(methods.PutAttachment, parley.PutAttachmentParams{ConversationID: w.conversation, Data: a.file, Name: a.key}, &r)
 		return r.Seq, r.Duplicate, err
 	}
 	payload, err := json.Marshal(parley.Message{Text: a.text})
@@ -87,7 +89,7 @@ func (w *writer) send(c *caller, a *utterance) (seq int64, duplicate bool, err e
 		return 0, false, err
 	}
 	var r parley.SendResult
-	err = c.Call(parley.MethodSendMessage, parley.SendMessageParams{
+	err = c.Call(methods.SendMessage, parley.SendMessageParams{
 		ConversationID: w.conversation, Payload: payload, Finality: parley.FinalityTurn, ClientRequestID: a.key,
 	}, &r)
 	return r.Seq, r.Duplicate, err
@@ -107,8 +109,9 @@ func (w *writer) do(c *caller, a *utterance) outcome {
 	return a.outcome
 }
 
-// work makes the appends until next, which lets each be made, says no, or until the connection is gone. From the first unknown outcome on, which failed tells of
-// to all writers, the hub must acknowledge nothing that was sent after it.
+// work makes the appends until next, which lets each be made, says no, or until the connection is
+// gone. From the first unknown outcome on, which failed tells of to all writers, the hub must
+// acknowledge nothing that was sent after it.
 func (w *writer) work(h *hubproc.Hub, failed *atomic.Bool, next func(do func()) bool) error {
 	c, err := dial(h, w.id)
 	if err != nil {

@@ -12,13 +12,15 @@ import (
 // bootFile is where the system says which of its starts this is.
 const bootFile = "/proc/sys/kernel/random/boot_id"
 
-// Boot is which start of the machine it is, as the processes see it that the thread of the test starts: with the power it must become another one.
+// Boot is which start of the machine it is, as the processes see it that the thread of the test
+// starts: with the power it must become another one.
 type Boot struct {
 	t    testing.TB
 	file string
 }
 
-// NewBoot begins to tell a start of its own. The thread must have mounts of its own, as Need gives them.
+// NewBoot returns a simulated boot of the machine. The thread must have its own mounts, as after
+// Need.
 func NewBoot(t testing.TB) *Boot {
 	t.Helper()
 	b := &Boot{t: t, file: filepath.Join(t.TempDir(), "boot_id")}

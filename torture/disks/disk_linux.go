@@ -18,13 +18,15 @@ import (
 const (
 	// diskSize is the size of an image in bytes. It takes the room of what is written to it.
 	diskSize = 1 << 30
-	// shutdown is FS_IOC_SHUTDOWN, and noLogFlush its argument that loses what is not on the disk: the file system's own journal too.
+	// shutdown is FS_IOC_SHUTDOWN, and noLogFlush its argument that loses what is not on the disk: the
+	// file system's own journal too.
 	shutdown   = 0x8004587d
 	noLogFlush = 2
 )
 
-// Disk is an ext4 file system in a file, mounted where only the thread of the test and the processes that it starts see it: so runs do not meet, and
-// one that is killed leaves nothing behind. The goroutine of the test alone uses it.
+// Disk is an ext4 file system in a file, mounted where only the thread of the test and the
+// processes that it starts see it: so runs do not meet, and one that is killed leaves nothing
+// behind. The goroutine of the test alone uses it.
 type Disk struct {
 	t       testing.TB
 	image   string
@@ -33,7 +35,8 @@ type Disk struct {
 	under   *faultfs.FS // where the image is, of a disk that can fail
 }
 
-// New makes a disk for a test that is about some promises, or leaves the test out where that cannot be done.
+// New makes a disk for a test that is about some promises, or leaves the test out where that cannot
+// be done.
 func New(t testing.TB, ids ...promise.ID) *Disk {
 	t.Helper()
 	return Several(t, 1, ids...)[0]
@@ -46,7 +49,8 @@ func Several(t testing.TB, n int, ids ...promise.ID) []*Disk {
 	return several(t, n, func(*Disk) {}, ids)
 }
 
-// SeveralToFail is Several for disks that Fail can be called of. They are slower: this process does what they do.
+// SeveralToFail is Several for disks that Fail can be called of. They are slower: this process does
+// what they do.
 func SeveralToFail(t testing.TB, n int, ids ...promise.ID) []*Disk {
 	t.Helper()
 	Need(t, ids...)
@@ -65,7 +69,8 @@ func several(t testing.TB, n int, prepare func(*Disk), ids []promise.ID) (all []
 	for range n {
 		dir := t.TempDir()
 		d := &Disk{t: t, image: filepath.Join(dir, "image"), root: filepath.Join(t.TempDir(), "disk")}
-		if err := errors.Join(os.WriteFile(d.image, nil, 0o600), os.Truncate(d.image, diskSize), os.Mkdir(d.root, 0o700)); err != nil {
+		if err := errors.Join(os.WriteFile(d.image, nil, 0o600), os.Truncate(d.image, diskSize),
+			os.Mkdir(d.root, 0o700)); err != nil {
 			t.Fatal(err)
 		}
 		prepare(d)
@@ -79,7 +84,8 @@ func several(t testing.TB, n int, prepare func(*Disk), ids []promise.ID) (all []
 	return all
 }
 
-// Need leaves a test out that cannot have disks, and else gives its thread mounts of its own, for good.
+// Need skips a test if disks are not possible. Otherwise it gives the thread its own mounts,
+// permanently.
 func Need(t testing.TB, ids ...promise.ID) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -145,13 +151,15 @@ func (d *Disk) close() {
 	}
 }
 
-// Fail is the end of a disk of SeveralToFail: from now on every write and every sync fails, and says so. The power is to be cut next.
+// Fail is the end of a disk of SeveralToFail: from now on every write and every sync fails, and
+// says so. The power is to be cut next.
 func (d *Disk) Fail() { d.under.Die() }
 
-// Cut is the end of the power: from now on nothing reaches the disk, and what only memory has is lost.
+// Cut cuts the power: nothing reaches the disk any more, and data in memory is lost.
 //
-// Who writes to the disk is to be stopped before (SIGSTOP), or the disk to have failed, where it counts what a sync has said: a file system that is shut down while fsync is under
-// way, after its look whether that is so, may let it succeed though the file's new size was not written. TestSyncWhileCut counts how often.
+// If the result of a sync matters, the writers must be stopped first (SIGSTOP), or the disk must
+// have failed. A shutdown of the file system during an fsync can let the fsync succeed although the
+// new size of the file was not written. TestSyncWhileCut counts how often.
 func (d *Disk) Cut() {
 	d.t.Helper()
 	f, err := os.Open(d.root)
@@ -165,7 +173,7 @@ func (d *Disk) Cut() {
 	}
 }
 
-// Restore gives power again. Nobody may use the disk.
+// Restore restores the power. No process may use the disk.
 func (d *Disk) Restore() {
 	d.t.Helper()
 	err := d.unmount()
@@ -180,13 +188,14 @@ func (d *Disk) Restore() {
 	}
 }
 
-// ballast is the file that takes all room, and leastPiece the smallest piece of room that is worth taking, in bytes.
+// ballast is the file that takes all room, and leastPiece the smallest piece of room that is worth
+// taking, in bytes.
 const (
 	ballast    = "ballast"
 	leastPiece = 4 << 10
 )
 
-// Fill takes all the room of the disk, and Free gives it back.
+// Fill uses all space of the disk. Free frees it.
 func (d *Disk) Fill() {
 	d.t.Helper()
 	f, err := os.OpenFile(filepath.Join(d.root, ballast), os.O_CREATE|os.O_WRONLY, 0o600)
@@ -207,7 +216,7 @@ func (d *Disk) Fill() {
 	}
 }
 
-// Free gives back what Fill has taken.
+// Free frees the space of Fill.
 func (d *Disk) Free() {
 	d.t.Helper()
 	if err := os.Remove(filepath.Join(d.root, ballast)); err != nil {

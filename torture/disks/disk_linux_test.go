@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestLeftOut: where there are fewer loop devices than disks the test is left out, and does not fail.
+// TestLeftOut: where there are fewer loop devices than disks the test is left out, and does not
+// fail.
 func TestLeftOut(t *testing.T) {
 	Need(t)
 	mount, err := exec.LookPath("mount")

@@ -1,2 +1,3 @@
-// Package disks gives tests disks whose power can be cut: ext4 file systems in files, which forget what was not synced. It needs root, on Linux.
+// Package disks creates disks for tests whose power can be cut: ext4 file systems in files, which
+// lose the data that was not synced. It requires root and Linux.
 package disks

@@ -32,7 +32,8 @@ func TestSyncWhileFailing(t *testing.T) {
 	}
 }
 
-// TestSyncWhileCut counts what a file system says that is shut down while files are synced. It is no test of Parley, and says how far FS_IOC_SHUTDOWN may be trusted.
+// TestSyncWhileCut counts what a file system says that is shut down while files are synced. It is
+// no test of Parley, and says how far FS_IOC_SHUTDOWN may be trusted.
 func TestSyncWhileCut(t *testing.T) {
 	if *cuts == 0 {
 		t.Skip("-disks.cuts asks for it")
@@ -47,7 +48,8 @@ func TestSyncWhileCut(t *testing.T) {
 	t.Logf("%d syncs of %d files in %d cuts have succeeded, and what they had synced is gone", lies, syncers, *cuts)
 }
 
-// lies has files written and synced until end has ended the disk, and says which of them were synced and are not there.
+// lies has files written and synced until end ends the disk, and says which of them were synced and
+// are not there.
 func (d *Disk) lies(t *testing.T, end func()) (lies []string) {
 	t.Helper()
 	dir := filepath.Join(d.root, fmt.Sprint(rand.Uint64()))
@@ -75,7 +77,8 @@ func (d *Disk) lies(t *testing.T, end func()) (lies []string) {
 			}
 		})
 	}
-	for begun := time.Now(); synced[0].Load() < 20*syncSize; time.Sleep(rand.N(20 * time.Millisecond)) { // the end falls at random
+	// the end falls at random
+	for begun := time.Now(); synced[0].Load() < 20*syncSize; time.Sleep(rand.N(20 * time.Millisecond)) {
 		if time.Since(begun) > time.Minute {
 			t.Fatalf("%d bytes synced in a minute: too little to prove anything", synced[0].Load())
 		}

@@ -1,5 +1,7 @@
-// Package duel is replicas of one agent, each a process, and a person who asks them: what they do while they, and the hubs that they use, are stopped and killed, and how the log and all
-// that callers were told is held against what must be. Who uses it starts the hubs and does the harm.
+// Package duel runs replicas of one agent, each a process, and a client that asks them. The
+// replicas and their hubs are stopped and killed. Afterwards, the log and the results of all calls
+// are checked. The tests that use the package start the hubs and do the harm.
 //
-// In a turn the person asks, and whichever replica has the claim answers: at most one, once. Replicas write down their calls, which package history judges.
+// In each turn the client asks, and the replica that has the claim answers: at most one, once. The
+// replicas record their calls for package history.
 package duel

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/history"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Driver is the participant who asks.
@@ -28,12 +29,14 @@ func Create(ctx context.Context, c parley.Client, id string) error {
 	_, err := c.CreateConversation(ctx, &parley.CreateConversationParams{
 		ConversationID: id,
 		Participants:   []parley.Participant{{ID: Driver, Kind: parley.KindHuman}, {ID: Agent, Kind: parley.KindAgent}},
-		Limits:         &parley.Limits{TurnTimeoutMs: ClaimMs, ClaimWindowMs: WindowMs, MaxAttempts: parley.MaxAttemptsLimit, MaxEvents: parley.MaxEventsLimit},
+		Limits: &parley.Limits{TurnTimeoutMs: ClaimMs, ClaimWindowMs: WindowMs, MaxAttempts: limits.MaxAttemptsLimit,
+			MaxEvents: parley.MaxEventsLimit},
 	})
 	return err
 }
 
-// Drive asks in one conversation until left, which all conversations share, is used up, and then closes it. A question that waits longer than patience for its answer is an error.
+// Drive asks in one conversation until left, which all conversations share, is used up, and then
+// closes it. A question that waits longer than patience for its answer is an error.
 func Drive(ctx context.Context, c parley.Client, id string, left *atomic.Int64, patience time.Duration) error {
 	var since int64
 	for last := false; ; {
@@ -75,11 +78,13 @@ func Drive(ctx context.Context, c parley.Client, id string, left *atomic.Int64, 
 }
 
 // awaitTurn waits until the driver may ask.
-func awaitTurn(ctx context.Context, c parley.Client, id string, since int64, patience time.Duration) (*parley.GetUpdatesResult, error) {
+func awaitTurn(ctx context.Context, c parley.Client, id string, since int64,
+	patience time.Duration) (*parley.GetUpdatesResult, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %s", patience))
 	defer cancel()
 	for {
-		u, err := c.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: id, SinceSeq: since, TimeoutMs: 10_000, Until: parley.UntilMyTurn})
+		u, err := c.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: id, SinceSeq: since, TimeoutMs: 10_000,
+			Until: parley.UntilMyTurn})
 		if err != nil {
 			return nil, fmt.Errorf("%w (%w)", err, context.Cause(ctx))
 		}
@@ -89,7 +94,8 @@ func awaitTurn(ctx context.Context, c parley.Client, id string, since int64, pat
 	}
 }
 
-// fits holds the messages that were seen since a question against it: one answer, to that question, and nothing after it.
+// fits holds the messages that were seen since a question against it: one answer, to that question,
+// and nothing after it.
 func fits(messages []parley.Event, turn int64) error {
 	for i, e := range messages {
 		m, err := e.Message()
@@ -98,7 +104,8 @@ func fits(messages []parley.Event, turn int64) error {
 		}
 		final := i == len(messages)-1
 		if e.Finality.Final() != final || e.Turn != turn || final && m.Text != "answer to "+question(turn-1) {
-			return fmt.Errorf("message %d of %d in turn %d is %q (turn %d, %s)", i+1, len(messages), turn, m.Text, e.Turn, e.Finality)
+			return fmt.Errorf("message %d of %d in turn %d is %q (turn %d, %s)", i+1, len(messages), turn, m.Text, e.Turn,
+				e.Finality)
 		}
 	}
 	if len(messages) == 0 {

@@ -25,7 +25,7 @@ func TailAll(ctx context.Context, c parley.Client, id string) ([]parley.Event, e
 	}
 }
 
-// SameLog compares what Tail gives with what lies in the file.
+// SameLog compares the result of Tail with the log in the file.
 func SameLog(tail, file []parley.Event) error {
 	if len(tail) != len(file) {
 		return fmt.Errorf("%d events by Tail, %d in the file", len(tail), len(file))
@@ -43,7 +43,8 @@ func SameLog(tail, file []parley.Event) error {
 	return nil
 }
 
-// Lapse is a claim that has ended without a final message, and when the turn was claimed again, in ms of hub time.
+// Lapse is a claim that ended without a final message, and the time at which the turn was claimed
+// again, in ms of hub time.
 type Lapse struct {
 	Ended, Claimed int64
 	Attempt        int // of the next claim
@@ -54,7 +55,7 @@ type Lapse struct {
 type Tally struct {
 	Finals    map[int64]int    // by turn
 	claims    map[int64]int    // by turn
-	by        map[int64]string // who has said the final
+	by        map[int64]string // the author of the final message
 	Takeovers int
 	Lapses    []Lapse
 }
@@ -80,7 +81,7 @@ func Count(events []parley.Event) (*Tally, error) {
 		switch s.Kind {
 		case parley.KindTurnClaimed:
 			if k.Finals[s.Turn] > 0 {
-				return nil, fmt.Errorf("seq %d: a claim on turn %d, which has ended", e.Seq, s.Turn)
+				return nil, fmt.Errorf("seq %d: a claim on turn %d, which is closed", e.Seq, s.Turn)
 			}
 			if k.claims[s.Turn]++; open.Ended != 0 {
 				open.Claimed, open.Attempt = int64(e.At), s.Attempt
@@ -90,7 +91,7 @@ func Count(events []parley.Event) (*Tally, error) {
 		case parley.KindClaimEnded:
 			open = Lapse{Ended: int64(e.At), Reason: s.Reason}
 		case parley.KindTurnEnded:
-			return nil, fmt.Errorf("seq %d: turn %d has ended without a final message: %s", e.Seq, s.Turn, s.Reason)
+			return nil, fmt.Errorf("seq %d: turn %d ended without a final message: %s", e.Seq, s.Turn, s.Reason)
 		}
 	}
 	for turn, n := range k.claims {
@@ -104,7 +105,7 @@ func Count(events []parley.Event) (*Tally, error) {
 // speech is a message or trace.
 func (k *Tally) speech(e *parley.Event) error {
 	if k.Finals[e.Turn] > 0 {
-		return fmt.Errorf("seq %d: %s speaks in turn %d, which has ended", e.Seq, e.From, e.Turn)
+		return fmt.Errorf("seq %d: %s speaks in turn %d, which is closed", e.Seq, e.From, e.Turn)
 	}
 	if e.Type == parley.TypeMessage && e.Finality.Final() {
 		k.Finals[e.Turn]++
@@ -113,7 +114,8 @@ func (k *Tally) speech(e *parley.Event) error {
 	return nil
 }
 
-// CountAll counts the turns of all conversations. A conversation that is not complete fails the test.
+// CountAll counts the turns of all conversations. A conversation that is not complete fails the
+// test.
 func CountAll(t testing.TB, ids []string, logs map[string][]parley.Event) (turns, takeovers int, lapses []Lapse) {
 	t.Helper()
 	for _, id := range ids {
@@ -130,7 +132,8 @@ func CountAll(t testing.TB, ids []string, logs map[string][]parley.Event) (turns
 	return turns, takeovers, lapses
 }
 
-// Complete reports what a closed conversation lacks: turns 1 to the last, by turns of the two, each with one final message.
+// Complete reports what a closed conversation lacks: turns 1 to the last, by turns of the two, each
+// with one final message.
 func (k *Tally) Complete() error {
 	for turn := int64(1); turn <= int64(len(k.Finals)); turn++ {
 		who := Agent

@@ -21,7 +21,8 @@ import (
 	"github.com/parleyhub/parley/internal/history"
 )
 
-// record is one line of what a process writes down of itself: a call, first when it begins and again when it has ended, or a registration.
+// record is one line in the file of a process: the start of a call, the end of a call, or a
+// registration.
 type record struct {
 	N          int64       `json:"n,omitempty"` // of the call in its process
 	Op         *history.Op `json:"op,omitempty"`
@@ -29,7 +30,8 @@ type record struct {
 	Failed     string      `json:"failed,omitempty"`     // why the process gave up
 }
 
-// Recorder is a client that writes down its calls about turns, each line in one write, so that a kill leaves no more than one call without an end.
+// Recorder is a client that writes down its calls about turns, each line in one write, so that a
+// kill leaves no more than one call without an end.
 type Recorder struct {
 	parley.Client
 	name    string
@@ -40,7 +42,7 @@ type Recorder struct {
 	n  int64
 }
 
-// NewRecorder writes the calls that somebody makes to to.
+// NewRecorder returns a client that records its calls in to.
 func NewRecorder(c parley.Client, name string, to io.Writer) *Recorder {
 	return &Recorder{Client: c, name: name, to: to}
 }
@@ -62,7 +64,7 @@ func (r *Recorder) note(rec record) {
 	r.write(rec)
 }
 
-// begin writes the begin of a call, and gives what writes its end.
+// begin records the start of a call, and returns a function that records its end.
 func (r *Recorder) begin(o history.Op) (end func(history.Op, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,7 +86,8 @@ func (r *Recorder) begin(o history.Op) (end func(history.Op, error)) {
 // resultOf returns the result of a call. The sdk repeats calls, so that most refusals do not say
 // whether an earlier attempt took effect.
 func resultOf(err error) history.Result {
-	refusals := []error{parley.ErrNotYourTurn, parley.ErrClaimRequired, parley.ErrTurnConflict, parley.ErrConversationClosed}
+	refusals := []error{parley.ErrNotYourTurn, parley.ErrClaimRequired, parley.ErrTurnConflict,
+		parley.ErrConversationClosed}
 	if slices.ContainsFunc(refusals, func(r error) bool { return errors.Is(err, r) }) {
 		return history.Refused
 	}
@@ -123,7 +126,8 @@ func (r *Recorder) RenewClaim(ctx context.Context, p *parley.RenewClaimParams) (
 	return c, err
 }
 
-// ReleaseClaim succeeds in the sdk also when the claim has ended otherwise while the answer was lost: what is known then is that it does not stand.
+// ReleaseClaim of the sdk also succeeds if the claim ended in another way while the answer was
+// lost. It only shows that the claim is not current.
 func (r *Recorder) ReleaseClaim(ctx context.Context, p *parley.ReleaseClaimParams) error {
 	o := history.Op{Conversation: p.ConversationID, Kind: history.Release, Turn: turnOf(p.ClaimID), Claim: p.ClaimID}
 	end := r.begin(o)
@@ -148,7 +152,8 @@ func (r *Recorder) SendMessage(ctx context.Context, p *parley.SendMessageParams)
 }
 
 func (r *Recorder) SendTrace(ctx context.Context, p *parley.SendTraceParams) (*parley.SendResult, error) {
-	o := history.Op{Conversation: p.ConversationID, Kind: history.Say, Turn: p.Turn, Claim: p.ClaimID, Key: p.ClientRequestID}
+	o := history.Op{Conversation: p.ConversationID, Kind: history.Say, Turn: p.Turn, Claim: p.ClaimID,
+		Key: p.ClientRequestID}
 	return r.said(o, func() (*parley.SendResult, error) { return r.Client.SendTrace(ctx, p) })
 }
 
@@ -162,7 +167,7 @@ func (r *Recorder) said(o history.Op, call func() (*parley.SendResult, error)) (
 	return s, err
 }
 
-// RegisterExecutor asks for a short grace, and writes down when the hub has taken the registration.
+// RegisterExecutor requests a short grace, and records each registration.
 func (r *Recorder) RegisterExecutor(
 	ctx context.Context, p *parley.RegisterExecutorParams, holding func() []string,
 ) iter.Seq2[parley.ExecutorNotification, error] {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/sdk"
 )
 
@@ -35,7 +36,8 @@ const (
 	longestWork  = 220 * time.Millisecond
 )
 
-// RunReplica is a replica's process: what a partner would write, but that its client writes down what it does.
+// RunReplica is a replica's process: what a partner would write, but that its client writes down
+// what it does.
 func RunReplica(id string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop() // before the file is there: by that the test knows that a SIGTERM is noticed
@@ -44,10 +46,10 @@ func RunReplica(id string) error {
 		return err
 	}
 	defer f.Close()
-	r := &Recorder{name: id, to: f, graceMs: parley.MinGraceMs}
+	r := &Recorder{name: id, to: f, graceMs: limits.MinGraceMs}
 	if r.Client, err = dialPatiently(ctx, os.Getenv(EnvURL), os.Getenv(EnvToken), Agent); err != nil {
 		if ctx.Err() != nil {
-			return nil // it was told to end before it had begun
+			return nil // it was stopped before its start
 		}
 		return err
 	}
@@ -78,8 +80,8 @@ func dialPatiently(ctx context.Context, url, token, as string) (*sdk.Client, err
 
 var errStumbled = errors.New("stumbled")
 
-// answer is the agent: it reads the question, may say something before the answer, and may fail. When its claim is lost it speaks on half of the time:
-// the hub must refuse that.
+// answer is the agent: it reads the question, may say something before the answer, and may fail.
+// When its claim is lost it speaks on half of the time: the hub must refuse that.
 func answer(ctx context.Context, t *parley.Turn) (parley.TurnOutcome, error) {
 	question, err := lastWord(ctx, t)
 	if err != nil {

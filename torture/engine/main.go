@@ -1,4 +1,5 @@
-// Command engine runs another command beside a NATS server that syncs always, in whose streams the hubs of the attacks then keep their logs:
+// Command engine runs another command beside a NATS server that syncs always, in whose streams the
+// hubs of the attacks then keep their logs:
 //
 //	cd torture && go run ./engine go test -v ./a2a
 package main
@@ -25,7 +26,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run gives the exit code of a command.
+// run runs a command and returns its exit code.
 func run(command []string) (code int, err error) {
 	if len(command) == 0 {
 		return 2, errors.New("expected a command")
@@ -47,7 +48,8 @@ func run(command []string) (code int, err error) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), "PARLEY_NATS_PASSWORD="+password, fmt.Sprintf("%s=nats://%s@%s?monitor=%s", hubproc.JournalVariable, user, c.Address(0), c.Monitors()[0]))
+	cmd.Env = append(os.Environ(), "PARLEY_NATS_PASSWORD="+password,
+		fmt.Sprintf("%s=nats://%s@%s?monitor=%s", hubproc.JournalVariable, user, c.Address(0), c.Monitors()[0]))
 	var ended *exec.ExitError
 	if err := cmd.Run(); errors.As(err, &ended) {
 		return ended.ExitCode(), nil

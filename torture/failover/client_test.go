@@ -14,7 +14,8 @@ import (
 	"github.com/parleyhub/parley/sdk"
 )
 
-// betweenWords is what a client leaves between two words, so that the machine is not what is tested.
+// betweenWords is what a client leaves between two words, so that the machine is not what is
+// tested.
 const betweenWords = 50 * time.Millisecond
 
 // word is what was acknowledged to a client, or, of a reader, an event that it got.
@@ -72,7 +73,7 @@ func (c *client) leaves(url string) {
 	c.left = url
 }
 
-// said gives what was acknowledged so far.
+// said returns what was acknowledged so far.
 func (c *client) said() []word {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,10 +93,11 @@ func (c *client) failure() error {
 	return c.err
 }
 
-// send says something under a key of its own, until it is acknowledged.
+// send says something under its own key, until it is acknowledged.
 func (c *client) send(ctx context.Context, conversation, text string) error {
 	r, err := c.SendMessage(ctx, &parley.SendMessageParams{
-		ConversationID: conversation, Payload: json.RawMessage(fmt.Sprintf(`{"text":%q}`, text)), Finality: parley.FinalityTurn, ClientRequestID: text,
+		ConversationID: conversation, Payload: json.RawMessage(fmt.Sprintf(`{"text":%q}`, text)),
+		Finality: parley.FinalityTurn, ClientRequestID: text,
 	})
 	if err == nil {
 		c.heard(conversation, text, r.Seq)

@@ -1,3 +1,4 @@
-// Package failover runs three hubs, each a process of its own, on one log, with clients that know all three: it kills and freezes a hub under its clients, and puts new builds in
-// the places of the old ones. Clients speak again within seconds, what was acknowledged is there once, and no turn is spoken twice.
+// Package failover runs three hubs, each a separate process, on one log, with clients that know all
+// three. The tests kill and freeze a hub and replace old builds with new ones. The clients continue
+// within seconds, acknowledged events are in the log once, and no turn has two final messages.
 package failover

@@ -9,14 +9,15 @@ import (
 
 // verdict is what the log, and what clients know, come to.
 type verdict struct {
-	acked, turns, read            int // held against the promises
+	acked, turns, read            int // compared with the promises
 	lost, doubled, spoken, unread int // broken
 	late                          int // clients, or hubs, that were not there again in time
 }
 
 func (v *verdict) add(o verdict) {
 	v.acked, v.turns, v.read = v.acked+o.acked, v.turns+o.turns, v.read+o.read
-	v.lost, v.doubled, v.spoken, v.unread, v.late = v.lost+o.lost, v.doubled+o.doubled, v.spoken+o.spoken, v.unread+o.unread, v.late+o.late
+	v.lost, v.doubled, v.spoken, v.unread, v.late = v.lost+o.lost, v.doubled+o.doubled, v.spoken+o.spoken,
+		v.unread+o.unread, v.late+o.late
 }
 
 // kept says how hard the promises were tried.
@@ -29,8 +30,9 @@ func (v *verdict) kept(t *testing.T, faults int, figure string) {
 	promise.ID(9).Kept(t, promise.Tried{Faults: faults, Operations: v.read, Violations: v.unread})
 }
 
-// judge holds the log of a party against what its clients know: what was acknowledged is there, at its place, once; each turn has one final message, and each question one answer; readers got
-// every event once, in order, as it is.
+// judge holds the log of a party against what its clients know: what was acknowledged is there, at
+// its place, once; each turn has one final message, and each question one answer; readers got every
+// event once, in order, as it is.
 func (p *party) judge() (v verdict) {
 	t := p.w.t
 	t.Helper()
@@ -79,7 +81,7 @@ func (p *party) logOf(host *client, id string) (log []parley.Event) {
 	}
 }
 
-// turns looks for words that are there twice, and at how turns have ended.
+// turns looks for words that are there twice, and at how turns ended.
 func (p *party) turns(id string, log []parley.Event) (v verdict) {
 	t := p.w.t
 	t.Helper()

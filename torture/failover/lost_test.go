@@ -10,10 +10,12 @@ import (
 	"time"
 )
 
-// silence is how long it takes a client to notice that its hub says nothing any more: it waits 2 s, and for the answer to a ping as long.
+// silence is how long it takes a client to notice that its hub says nothing any more: it waits 2 s,
+// and for the answer to a ping as long.
 const silence = 4 * time.Second
 
-// TestHubLost kills the hub at which all clients are, and then freezes one: they go on at others.
+// TestHubLost kills the hub at which all clients are, and then freezes one: they continue at
+// others.
 func TestHubLost(t *testing.T) {
 	w := newWorld(t)
 	t.Run("killed", func(t *testing.T) {
@@ -34,7 +36,8 @@ func TestHubLost(t *testing.T) {
 	})
 }
 
-// loseEach loses one hub after the other in one way, beginning with one of them, and says how hard the promises were tried by that.
+// loseEach loses one hub after the other in one way, beginning with one of them, and says how hard
+// the promises were tried by that.
 func (w *world) loseEach(first int, more time.Duration, way func(t *testing.T, victim *place) (lose, back func())) {
 	w.t.Helper()
 	var all verdict
@@ -52,16 +55,17 @@ func (w *world) loseEach(first int, more time.Duration, way func(t *testing.T, v
 	all.kept(w.t, *rounds, fmt.Sprintf("slowest of %d clients of a hub that is %s speaks again after %.1f s at another one", clients, name, slowest.Seconds()))
 }
 
-// under gives the world for a part of a test. Hubs that are started there are looked after by the whole.
+// under returns the world for a part of a test. Hubs that are started there are looked after by the
+// whole.
 func (w *world) under(t *testing.T) *world {
 	v := *w
 	v.t = t
 	return &v
 }
 
-// lose has a party at a hub lose it. It checks that all clients continue, and the log in the end; the
-// lost hub returns before that. It returns how long the slowest client was away. On a busy machine
-// some clients leave a hub by themselves, so the hub with most of the clients is lost.
+// lose has a party at a hub lose it. It checks that all clients continue, and the log in the end;
+// the lost hub returns before that. It returns how long the slowest client was away. On a busy
+// machine some clients leave a hub by themselves, so the hub with most of the clients is lost.
 func (w *world) lose(
 	name string, at *place, more time.Duration, way func(t *testing.T, victim *place) (lose, back func()),
 ) (v verdict, took time.Duration, clients int) {

@@ -9,13 +9,13 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// party is a crowd of clients at work in conversations of their own.
+// party is a crowd of clients at work in their own conversations.
 type party struct {
 	w             *world
 	name          string
 	clients       []*client
 	conversations []string
-	stop          chan struct{} // closed when nobody begins anything new
+	stop          chan struct{} // closed when no one begins anything new
 	answering     context.Context
 	rest          context.CancelFunc // ends answering
 	reading       context.Context
@@ -24,7 +24,8 @@ type party struct {
 	talk, answers, readers sync.WaitGroup
 }
 
-// newParty begins the work of clients: writers who share conversations, pairs of one who asks and an agent that answers, and readers. All are at one hub, or, where that is nil, anywhere.
+// newParty begins the work of clients: writers who share conversations, pairs of one who asks and
+// an agent that answers, and readers. All are at one hub, or, where that is nil, anywhere.
 func (w *world) newParty(name string, at *place) *party {
 	w.t.Helper()
 	p := &party{w: w, name: name, stop: make(chan struct{})}
@@ -43,16 +44,19 @@ func (w *world) newParty(name string, at *place) *party {
 		seats[hall] = append(seats[hall], parley.Participant{ID: fmt.Sprintf("writer-%d", i), Kind: parley.KindAgent})
 	}
 	for _, hall := range shared {
-		w.create(ctx, host, &parley.CreateConversationParams{ConversationID: hall, Policy: &parley.Policy{Kind: parley.PolicyOpen}, Participants: seats[hall]})
+		w.create(ctx, host, &parley.CreateConversationParams{ConversationID: hall,
+			Policy: &parley.Policy{Kind: parley.PolicyOpen}, Participants: seats[hall]})
 	}
 	p.conversations = shared
 	for i := range *crowd {
-		p.begin(&p.talk, at, fmt.Sprintf("writer-%d", i), func(c *client) error { return c.write(ctx, shared[i%len(shared)], p.stop) })
+		p.begin(&p.talk, at, fmt.Sprintf("writer-%d", i),
+			func(c *client) error { return c.write(ctx, shared[i%len(shared)], p.stop) })
 		p.pair(i, host, at)
 	}
 	for i := range *crowd {
 		read := p.conversations[i%len(p.conversations)]
-		p.begin(&p.readers, at, fmt.Sprintf("reader-%d", i), func(c *client) error { return c.read(p.reading, read) }).reads = true
+		p.begin(&p.readers, at, fmt.Sprintf("reader-%d", i),
+			func(c *client) error { return c.read(p.reading, read) }).reads = true
 	}
 	return p
 }
@@ -62,7 +66,8 @@ func (p *party) pair(i int, host *client, at *place) {
 	w, id := p.w, fmt.Sprintf("%s-pair-%d", p.name, i)
 	asker, agent := fmt.Sprintf("asker-%d", i), fmt.Sprintf("agent-%d", i)
 	ctx := w.t.Context()
-	w.create(ctx, host, &parley.CreateConversationParams{ConversationID: id, Participants: []parley.Participant{{ID: asker, Kind: parley.KindHuman}, {ID: agent, Kind: parley.KindAgent}}})
+	w.create(ctx, host, &parley.CreateConversationParams{ConversationID: id,
+		Participants: []parley.Participant{{ID: asker, Kind: parley.KindHuman}, {ID: agent, Kind: parley.KindAgent}}})
 	p.conversations = append(p.conversations, id)
 	p.begin(&p.answers, at, agent, func(c *client) error { return c.answer(p.answering) })
 	p.begin(&p.talk, at, asker, func(c *client) error { return c.ask(ctx, id, p.stop) })
@@ -105,7 +110,7 @@ func (p *party) leave(at *place) {
 	}
 }
 
-// slowest waits until each client has spoken again, and gives who did last, and how long after that was.
+// slowest waits until each client spoke again, and gives who did last, and how long after that was.
 func (p *party) slowest(after time.Time) (who string, took time.Duration) {
 	p.w.t.Helper()
 	for _, c := range p.clients {
@@ -135,7 +140,8 @@ func (p *party) end() {
 		}
 		waitFor(p.w.t, "the last event at "+c.name, func() bool {
 			words := c.said()
-			s, err := host.GetConversation(p.w.t.Context(), &parley.GetConversationParams{ConversationID: words[0].conversation, Limit: 1})
+			s, err := host.GetConversation(p.w.t.Context(), &parley.GetConversationParams{ConversationID: words[0].conversation,
+				Limit: 1})
 			if err != nil {
 				p.w.t.Fatal(err)
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/internal/hubproc"
 )
 
-// TestRenewal renews one hub after the other under load: clients go on, and nothing is lost.
+// TestRenewal renews one hub after the other under load: clients continue, and nothing is lost.
 func TestRenewal(t *testing.T) {
 	w := newWorld(t)
 	p := w.newParty("r", nil)
@@ -36,8 +36,10 @@ const (
 	newerLogged = "unknown format version"
 )
 
-// TestNewerFormat renews hubs with a build that writes a newer format. Those that do not know it stop reading where it begins, and say so: one that is at rest goes on to serve what it has; one that
-// is writing may end. Their clients go on at the new one, and so do they, when they are renewed.
+// TestNewerFormat renews hubs with a build that writes a newer format. Those that do not know it
+// stop reading where it begins, and say so: one that is at rest continues to serve what it has; one
+// that is writing may end. Their clients continue at the new one, and so do they, when they are
+// renewed.
 func TestNewerFormat(t *testing.T) {
 	if !*newer {
 		t.Skip("-failover.newer=false: the renewal with a newer format is part of make torture")
@@ -53,10 +55,12 @@ func TestNewerFormat(t *testing.T) {
 	p.leave(busy)
 	begun := time.Now()
 	host := w.dial(first, "host")
-	w.create(t.Context(), host, &parley.CreateConversationParams{ConversationID: "newer", Participants: []parley.Participant{{ID: "host", Kind: parley.KindHuman}}})
+	w.create(t.Context(), host, &parley.CreateConversationParams{ConversationID: "newer",
+		Participants: []parley.Participant{{ID: "host", Kind: parley.KindHuman}}})
 
 	who, took := p.slowest(begun)
-	t.Logf("slowest of %d clients speaks again after %.1f s at the hub that knows the format (%s)", len(p.clients), took.Seconds(), who)
+	t.Logf("slowest of %d clients speaks again after %.1f s at the hub that knows the format (%s)", len(p.clients),
+		took.Seconds(), who)
 	if text := idle.until(t, http.StatusServiceUnavailable); !strings.Contains(text, newerTold) {
 		t.Errorf("/readyz of %s says %s", idle.name, text)
 	}
@@ -80,7 +84,8 @@ func TestNewerFormat(t *testing.T) {
 	for _, at := range []*place{idle, busy} {
 		at.until(t, http.StatusOK)
 		w.known = []*place{at}
-		w.create(t.Context(), w.dial(at, "host"), &parley.CreateConversationParams{ConversationID: "by-" + at.name, Participants: []parley.Participant{{ID: "host", Kind: parley.KindHuman}}})
+		w.create(t.Context(), w.dial(at, "host"), &parley.CreateConversationParams{ConversationID: "by-" + at.name,
+			Participants: []parley.Participant{{ID: "host", Kind: parley.KindHuman}}})
 	}
 	p.works(2)
 	p.end()
@@ -89,7 +94,8 @@ func TestNewerFormat(t *testing.T) {
 	v.kept(t, 2, "")
 }
 
-// renew ends a hub as a service manager does, and starts a build in its place. It gives how long the start took.
+// renew ends a hub as a service manager does, and starts a build in its place. It gives how long
+// the start took.
 func (w *world) renew(p *place, build hubproc.Program) time.Duration {
 	t := w.t
 	t.Helper()
@@ -132,7 +138,8 @@ func (w *world) tail(p *place, id string) []parley.Event {
 	return r.Events
 }
 
-// served holds what a hub gave that had stopped reading against the log: the beginning of it, and nothing else.
+// served holds what a hub gave that had stopped reading against the log: the beginning of it, and
+// nothing else.
 func (p *party) served(by string, kept map[string][]parley.Event) {
 	t := p.w.t
 	t.Helper()

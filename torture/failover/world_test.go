@@ -58,11 +58,13 @@ func newWorld(t *testing.T) *world {
 	}
 	t.Setenv("PARLEY_NATS_PASSWORD", password)
 	w := &world{t: t}
-	w.journal = fmt.Sprintf("nats://%s@%s?stream=parley&replicas=%d&monitor=%s", u.User.Username(), strings.Join(hosts, ","), servers, strings.Join(cluster.Monitors(), ","))
+	w.journal = fmt.Sprintf("nats://%s@%s?stream=parley&replicas=%d&monitor=%s", u.User.Username(),
+		strings.Join(hosts, ","), servers, strings.Join(cluster.Monitors(), ","))
 	var made struct {
 		Token string `json:"token"`
 	}
-	if err := json.Unmarshal([]byte(program.Run(t, "token", "create", "--admin", "--data", w.journal, "-o", "json")), &made); err != nil {
+	if err := json.Unmarshal([]byte(program.Run(t, "token", "create", "--admin", "--data", w.journal, "-o", "json")),
+		&made); err != nil {
 		t.Fatal(err)
 	}
 	w.token = made.Token
@@ -77,11 +79,12 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// start starts a hub in its place, and gives how long it took until it takes calls.
+// start starts a hub in its place, and returns how long it took until it takes calls.
 func (w *world) start(p *place, build hubproc.Program) time.Duration {
 	w.t.Helper()
 	begun := time.Now()
-	p.hub = build.Serve(w.t, nil, "--data", p.dir, "--journal", w.journal, "--listen", p.addr, "--limits-writes-per-second", "100000")
+	p.hub = build.Serve(w.t, nil, "--data", p.dir, "--journal", w.journal, "--listen", p.addr,
+		"--limits-writes-per-second", "100000")
 	p.url = p.hub.URL
 	return time.Since(begun)
 }
@@ -95,7 +98,7 @@ func (w *world) urls() string {
 	return strings.Join(all, ",")
 }
 
-// ready gives what the hub says of itself: the status of /readyz, and the text.
+// ready returns what the hub says of itself: the status of /readyz, and the text.
 func (p *place) ready(ctx context.Context) (int, string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.hub.HTTP()+"/readyz", nil)
 	if err != nil {
@@ -113,7 +116,7 @@ func (p *place) ready(ctx context.Context) (int, string, error) {
 	return resp.StatusCode, text.String(), nil
 }
 
-// until waits until /readyz has that status, and gives the text.
+// until waits until /readyz has that status, and returns the text.
 func (p *place) until(t *testing.T, status int) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

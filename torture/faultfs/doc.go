@@ -1,5 +1,7 @@
-// Package faultfs is a file system for tests: it lies over a directory, counts what is written there, and fails where it is told to.
+// Package faultfs is a file system for tests. It shows a directory, counts the writes, and fails
+// the chosen ones.
 //
-// Files can be mapped for reading. What a program has written is in the directory below at once, so that it can be read there without the faults.
-// It needs Linux, root and /dev/fuse: Missing says what of it is not there.
+// Files can be mapped for reading. Writes reach the directory below at once, so it can be read
+// there without the faults. The package requires Linux, root and /dev/fuse. Missing reports which
+// of them is missing.
 package faultfs

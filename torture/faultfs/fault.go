@@ -43,21 +43,23 @@ func (c Counts) String() string {
 	return fmt.Sprintf("%d writes, %d syncs, %d truncates", c[Write], c[Sync], c[Truncate])
 }
 
-// Fault is one operation that fails. The zero Fault is that nothing of the next write is written, and EIO.
+// Fault is one operation that fails. The zero Fault is that nothing of the next write is written,
+// and EIO.
 type Fault struct {
 	Kind Kind
 	// Of says which operations of the kind count; nil: all. It is quick and keeps nothing.
 	Of func(Op) bool
 	// Nth is which of them, from Fail on; below 1 is taken as 1, the next.
 	Nth int
-	// Errno is what the caller is told; 0 means EIO.
+	// Errno is the error of the call; 0 means EIO.
 	Errno syscall.Errno
-	// Short, of a write: the caller is told that the first half was written, and gets Errno for the next write to that file.
+	// Short, of a write: the call reports that the first half was written. The next write to the file
+	// fails with Errno.
 	Short bool
 	// Done, of a write or truncate: it is done, and fails all the same.
 	Done bool
-	// Lost, of a sync of a file: what was written to the file since its last sync is no longer there. The kernel still shows it to who has the file open,
-	// as it does after a disk has dropped pages.
+	// Lost, of a sync of a file: the writes since its last sync are lost. The kernel still shows them
+	// to processes that have the file open, as after a disk has dropped pages.
 	Lost bool
 }
 
@@ -66,7 +68,7 @@ func (f Fault) String() string {
 	for _, w := range []struct {
 		set  bool
 		word string
-	}{{f.Short, "short"}, {f.Done, "done all the same"}, {f.Lost, "with what was written"}} {
+	}{{f.Short, "short"}, {f.Done, "but done"}, {f.Lost, "and the data is lost"}} {
 		if w.set {
 			s += ", " + w.word
 		}

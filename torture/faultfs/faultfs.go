@@ -44,13 +44,14 @@ type FS struct {
 	hold  *Hold
 }
 
-// Mount shows the directory under in a directory of its own until the end of the test.
+// Mount mounts the directory under in another directory, until the end of the test.
 func Mount(t testing.TB, under string) *FS {
 	t.Helper()
 	return mount(t, &FS{Dir: t.TempDir(), Under: under})
 }
 
-// MountUncounted is Mount for what goes on for long: it keeps no operations, nor what they replace, so Counts is zero and no fault is Lost.
+// MountUncounted is Mount for long tests. It keeps no operations and no replaced data, so Counts is
+// zero and no fault can be Lost.
 func MountUncounted(t testing.TB, under string) *FS {
 	t.Helper()
 	return mount(t, &FS{Dir: t.TempDir(), Under: under, uncounted: true})
@@ -77,14 +78,14 @@ func mount(t testing.TB, f *FS) *FS {
 		if err := server.Unmount(); err == nil {
 			return
 		}
-		if err := syscall.Unmount(f.Dir, syscall.MNT_DETACH); err != nil { // somebody still has a file open
+		if err := syscall.Unmount(f.Dir, syscall.MNT_DETACH); err != nil { // a process still has a file open
 			t.Errorf("unmount %s: %v", f.Dir, err)
 		}
 	})
 	return f
 }
 
-// Fail counts anew, and lets one operation fail. It takes the place of a fault that was not met.
+// Fail resets the counts, and makes one operation fail. It replaces a fault that has not occurred.
 func (f *FS) Fail(fault Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,7 +93,8 @@ func (f *FS) Fail(fault Fault) {
 	f.fault, f.left = &fault, max(fault.Nth, 1)
 }
 
-// Die lets every write, sync and truncate fail with EIO from now on, as a disk does that is gone. What was done before is there, and can be read.
+// Die makes every write, sync and truncate fail with EIO from now on, as a dead disk does. Earlier
+// writes can be read.
 func (f *FS) Die() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -106,7 +108,7 @@ func (f *FS) Slow(delay func() time.Duration) {
 	f.delay = delay
 }
 
-// Heal takes back what Fail, Die, Slow and Hold have told it, and counts anew.
+// Heal undoes Fail, Die, Slow and Hold, and resets the counts.
 func (f *FS) Heal() {
 	f.mu.Lock()
 	hold := f.hold
@@ -117,7 +119,7 @@ func (f *FS) Heal() {
 	}
 }
 
-// Ops gives the operations since Mount, Fail or Heal, in their order.
+// Ops returns the operations since Mount, Fail or Heal, in order.
 func (f *FS) Ops() []Op {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -133,14 +135,14 @@ func (f *FS) Counts() Counts {
 	return c
 }
 
-// Hit reports whether the fault that Fail has told was met.
+// Hit reports whether the fault of Fail occurred.
 func (f *FS) Hit() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.hit
 }
 
-// meet counts an operation and gives the fault that it meets, or nil.
+// meet counts an operation and returns its fault, or nil.
 func (f *FS) meet(op Op) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -161,7 +163,7 @@ func (f *FS) meet(op Op) *Fault {
 	return fault
 }
 
-// pause lets a sync wait as Slow and Hold have told.
+// pause delays a sync as Slow and Hold require.
 func (f *FS) pause(name string) {
 	f.mu.Lock()
 	delay, hold := f.delay, f.hold

@@ -12,7 +12,7 @@ import (
 	"github.com/parleyhub/parley/torture/faultfs"
 )
 
-// mount gives a mounted file system with an open file, which holds what was synced.
+// mount returns a mounted file system with an open file, which holds what was synced.
 func mount(t *testing.T) (*faultfs.FS, *os.File) {
 	t.Helper()
 	if missing := faultfs.Missing(); missing != "" {
@@ -33,7 +33,7 @@ func mount(t *testing.T) (*faultfs.FS, *os.File) {
 	return m, f
 }
 
-// below checks what stands in the directory below.
+// below checks what is in the directory below.
 func below(t *testing.T, m *faultfs.FS, want string) {
 	t.Helper()
 	if b, err := os.ReadFile(filepath.Join(m.Under, "file")); err != nil || string(b) != want {

@@ -74,7 +74,8 @@ func (f *file) Allocate(ctx context.Context, off, size uint64, mode uint32) sysc
 	return f.node.resize(func() syscall.Errno { return f.LoopbackFile.Allocate(ctx, off, size, mode) })
 }
 
-// Fsync is fsync or fdatasync. It does not make the disk below sync: no test of this package cuts the power.
+// Fsync is fsync or fdatasync. It does not make the disk below sync: no test of this package cuts
+// the power.
 func (f *file) Fsync(context.Context, uint32) syscall.Errno {
 	f.node.fs.pause(filepath.Base(f.under.Name()))
 	fault := f.node.fs.meet(Op{Kind: Sync, Path: f.node.Path(f.node.Root())})

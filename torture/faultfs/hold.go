@@ -13,7 +13,7 @@ const holdTimeout = 2 * time.Minute
 
 // Hold keeps syncs waiting.
 type Hold struct {
-	// Syncs gives each sync that has come to wait. It is never closed.
+	// Syncs returns a channel of the syncs that wait. It is never closed.
 	Syncs <-chan *HeldSync
 
 	come chan *HeldSync
@@ -42,7 +42,7 @@ func (f *FS) Hold(t testing.TB) *Hold {
 	return h
 }
 
-// Held gives the next sync that waits.
+// Held returns the next sync that waits.
 func (h *Hold) Held(t testing.TB) *HeldSync {
 	t.Helper()
 	select {

@@ -47,7 +47,8 @@ func (n *node) Open(_ context.Context, flags uint32) (fs.FileHandle, uint32, sys
 }
 
 // Create makes and opens a file.
-func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
+func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (*fs.Inode,
+	fs.FileHandle, uint32, syscall.Errno) {
 	path := filepath.Join(n.under(), name)
 	f, err := os.OpenFile(path, readable(flags)|os.O_CREATE, os.FileMode(mode))
 	if err != nil {

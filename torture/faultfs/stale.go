@@ -11,7 +11,8 @@ import (
 	"syscall"
 )
 
-// What such a file system is in the table of mounts: its type, and its source without the number of the process that serves it.
+// What such a file system is in the table of mounts: its type, and its source without the number of
+// the process that serves it.
 const (
 	fsType   = "fuse.faultfs"
 	fsSource = "faultfs-"
@@ -22,8 +23,8 @@ func sourceOf(pid int) string { return fsSource + strconv.Itoa(pid) }
 // forgetOnce is forgetStale before the first Mount of a process.
 var forgetOnce = sync.OnceFunc(forgetStale)
 
-// forgetStale unmounts what processes that are gone have left: those that were killed could not. This process must have mounted nothing. What cannot be unmounted stays:
-// it harms nobody but who looks at it.
+// forgetStale unmounts the file systems of processes that were killed. This process must not have
+// mounted any. What cannot be unmounted remains, without harm to others.
 func forgetStale() {
 	table, _ := os.ReadFile("/proc/self/mountinfo") // without one there is nothing to do
 	for _, dir := range staleMounts(string(table), gone) {
@@ -31,12 +32,14 @@ func forgetStale() {
 	}
 }
 
-// gone reports whether a process has ended. This process has mounted nothing yet: what has its number is of one before it.
+// gone reports whether a process has exited. This process has no mounts yet, so a mount with its id
+// is of an earlier process.
 func gone(pid int) bool {
 	return pid == os.Getpid() || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
-// staleMounts gives the directories of a table, as of mountinfo, where file systems of processes that are gone are mounted.
+// staleMounts returns the directories in a table of mountinfo at which processes that no longer
+// exist have mounted file systems.
 func staleMounts(table string, gone func(pid int) bool) (dirs []string) {
 	for line := range strings.Lines(table) {
 		before, after, _ := strings.Cut(line, " - ") // TYPE SOURCE OPTIONS come after it

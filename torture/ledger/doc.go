@@ -1,5 +1,6 @@
-// Package ledger holds what callers of a hub, or of several, were told against the logs as they are at the end.
+// Package ledger compares the results of the callers of one or more hubs with the logs at the end.
 //
-// Whoever says something keeps a Said for each key, and a reader a Seen. Once nobody waits for an answer any more the logs are read; a Ledger of them takes what everybody
-// knows, one after another, and Kept says of each promise how hard it was tried and what broke it.
+// Each writer keeps a Said for each key, and each reader a Seen. When no call is in progress, the
+// logs are read. A Ledger of them receives the records one after another. Kept returns, for each
+// promise, how often it was tested and what broke it.
 package ledger

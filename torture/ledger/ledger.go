@@ -15,28 +15,31 @@ import (
 // judgeTime bounds the judgement of all histories.
 const judgeTime = 5 * time.Minute
 
-// shown is how many violations of a promise are told.
+// shown is the maximum number of violations of a promise that are printed.
 const shown = 5
 
 // Ledger has the logs, and what was found wrong. One goroutine uses it.
 type Ledger struct {
 	// Logs are whole, by conversation.
 	Logs map[string][]parley.Event
-	// Acked, Never and Lost are what was held against the logs: messages that were acknowledged, those that were refused for good, and answers that did not come.
+	// Acked, Never and Lost count what was compared with the logs: acknowledged messages, messages
+	// that were refused for good, and lost answers.
 	Acked, Never, Lost int
 	// Closed is how many logs have a close, and Ops how many calls the model was asked of.
 	Closed, Ops int
 
 	t      testing.TB
 	place  map[string]map[history.Entry]int64 // seq of each message, by conversation
-	known  map[string]map[history.Entry]bool  // what somebody has said
+	known  map[string]map[history.Entry]bool  // messages that a writer sent
 	broken map[promise.ID][]string
 }
 
-// New takes the logs, and looks whether they are ones: dense (P4), each key once (P3), nothing behind a close (P5).
+// New takes the logs, and looks whether they are ones: dense (P4), each key once (P3), nothing
+// behind a close (P5).
 func New(t testing.TB, logs map[string][]parley.Event) *Ledger {
 	l := &Ledger{
-		t: t, Logs: logs, place: map[string]map[history.Entry]int64{}, known: map[string]map[history.Entry]bool{}, broken: map[promise.ID][]string{},
+		t: t, Logs: logs, place: map[string]map[history.Entry]int64{}, known: map[string]map[history.Entry]bool{},
+		broken: map[promise.ID][]string{},
 	}
 	for id, log := range logs {
 		l.known[id] = map[history.Entry]bool{}
@@ -51,7 +54,8 @@ func (l *Ledger) Broke(id promise.ID, format string, args ...any) {
 	l.broken[id] = append(l.broken[id], fmt.Sprintf(format, args...))
 }
 
-// Kept says how hard a promise was tried, and what broke it: the Violations of tried are those that were noted.
+// Kept says how hard a promise was tried, and what broke it: the Violations of tried are those that
+// were noted.
 func (l *Ledger) Kept(id promise.ID, tried promise.Tried) {
 	l.t.Helper()
 	all := l.broken[id]
@@ -62,20 +66,20 @@ func (l *Ledger) Kept(id promise.ID, tried promise.Tried) {
 	id.Kept(l.t, tried)
 }
 
-// index notes where each message stands.
+// index records the position of each message.
 func (l *Ledger) index(id string, log []parley.Event) {
 	place := map[history.Entry]int64{}
 	l.place[id] = place
 	for i := range log {
 		e := &log[i]
 		if e.Seq != int64(i)+1 {
-			l.Broke(4, "%s: seq %d stands at place %d", id, e.Seq, i+1)
+			l.Broke(4, "%s: seq %d is at position %d", id, e.Seq, i+1)
 		}
 		if e.Type != parley.TypeMessage {
 			continue
 		}
 		if first, twice := place[EntryOf(e)]; twice {
-			l.Broke(3, "%s: %v stands at seq %d and again at %d", id, EntryOf(e), first, e.Seq)
+			l.Broke(3, "%s: %v is at seq %d and again at %d", id, EntryOf(e), first, e.Seq)
 		}
 		place[EntryOf(e)] = e.Seq
 	}
@@ -94,7 +98,7 @@ func (l *Ledger) end(id string, log []parley.Event) {
 	}
 }
 
-// Place gives the seq at which a message of an author stands under a key; 0 is nowhere.
+// Place returns the seq of a message of an author with a key, or 0.
 func (l *Ledger) Place(id, author, key string) int64 {
 	return l.place[id][history.Entry{From: author, Key: key}]
 }
@@ -113,20 +117,20 @@ func (l *Ledger) Hold(author string, all []*Said) {
 			continue
 		}
 		if seq <= last[id] {
-			l.Broke(4, "%s: %s stands at seq %d, behind what was said after it (%d)", id, e.Key, seq, last[id])
+			l.Broke(4, "%s: %s is at seq %d, after a later message (%d)", id, e.Key, seq, last[id])
 		}
 		last[id] = seq
 	}
 }
 
-// holdOne holds a message against what stands at its seq; 0 is nowhere.
+// holdOne compares a message with the event at its seq; 0 means that there is none.
 func (l *Ledger) holdOne(m *Said, seq int64) {
 	id, key := m.Params.ConversationID, m.Params.ClientRequestID
 	l.Lost += m.Lost
 	if m.Never {
 		l.Never++
 		if seq > 0 {
-			l.Broke(2, "%s: %s was refused and stands at seq %d", id, key, seq)
+			l.Broke(2, "%s: %s was refused and is at seq %d", id, key, seq)
 		}
 		return
 	}
@@ -137,23 +141,24 @@ func (l *Ledger) holdOne(m *Said, seq int64) {
 	case m.Seq > 0 && seq == 0:
 		l.Broke(1, "%s: %s was acknowledged as seq %d by hub %d and is lost", id, key, m.Seq, m.By)
 	case m.Seq > 0 && seq != m.Seq:
-		l.Broke(1, "%s: %s was acknowledged as seq %d by hub %d and stands at %d", id, key, m.Seq, m.By, seq)
+		l.Broke(1, "%s: %s was acknowledged as seq %d by hub %d and is at %d", id, key, m.Seq, m.By, seq)
 	}
 	if seq == 0 {
 		return
 	}
 	e := &l.Logs[id][seq-1]
 	if !bytes.Equal(e.Payload, m.Params.Payload) || e.Finality != m.Params.Finality || m.Seq > 0 && e.Turn != m.Turn {
-		l.Broke(1, "%s: %s, sent as %s (%s, turn %d), stands as %.600s", id, key, m.Params.Payload, m.Params.Finality, m.Turn, e.Raw())
+		l.Broke(1, "%s: %s, sent as %s (%s, turn %d), is in the log as %.600s", id, key, m.Params.Payload, m.Params.Finality,
+			m.Turn, e.Raw())
 	}
 }
 
-// HoldStrangers looks for messages that nobody has said. It comes after Hold of everybody.
+// HoldStrangers reports messages that no writer sent. Call it after Hold of all writers.
 func (l *Ledger) HoldStrangers() {
 	for id, place := range l.place {
 		for e, seq := range place {
 			if !l.known[id][e] {
-				l.Broke(4, "%s: seq %d is %v, which nobody has said", id, seq, e)
+				l.Broke(4, "%s: seq %d is %v, which no writer sent", id, seq, e)
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/parleyhub/parley/internal/history"
 )
 
-// Said is a message under a key, and what its author was told of it.
+// Said is a message with a key, and the results that its author received.
 type Said struct {
 	Params parley.SendMessageParams
 	// Sent is how often it was sent, and Lost how often no answer came, or one that does not know.
@@ -40,7 +40,8 @@ func EntryOf(e *parley.Event) history.Entry {
 // Seen has the hash of each event that a reader was shown, by conversation, at index seq-1.
 type Seen map[string][][sha256.Size]byte
 
-// Take keeps the hash of an event, and holds it against the one that was shown before. The event must not be beyond the next one.
+// Take records the hash of an event, and compares it with an earlier one of the same seq. The event
+// must not be after the next one.
 func (s Seen) Take(id string, e *parley.Event) error {
 	sum := sha256.Sum256(e.Raw())
 	seen := s[id]

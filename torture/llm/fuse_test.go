@@ -14,10 +14,11 @@ import (
 	"github.com/parleyhub/parley/executors/llm/record"
 )
 
-// point is a place in a turn at which somebody is killed.
+// point is a place in a turn at which someone is killed.
 type point string
 
-// The points, in the order of the turn: the model is asked, wants a tool, is asked, wants one that needs an approval, is asked, and answers.
+// The points, in the order of the turn: the model is asked, wants a tool, is asked, wants one that
+// needs an approval, is asked, and answers.
 const (
 	modelAsked       point = "the model is asked"
 	answerUnwritten  point = "the model has answered, and that is not written"
@@ -55,7 +56,7 @@ type fuse struct {
 	once sync.Once
 }
 
-// blow kills this process, or has the hub killed and started again and goes on.
+// blow kills this process, or has the hub killed and started again and continues.
 func (f *fuse) blow(p point) {
 	if p != f.at {
 		return

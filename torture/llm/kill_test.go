@@ -17,8 +17,9 @@ import (
 // slowest detects a hang in one turn.
 const slowest = 5 * time.Minute
 
-// TestTurnsUnderKills: the process of an LLM agent, or its hub, is killed at each point of a turn with tools and an approval. The turn is completed once; that a tool runs was
-// written before; one that has run does not run again; the approval is asked for once, answered once, and stands.
+// TestTurnsUnderKills: the process of an LLM agent, or its hub, is killed at each point of a turn
+// with tools and an approval. The turn is completed once; that a tool runs was written before; one
+// that has run does not run again; the approval is asked for once, answered once, and stands.
 func TestTurnsUnderKills(t *testing.T) {
 	w := newWorld(t)
 	operations, kills, answers := 0, 0, 0
@@ -45,7 +46,7 @@ func TestTurnsUnderKills(t *testing.T) {
 	promise.ID(22).Kept(t, promise.Tried{Faults: kills, Operations: answers, Violations: promise.Broken(t)})
 }
 
-// sitting is one session in which somebody is killed.
+// sitting is one session in which someone is killed.
 type sitting struct {
 	*world
 	t      *testing.T
@@ -73,7 +74,8 @@ func (s *sitting) play() {
 func (s *sitting) begin(ctx context.Context) string {
 	for {
 		v, err := s.alice.StartSession(ctx, &parley.StartSessionParams{
-			AgentName: agentName, Parameters: json.RawMessage(`{"prompt":"please"}`), Mode: parley.ModeAsyncPoll, ClientRequestID: s.victim + string(s.at) + fmt.Sprint(time.Now().UnixNano()),
+			AgentName: agentName, Parameters: json.RawMessage(`{"prompt":"please"}`), Mode: parley.ModeAsyncPoll,
+			ClientRequestID: s.victim + string(s.at) + fmt.Sprint(time.Now().UnixNano()),
 		})
 		if err == nil {
 			return v.SessionID
@@ -169,7 +171,8 @@ func (s *sitting) judge(ctx context.Context, v *parley.Session) {
 		unclear = 1
 	}
 	if counts[string(record.ToolInterrupted)] != unclear {
-		t.Errorf("%d tools were interrupted, expected %d; the model has said %q", counts[string(record.ToolInterrupted)], unclear, *v.Result.ResultText)
+		t.Errorf("%d tools were interrupted, expected %d; the model has said %q", counts[string(record.ToolInterrupted)],
+			unclear, *v.Result.ResultText)
 	}
 	for key := range keys {
 		if !started[key] {
@@ -179,12 +182,13 @@ func (s *sitting) judge(ctx context.Context, v *parley.Session) {
 	s.looks += len(keys) + len(counts) + asked
 }
 
-// judgeRuns: a tool has run once, but for one that was killed between the trace and its run: of that the model reads that it was interrupted.
+// judgeRuns: a tool has run once, except one that was killed between the trace and its run: of that
+// the model reads that it was interrupted.
 func (s *sitting) judgeRuns(ran map[string]int, asked int) {
 	t := s.t
 	most := 3
 	if s.victim == victimSelf && (s.at == modelAsked || s.at == answerUnwritten) {
-		most = 4 // nobody knows what was answered
+		most = 4 // no one knows what was answered
 	}
 	if asked < 3 || asked > most {
 		t.Errorf("the model was asked %d times, expected 3 to %d", asked, most)
@@ -200,7 +204,8 @@ func (s *sitting) judgeRuns(ran map[string]int, asked int) {
 	}
 }
 
-// written counts the events of a session by kind, and gives the keys of the tools that were started.
+// written counts the events of a session by kind, and returns the keys of the tools that were
+// started.
 func (s *sitting) written(ctx context.Context, id string) (map[string]int, map[string]bool) {
 	counts, started := map[string]int{}, map[string]bool{}
 	for e, err := range events(ctx, s.alice, id) {

@@ -28,7 +28,7 @@ const (
 const (
 	agentName = "clerk"
 	runnerID  = "office"
-	// retryPause is how long who finds nobody waits before the next attempt.
+	// retryPause is how long who finds no one waits before the next attempt.
 	retryPause = 20 * time.Millisecond
 )
 
@@ -47,7 +47,7 @@ type orders struct {
 	Burnt  string `json:"burnt"`
 }
 
-// work runs the agent until somebody kills it.
+// work runs the agent until someone kills it.
 func work() int {
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -76,7 +76,8 @@ func run() error {
 	}
 	ctx := context.Background()
 	c, err := sdk.Dial(ctx, o.URL, &sdk.Options{
-		Token: o.Token, AgentID: runnerID, MinBackoff: retryPause, MaxBackoff: 5 * retryPause, Logger: log, HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
+		Token: o.Token, AgentID: runnerID, MinBackoff: retryPause, MaxBackoff: 5 * retryPause, Logger: log,
+		HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
 	})
 	if err != nil {
 		return err
@@ -89,7 +90,8 @@ func run() error {
 func blueprint() *parley.Blueprint {
 	return &parley.Blueprint{
 		Name: agentName, Type: parley.AgentTypeAgent, ParametersSchema: json.RawMessage(`{"type":"object","properties":{"prompt":{"type":"string"}},"required":["prompt"]}`),
-		AgentConfig: json.RawMessage(`{"model":"test:clerk","instructions":"Note it down, then refund.","tools":["` + plain + `","` + gated + `"],"hitl_tools":["` + gated + `"]}`),
+		AgentConfig: json.RawMessage(`{"model":"test:clerk","instructions":"Note it down, then refund.","tools":["` + plain +
+			`","` + gated + `"],"hitl_tools":["` + gated + `"]}`),
 	}
 }
 

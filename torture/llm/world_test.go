@@ -18,7 +18,8 @@ import (
 	"github.com/parleyhub/parley/sdk"
 )
 
-// world is a hub, a token for the process of the agent, and somebody who starts sessions and answers approvals.
+// world is a hub, a token for the process of the agent, and someone who starts sessions and answers
+// approvals.
 type world struct {
 	t     *testing.T
 	dir   string
@@ -50,7 +51,8 @@ func (w *world) startHub() { w.hub = program.Start(w.t, w.dir, "--listen", w.add
 func (w *world) dial(token, as string) *sdk.Client {
 	w.t.Helper()
 	c, err := sdk.Dial(w.t.Context(), "ws://"+w.addr+"/rpc", &sdk.Options{
-		Token: token, AgentID: as, MinBackoff: retryPause, MaxBackoff: 5 * retryPause, HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
+		Token: token, AgentID: as, MinBackoff: retryPause, MaxBackoff: 5 * retryPause,
+		HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -75,7 +77,8 @@ type office struct {
 func (w *world) open(at point, victim string) *office {
 	dir := w.t.TempDir()
 	o := &office{w: w, orders: orders{
-		URL: "ws://" + w.addr + "/rpc", Token: w.token, Ledger: filepath.Join(dir, "ledger"), Point: at, Victim: victim, Burnt: filepath.Join(dir, "burnt"),
+		URL: "ws://" + w.addr + "/rpc", Token: w.token, Ledger: filepath.Join(dir, "ledger"), Point: at, Victim: victim,
+		Burnt: filepath.Join(dir, "burnt"),
 	}}
 	o.running.Add(1)
 	go o.run()
@@ -135,14 +138,14 @@ func (o *office) start() (*exec.Cmd, io.Writer, io.Reader, bool) {
 	return cmd, in, out, true
 }
 
-// killed reports whether somebody was.
+// killed reports whether someone was.
 func (o *office) killed() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.kills > 0
 }
 
-// close ends the process and tells how often somebody was killed before.
+// close ends the process and tells how often someone was killed before.
 func (o *office) close() int {
 	o.mu.Lock()
 	o.closed = true
@@ -158,7 +161,7 @@ func (o *office) close() int {
 	return kills
 }
 
-// done gives the lines of the ledger.
+// done returns the lines of the ledger.
 func (o *office) done() []string {
 	b, err := os.ReadFile(o.orders.Ledger)
 	if err != nil {

@@ -1,3 +1,4 @@
-// Package netns gives tests network namespaces: processes that have a network of their own, whose links go down and whose ways to each other are cut without a word. It
-// needs root and the program ip, on Linux.
+// Package netns creates network namespaces for tests: processes with their own network, whose links
+// can go down and whose packets to each other can be dropped. It requires root, Linux and the
+// program ip.
 package netns

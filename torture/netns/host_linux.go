@@ -37,13 +37,15 @@ type Host struct {
 // device is the name of a host's one link, in its namespace.
 const device = "lan"
 
-// NewLAN makes a network without hosts, for a test about some promises, or leaves the test out where that cannot be done. It goes with the test.
+// NewLAN makes a network without hosts, for a test about some promises, or leaves the test out
+// where that cannot be done. It goes with the test.
 func NewLAN(t testing.TB, ids ...promise.ID) *LAN {
 	t.Helper()
 	Need(t, ids...)
 	l := &LAN{t: t, bridge: NameOf("bridge", os.Getpid())}
 	l.space(l.bridge)
-	if out, err := exec.Command("ip", "-n", l.bridge, "link", "add", "bridge", "type", "bridge", "forward_delay", "0", "stp_state", "0").CombinedOutput(); err != nil {
+	if out, err := exec.Command("ip", "-n", l.bridge, "link", "add", "bridge", "type", "bridge", "forward_delay", "0",
+		"stp_state", "0").CombinedOutput(); err != nil {
 		promise.Left(t, fmt.Sprintf("needs the kernel's bridge: %v: %.200s", err, out), ids...)
 	}
 	IP(t, "-n", l.bridge, "link", "set", "bridge", "up")
@@ -58,12 +60,14 @@ func (l *LAN) space(name string) {
 	IP(l.t, "-n", name, "link", "set", "lo", "up")
 }
 
-// Add adds a host; side is a part of the name of its namespace, of small letters and digits, at most 10.
+// Add adds a host; side is a part of the name of its namespace, of small letters and digits, at
+// most 10.
 func (l *LAN) Add(side string) *Host {
 	l.t.Helper()
 	n := len(l.hosts) + 1
 	h := &Host{
-		lan: l, name: NameOf(side, os.Getpid()), Address: fmt.Sprintf("10.213.78.%d", n), mac: fmt.Sprintf("02:70:61:72:00:%02x", n), deaf: map[string]bool{},
+		lan: l, name: NameOf(side, os.Getpid()), Address: fmt.Sprintf("10.213.78.%d", n),
+		mac: fmt.Sprintf("02:70:61:72:00:%02x", n), deaf: map[string]bool{},
 	}
 	l.space(h.name)
 	IP(l.t, "-n", h.name, "link", "add", device, "address", h.mac, "type", "veth", "peer", "name", side, "netns", l.bridge)
@@ -81,10 +85,11 @@ func (l *LAN) Add(side string) *Host {
 	return h
 }
 
-// nowhere is an address of the hardware that nobody has: the bridge finds no port for what is sent there, and nobody is told.
+// nowhere is a hardware address that no interface has: the bridge drops the frames to it silently.
 const nowhere = "02:70:61:72:ff:ff"
 
-// Lose loses without a word whatever a host sends to others, from now on, also on connections that there are. The other way stays.
+// Lose loses without a word whatever a host sends to others, from now on, also on connections that
+// there are. The other way stays.
 func (h *Host) Lose(others ...*Host) { h.lan.t.Helper(); h.neighbours(true, others) }
 
 // Reach ends Lose.
@@ -115,7 +120,8 @@ func (l *LAN) Heal() {
 	}
 }
 
-// Do calls f on this thread within the host's network: the sockets that it makes and the processes that it starts are there.
+// Do calls f on this thread within the host's network: the sockets that it makes and the processes
+// that it starts are there.
 func (h *Host) Do(f func() error) (err error) {
 	runtime.LockOSThread()
 	own, err := os.Open("/proc/thread-self/ns/net")
@@ -130,7 +136,8 @@ func (h *Host) Do(f func() error) (err error) {
 	}
 	err = f()
 	if back := unix.Setns(int(own.Fd()), unix.CLONE_NEWNET); back != nil {
-		return errors.Join(err, fmt.Errorf("leave the network of %s: %w", h.name, back)) // the thread stays locked, and ends with its goroutine
+		// the thread stays locked, and ends with its goroutine
+		return errors.Join(err, fmt.Errorf("leave the network of %s: %w", h.name, back))
 	}
 	runtime.UnlockOSThread()
 	return err

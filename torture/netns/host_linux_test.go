@@ -19,7 +19,8 @@ const lost = 300 * time.Millisecond
 // arrives detects a byte that never arrives.
 const arrives = 2 * time.Minute
 
-// TestLose: what one host sends to another is lost, on a connection that there is, and the other way stays; healed, all that was sent comes.
+// TestLose: what one host sends to another is lost, on a connection that there is, and the other
+// way stays; healed, all that was sent comes.
 func TestLose(t *testing.T) {
 	lan := NewLAN(t)
 	a, b := lan.Add("a"), lan.Add("b")

@@ -10,7 +10,8 @@ import (
 	"github.com/parleyhub/parley/internal/promise"
 )
 
-// Need leaves a test out that is about some promises and cannot have network namespaces, and else deletes what others have left.
+// Need leaves a test out that is about some promises and cannot have network namespaces, and else
+// deletes what others have left.
 func Need(t testing.TB, ids ...promise.ID) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -27,7 +28,8 @@ func Need(t testing.TB, ids ...promise.ID) {
 	if out, err := exec.Command("ip", "netns", "add", name).CombinedOutput(); err != nil {
 		promise.Left(t, fmt.Sprintf("needs network namespaces: %v: %.200s", err, out), ids...)
 	}
-	out, err := exec.Command("ip", "-n", name, "link", "add", "near", "type", "veth", "peer", "name", "far").CombinedOutput()
+	out, err := exec.Command("ip", "-n", name, "link", "add", "near", "type", "veth", "peer", "name",
+		"far").CombinedOutput()
 	IP(t, "netns", "del", name)
 	if err != nil {
 		promise.Left(t, fmt.Sprintf("needs the kernel's veth: %v: %.200s", err, out), ids...)

@@ -12,12 +12,13 @@ import (
 	"testing"
 )
 
-// NameOf names the network namespace of one side that a process has made.
+// NameOf returns the name of the network namespace of one side of a process.
 func NameOf(side string, pid int) string { return fmt.Sprintf("parley-%s-%d", side, pid) }
 
 var ours = regexp.MustCompile(`^parley-[a-z0-9]+-([1-9][0-9]*)$`)
 
-// Forget deletes what processes that are gone have left: those that were killed could not. This process must have none.
+// Forget deletes what processes that are gone have left: those that were killed could not. This
+// process must have none.
 func Forget(t testing.TB) {
 	t.Helper()
 	for _, name := range stale(list(t), gone) {
@@ -36,7 +37,7 @@ func list(t testing.TB) string {
 	return string(out)
 }
 
-// stale gives those of a list, as of ip netns list, whose process is gone.
+// stale returns the namespaces of a list of ip netns list whose process no longer exists.
 func stale(list string, gone func(pid int) bool) (names []string) {
 	for line := range strings.Lines(list) {
 		name, _, _ := strings.Cut(strings.TrimSpace(line), " ") // (id: 0) may follow
@@ -51,7 +52,8 @@ func stale(list string, gone func(pid int) bool) (names []string) {
 	return names
 }
 
-// gone reports whether a process has ended. This process has no namespace yet: one that has its number is of one before it.
+// gone reports whether a process has exited. This process has no namespace yet, so a name with its
+// id is of an earlier process.
 func gone(pid int) bool {
 	return pid == os.Getpid() || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestStale: what a process that is gone has made is ours to delete, and nothing else.
+// TestStale: what a process that is gone made is ours to delete, and nothing else.
 func TestStale(t *testing.T) {
 	const list = "parley-near-11 (id: 0)\nparley-far-11\nparley-hub1-11\nparley-near-12\nparley-near-\nparley-near-011\nmy-parley-near-11\nparley-near-11-mine\ncni-11\n"
 	got := stale(list, func(pid int) bool { return pid != 12 })
@@ -17,7 +17,7 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestForget makes a namespace of a process that has ended, and one of a process that has not.
+// TestForget makes a namespace of a process that ended, and one of a process that has not.
 func TestForget(t *testing.T) {
 	Need(t)
 	ended := exec.Command("true")

@@ -21,14 +21,15 @@ const (
 	crawlKinds
 )
 
-// crawlConfig is what the process of slow sockets is told. It says a crawlState when all are open, and another whenever it is told something.
+// crawlConfig is what the process of slow sockets is told. It says a crawlState when all are open,
+// and another whenever it is told something.
 type crawlConfig struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`
 	N     int    `json:"n"`
 }
 
-// crawlState is how many of each kind the hub has ended, those that say nothing for want of a token.
+// crawlState is how many of each kind the hub ended, those that say nothing for want of a token.
 type crawlState struct {
 	Ended [crawlKinds]int `json:"ended"`
 }
@@ -109,7 +110,7 @@ func (c *crawlers) crawl(kind int, opened chan<- error) {
 // noTokenShown is what the hub says to a socket that it ends because it has shown no token.
 const noTokenShown = "no token was shown in time"
 
-// drip says little until the hub ends the connection, and gives what the hub has said.
+// drip says little until the hub ends the connection, and returns what the hub said.
 func (c *crawlers) drip(conn net.Conn, kind int) []byte {
 	ended := make(chan []byte, 1)
 	go func() {
@@ -139,10 +140,12 @@ func (c *crawlers) words(kind int) (begin, drop string) {
 	case crawlHeaders:
 		return "GET /rpc HTTP/1.1\r\nHost: localhost\r\nX-Long: ", "x"
 	case crawlBody:
-		return "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + bearer + "Content-Length: 100000\r\n\r\n", " "
+		return "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + bearer +
+			"Content-Length: 100000\r\n\r\n", " "
 	case crawlSilent:
 		return upgrade + "\r\n", ""
 	}
-	// Frames of text and of what continues it, of one byte, masked with zeros, none of which is the last.
+	// Frames of text and of what continues it, of one byte, masked with zeros, none of which is the
+	// last.
 	return upgrade + bearer + "\r\n\x01\x81\x00\x00\x00\x00{", "\x00\x81\x00\x00\x00\x00 "
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/ssetest"
 	"github.com/parleyhub/parley/sdk"
 )
@@ -73,7 +74,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// overConnections lets f read on one socket after another. An error of f that a cut does not bring ends it.
+// overConnections lets f read on one socket after another. An error of f that a cut does not bring
+// ends it.
 func overConnections(ctx context.Context, r *reader, f func(p *peer) error) error {
 	for ctx.Err() == nil {
 		p, err := dial(r.url(), "reader", nil)
@@ -104,7 +106,7 @@ func readBySocket(ctx context.Context, r *reader) error {
 			if err != nil {
 				return err
 			}
-			if n.Method == parley.NotifyEvent {
+			if n.Method == methods.NotifyEvent {
 				if err := r.history.take(n.Params.Event); err != nil {
 					return err
 				}
@@ -127,7 +129,8 @@ func readByWaiting(ctx context.Context, r *reader) error {
 func (r *reader) waitAndRead(p *peer) error {
 	since := r.history.last()
 	var woken parley.WaitForChangeResult
-	err := p.Call(parley.MethodWaitForChange, parley.WaitForChangeParams{ConversationID: r.conversation, SinceSeq: since, TimeoutMs: parley.MaxWaitMs}, &woken)
+	err := p.Call(methods.WaitForChange, parley.WaitForChangeParams{ConversationID: r.conversation, SinceSeq: since,
+		TimeoutMs: parley.MaxWaitMs}, &woken)
 	if err != nil {
 		return err
 	}
@@ -137,7 +140,8 @@ func (r *reader) waitAndRead(p *peer) error {
 	r.waits.Add(1)
 	for r.history.last() < woken.LatestSeq {
 		var page parley.TailResult
-		if err := p.Call(parley.MethodTail, parley.TailParams{ConversationID: r.conversation, SinceSeq: r.history.last()}, &page); err != nil {
+		if err := p.Call(methods.Tail, parley.TailParams{ConversationID: r.conversation, SinceSeq: r.history.last()},
+			&page); err != nil {
 			return err
 		}
 		if len(page.Events) == 0 {
@@ -153,7 +157,8 @@ func (r *reader) waitAndRead(p *peer) error {
 // mostOfMessage bounds one message of a stream.
 const mostOfMessage = parley.MaxFrameBytes
 
-// readByStream reads server-sent events, and comes back as a browser does: with the id of the last event that it had whole.
+// readByStream reads server-sent events, and comes back as a browser does: with the id of the last
+// event that it had whole.
 func readByStream(ctx context.Context, r *reader) error {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for ctx.Err() == nil {
@@ -169,7 +174,8 @@ func readByStream(ctx context.Context, r *reader) error {
 
 // stream reads one stream to its end. An error is one that no cut brings.
 func (r *reader) stream(ctx context.Context, client *http.Client) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.addr+"/conversations/"+r.conversation+"/events", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		"http://"+r.addr+"/conversations/"+r.conversation+"/events", nil)
 	if err != nil {
 		return err
 	}

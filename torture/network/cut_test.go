@@ -17,21 +17,25 @@ import (
 
 var (
 	cutSubscribers = flag.Int("cut.subscribers", 20, "readers behind a proxy that cuts their connections")
-	cutCatchUp     = flag.Duration("cut.catchup", 3*time.Minute, "time in which the readers must have everything after the last cut; a wait that misses an event takes a minute")
-	cutSeconds     = flag.Int("cut.seconds", 4, "how long connections are cut while writers run and the hub is started again")
+	cutCatchUp     = flag.Duration("cut.catchup", 3*time.Minute,
+		"time in which the readers must have everything after the last cut; a wait that misses an event takes a minute")
+	cutSeconds = flag.Int("cut.seconds", 4,
+		"how long connections are cut while writers run and the hub is started again")
 )
 
 const (
 	cutConversations = 4
 	cutWriters       = 8 // of all conversations
-	// cutsOfOne is how often each reader must have been cut, on average, for the run to prove something; eventsOfOne how many events it must have had.
+	// cutsOfOne is how often each reader must have been cut, on average, for the run to prove
+	// something; eventsOfOne how many events it must have had.
 	cutsOfOne   = 3
 	eventsOfOne = 50
 	// cutPause is the time from one restart of the hub to the next, at least; twice that at most.
 	cutPause = 700 * time.Millisecond
 )
 
-// planCut says after how many bytes a connection is cut: some in the handshake, most in the middle of events.
+// planCut says after how many bytes a connection is cut: some in the handshake, most in the middle
+// of events.
 func planCut() int64 {
 	switch rand.IntN(8) {
 	case 0:
@@ -43,8 +47,9 @@ func planCut() int64 {
 	}
 }
 
-// TestCutConnections cuts the connections of readers of every kind at random bytes, while writers run as fast as they can and the hub is killed,
-// stopped and started again. Each reader has every event of the log, once and in order.
+// TestCutConnections cuts the connections of readers of every kind at random bytes, while writers
+// run as fast as they can and the hub is killed, stopped and started again. Each reader has every
+// event of the log, once and in order.
 func TestCutConnections(t *testing.T) {
 	t.Parallel()
 	dir, addr := t.TempDir(), hubproc.LowAddress(t)
@@ -84,7 +89,8 @@ func TestCutConnections(t *testing.T) {
 	c := p.Counts()
 	acked := office.audit(logs)
 	t.Logf("%d readers had %d events over %d connections, %d of them cut (%d in the handshake, %d in the middle of a piece), %d kills and %d SIGTERMs of the hub, %d messages of %d writers (%d attempts with an unknown outcome), %d waits",
-		len(readers.all), events, c.Conns, c.Cuts, c.Early, c.Inside, kills, stops, acked, len(ws), office.unknown(), readers.waits())
+		len(readers.all), events, c.Conns, c.Cuts, c.Early, c.Inside, kills, stops, acked, len(ws), office.unknown(),
+		readers.waits())
 	enough(t, "cuts", int(c.Cuts), cutsOfOne*len(readers.all))
 	enough(t, "cuts in the handshake", int(c.Early), 1)
 	enough(t, "cuts in the middle of a piece", int(c.Inside), len(readers.all))
@@ -93,7 +99,8 @@ func TestCutConnections(t *testing.T) {
 	enough(t, "events", events, eventsOfOne*len(readers.all))
 	enough(t, "words to readers that wait", lone, loneRounds)
 	faults := int(c.Cuts) + kills + stops
-	promise.ID(9).Kept(t, promise.Tried{Faults: faults, Operations: events, Violations: violations, Figure: fmt.Sprintf("%d connections cut", c.Cuts)})
+	promise.ID(9).Kept(t, promise.Tried{Faults: faults, Operations: events, Violations: violations,
+		Figure: fmt.Sprintf("%d connections cut", c.Cuts)})
 	promise.ID(10).Kept(t, promise.Tried{Faults: faults, Operations: readers.waits()})
 	promise.ID(18).Kept(t, promise.Tried{Faults: stops, Operations: acked, Unknown: office.unknown()})
 }
@@ -109,8 +116,10 @@ func enough(t *testing.T, what string, n, least int) {
 // enoughTime detects a run that never comes to what proves something.
 const enoughTime = 5 * time.Minute
 
-// restartFor starts the hub again and again on the same address, by turns after kill -9 and after SIGTERM: for d, and on until it was enough.
-func restartFor(t *testing.T, h *hubproc.Hub, dir string, d time.Duration, isEnough func() bool) (_ *hubproc.Hub, kills, stops int) {
+// restartFor starts the hub again and again on the same address, by turns after kill -9 and after
+// SIGTERM: for d, and on until it was enough.
+func restartFor(t *testing.T, h *hubproc.Hub, dir string, d time.Duration, isEnough func() bool) (_ *hubproc.Hub,
+	kills, stops int) {
 	t.Helper()
 	addr := strings.TrimPrefix(h.HTTP(), "http://")
 	start := time.Now()
@@ -175,7 +184,7 @@ func beginReading(t *testing.T, addr string, ids []string) *readers {
 	return rs
 }
 
-// ends gives the last seq of each log.
+// ends returns the last seq of each log.
 func ends(logs map[string]*record) map[string]int64 {
 	all := map[string]int64{}
 	for id, l := range logs {
@@ -188,12 +197,14 @@ func ends(logs map[string]*record) map[string]int64 {
 const (
 	loner      = "loner"
 	loneRounds = 30
-	// loneGap is the time from one word of a round to the next, at most: about what a reader takes until it waits again.
+	// loneGap is the time from one word of a round to the next, at most: about what a reader takes
+	// until it waits again.
 	loneGap = 3 * time.Millisecond
 )
 
-// loneWords says a few words to readers that wait, and then nothing until each has them: a reader that misses a word while it goes back to wait would
-// not hear of it by another. It gives how many words there were.
+// loneWords says a few words to readers that wait, and then nothing until each has them: a reader
+// that misses a word while it goes back to wait would not hear of it by another. It gives how many
+// words there were.
 func (rs *readers) loneWords(t *testing.T, url string, ids []string) (words int) {
 	t.Helper()
 	said := map[string]int64{}
@@ -245,7 +256,8 @@ func (rs *readers) catchUp(t *testing.T, ends map[string]int64) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s after the last cut %d readers are behind: %.1000s", *cutCatchUp, len(behind), strings.Join(behind, ", "))
+			t.Fatalf("%s after the last cut %d readers are behind: %.1000s", *cutCatchUp, len(behind),
+				strings.Join(behind, ", "))
 		}
 	}
 }
@@ -261,7 +273,8 @@ func (rs *readers) end(t *testing.T) {
 	}
 }
 
-// compare holds each history to the log, and gives how many events there were and how often something was wrong.
+// compare holds each history to the log, and returns how many events there were and how often
+// something was wrong.
 func (rs *readers) compare(t *testing.T, logs map[string]*record) (events, violations int) {
 	t.Helper()
 	for _, r := range rs.all {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/promise"
 )
 
@@ -20,17 +21,20 @@ var (
 	floodConns  = flag.Int("flood.conns", 4, "connections on which one token asks for as much as it may at once")
 	floodPairs  = flag.Int("flood.pairs", 1, "pairs of windows, one without and one with them")
 	floodWindow = flag.Duration("flood.window", 2*time.Second, "how long a window is")
-	floodWithin = flag.Int("flood.within", 0, "by how many percent p99 of the other tokens may be longer with them; 0: it is only told")
+	floodWithin = flag.Int("flood.within", 0,
+		"by how many percent p99 of the other tokens may be longer with them; 0: it is only told")
 )
 
 const (
 	// floodInFlight are the calls under way on each connection, near what one may have.
 	floodInFlight = 60
-	// floodTimes is how many times as many calls the flood makes as the good clients, at least, and floodRefused how many of its writes are refused in a window.
+	// floodTimes is how many times as many calls the flood makes as the good clients, at least, and
+	// floodRefused how many of its writes are refused in a window.
 	floodTimes, floodRefused = 2, 20
 )
 
-// TestFlood: one token that asks for all it can, writes and reads, is held to its own bounds, and takes little of the time of others: no call of theirs is refused.
+// TestFlood: one token that asks for all it can, writes and reads, is held to its own bounds, and
+// takes little of the time of others: no call of theirs is refused.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	h := startPublic(t)
@@ -54,17 +58,20 @@ func TestFlood(t *testing.T) {
 	})
 	done, violations, figure := b.judge(*floodWindow, *floodWithin)
 	h.Stop(t)
-	t.Logf("the flood had %d writes done and %d refused, and %d pages read, beside %d things of others", total.Done, total.Refused, total.Read, done)
+	t.Logf("the flood had %d writes done and %d refused, and %d pages read, beside %d things of others", total.Done,
+		total.Refused, total.Read, done)
 	enough(t, "calls of the flood", int(total.calls()), done)
 	enough(t, "writes of the flood that were refused", int(total.Refused), floodRefused**floodPairs)
 	enough(t, "writes of the flood that were done", int(total.Done), 1)
 	enough(t, "reads of the flood", int(total.Read), 1)
 	promise.ID(11).Kept(t, promise.Tried{
-		Faults: int(total.calls()), Operations: done, Violations: violations, Figure: figure + " under a flood of another token",
+		Faults: int(total.calls()), Operations: done, Violations: violations, Figure: figure +
+			" under a flood of another token",
 	})
 }
 
-// floodConfig is what the process of a flood is told. It says a floodState when all are connected, and another whenever it is told something.
+// floodConfig is what the process of a flood is told. It says a floodState when all are connected,
+// and another whenever it is told something.
 type floodConfig struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`
@@ -125,16 +132,17 @@ func runFlood(config []byte, told *bufio.Scanner, say *json.Encoder) error {
 // pour asks and asks, as long as the process.
 func (f *flood) pour(p *hubproc.Caller[struct{}], writes bool) error {
 	message := parley.SendMessageParams{
-		ConversationID: "of-flood", Payload: fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("x", 500)), Finality: parley.FinalityTurn,
+		ConversationID: "of-flood", Payload: fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("x", 500)),
+		Finality: parley.FinalityTurn,
 	}
 	page := parley.TailParams{ConversationID: "of-flood", Limit: 100}
 	for {
 		for range floodInFlight {
 			var err error
 			if writes {
-				err = p.Ask(parley.MethodSendMessage, &message)
+				err = p.Ask(methods.SendMessage, &message)
 			} else {
-				err = p.Ask(parley.MethodTail, &page)
+				err = p.Ask(methods.Tail, &page)
 			}
 			if err != nil {
 				return err

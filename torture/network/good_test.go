@@ -14,6 +14,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 const (
@@ -23,8 +24,8 @@ const (
 	goodStuck = 2 * time.Minute
 )
 
-// good is a client that writes and reads at a steady pace, and notes how long each thing took: from when it was due, so that a hub that stands still is seen by all that
-// is due meanwhile.
+// good is a client that writes and reads at a steady pace, and notes how long each thing took: from
+// when it was due, so that a hub that stands still is seen by all that is due meanwhile.
 type good struct {
 	url, token, conversation string
 	done                     *atomic.Int64 // calls of all
@@ -32,14 +33,16 @@ type good struct {
 	calls, dials []lap
 }
 
-// lap is one thing that was due at a time, in this process's own, and how long after that it was done.
+// lap is one thing that was due at a time, in this process's own, and how long after that it was
+// done.
 type lap struct{ due, took time.Duration }
 
 func (g *good) dial() (*hubproc.Caller[struct{}], error) {
-	return hubproc.Dial[struct{}](g.url, "", nil, hubproc.CallerOptions{Token: g.token, DialTimeout: goodStuck, CallTimeout: goodStuck})
+	return hubproc.Dial[struct{}](g.url, "", nil, hubproc.CallerOptions{Token: g.token, DialTimeout: goodStuck,
+		CallTimeout: goodStuck})
 }
 
-// work goes on until stop is closed. Anything that is refused is an error.
+// work continues until stop is closed. Anything that is refused is an error.
 func (g *good) work(stop <-chan struct{}) error {
 	p, err := g.dial()
 	if err != nil {
@@ -75,11 +78,12 @@ func (g *good) work(stop <-chan struct{}) error {
 // call is a durable write or a read, by turns.
 func (g *good) call(p *hubproc.Caller[struct{}], n int) error {
 	if n%2 == 0 {
-		return p.Call(parley.MethodTail, parley.TailParams{ConversationID: g.conversation, Limit: 10}, &parley.TailResult{})
+		return p.Call(methods.Tail, parley.TailParams{ConversationID: g.conversation, Limit: 10}, &parley.TailResult{})
 	}
 	payload := fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("x", 300))
-	return p.Call(parley.MethodSendMessage, parley.SendMessageParams{
-		ConversationID: g.conversation, Payload: payload, Finality: parley.FinalityTurn, ClientRequestID: fmt.Sprint("good-", n),
+	return p.Call(methods.SendMessage, parley.SendMessageParams{
+		ConversationID: g.conversation, Payload: payload, Finality: parley.FinalityTurn,
+		ClientRequestID: fmt.Sprint("good-", n),
 	}, &parley.SendResult{})
 }
 
@@ -110,15 +114,16 @@ func (h *publicHub) must(method string, params, result any) {
 	}
 }
 
-// invite makes an agent a conversation of its own and a token.
+// invite makes an agent its own conversation and a token.
 func (h *publicHub) invite(agent string) (token string) {
 	h.t.Helper()
-	h.must(parley.MethodCreateConversation, parley.CreateConversationParams{
-		ConversationID: "of-" + agent, Participants: []parley.Participant{{ID: agent, Kind: parley.KindPeer}}, Policy: &parley.Policy{Kind: parley.PolicyOpen},
+	h.must(methods.CreateConversation, parley.CreateConversationParams{
+		ConversationID: "of-" + agent, Participants: []parley.Participant{{ID: agent, Kind: parley.KindPeer}},
+		Policy: &parley.Policy{Kind: parley.PolicyOpen},
 		Limits: &parley.Limits{MaxEvents: parley.MaxEventsLimit, MaxBytes: parley.MaxBytesLimit},
 	}, nil)
 	var r parley.CreateTokenResult
-	h.must(parley.MethodCreateToken, parley.CreateTokenParams{AgentID: agent}, &r)
+	h.must(methods.CreateToken, parley.CreateTokenParams{AgentID: agent}, &r)
 	return r.Token
 }
 
@@ -156,7 +161,8 @@ func newBeside(t *testing.T, h *publicHub) *beside {
 	return b
 }
 
-// pairs measures windows of a length in pairs, the calm one first and last by turns. with calls during while there is what is bad, and says when there was enough of that.
+// pairs measures windows of a length in pairs, the calm one first and last by turns. with calls
+// during while there is what is bad, and says when there was enough of that.
 func (b *beside) pairs(n int, length time.Duration, with func(during func(isEnough func() bool))) {
 	b.t.Helper()
 	calm := func() { b.measure(length, false, func() bool { return true }) }
@@ -175,17 +181,20 @@ func (b *beside) pairs(n int, length time.Duration, with func(during func(isEnou
 	b.wg.Wait()
 }
 
-// leastCalls is how many calls the good clients make in a window at least, on however slow a machine.
+// leastCalls is how many calls the good clients make in a window at least, on however slow a
+// machine.
 func leastCalls(length time.Duration) int64 { return goodClients * int64(length/goodPace) / 5 }
 
-// measure lets a window pass, and more time until the good clients have made their calls and there was enough of what is bad.
+// measure lets a window pass, and more time until the good clients made their calls and there was
+// enough of what is bad.
 func (b *beside) measure(length time.Duration, bad bool, isEnough func() bool) {
 	b.t.Helper()
 	v := window{from: time.Since(born), bad: bad}
 	least := b.done.Load() + leastCalls(length)
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for passed := time.Duration(0); passed < length || b.done.Load() < least || !isEnough(); passed = time.Since(born) - v.from {
+	for passed := time.Duration(0); passed < length || b.done.Load() < least ||
+		!isEnough(); passed = time.Since(born) - v.from {
 		if passed > length+enoughTime {
 			b.t.Fatalf("a window of %s was not enough after %s: the run proves nothing", length, passed)
 		}
@@ -199,7 +208,7 @@ func (b *beside) measure(length time.Duration, bad bool, isEnough func() bool) {
 	b.windows = append(b.windows, v)
 }
 
-// laps gives what was due in a window.
+// laps returns what was due in a window.
 func (b *beside) laps(v window, of func(*good) []lap) quantiles {
 	var all []time.Duration
 	for _, g := range b.goods {
@@ -212,8 +221,9 @@ func (b *beside) laps(v window, of func(*good) []lap) quantiles {
 	return quantilesOf(all)
 }
 
-// judge compares the windows: p99 of calls, and p50 of new connections, which are few, are at most within percent longer with what is bad; 0: it is only told. It gives how many
-// things were compared, and how often that did not hold.
+// judge compares the windows: p99 of calls, and p50 of new connections, which are few, are at most
+// within percent longer with what is bad; 0: it is only told. It gives how many things were
+// compared, and how often that did not hold.
 func (b *beside) judge(length time.Duration, within int) (done, violations int, figure string) {
 	b.t.Helper()
 	select {
@@ -228,13 +238,17 @@ func (b *beside) judge(length time.Duration, within int) (done, violations int, 
 		quantile   func(quantiles) time.Duration
 		least      int64
 	}{
-		{"calls", "p99", func(g *good) []lap { return g.calls }, func(q quantiles) time.Duration { return q.p99 }, leastCalls(length) / 2}, // some of those that were done were due before
-		{"new connections", "p50", func(g *good) []lap { return g.dials }, func(q quantiles) time.Duration { return q.p50 }, leastCalls(length) / goodRedial / 2},
+		// some of those that were done were due before
+		{"calls", "p99", func(g *good) []lap { return g.calls }, func(q quantiles) time.Duration { return q.p99 },
+			leastCalls(length) / 2},
+		{"new connections", "p50", func(g *good) []lap { return g.dials }, func(q quantiles) time.Duration { return q.p50 },
+			leastCalls(length) / goodRedial / 2},
 	} {
 		var ratios []float64
 		for _, pair := range pairsOf(b.windows) {
 			calm, bad := b.laps(pair[0], c.of), b.laps(pair[1], c.of)
-			b.t.Logf("%s: p50 %s without and %s with, p99 %s and %s (%d and %d)", c.what, calm.p50, bad.p50, calm.p99, bad.p99, calm.n, bad.n)
+			b.t.Logf("%s: p50 %s without and %s with, p99 %s and %s (%d and %d)", c.what, calm.p50, bad.p50, calm.p99, bad.p99,
+				calm.n, bad.n)
 			enough(b.t, c.what+" in a window", min(calm.n, bad.n), int(c.least))
 			ratios = append(ratios, float64(c.quantile(bad))/float64(max(c.quantile(calm), 1)))
 			done += bad.n
@@ -250,7 +264,7 @@ func (b *beside) judge(length time.Duration, within int) (done, violations int, 
 	return done, violations, figure
 }
 
-// pairsOf gives the windows two by two, the one without what is bad first.
+// pairsOf returns the windows two by two, the one without what is bad first.
 func pairsOf(windows []window) (pairs [][2]window) {
 	for two := range slices.Chunk(windows, 2) {
 		if len(two) == 2 && two[0].bad {

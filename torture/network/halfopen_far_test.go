@@ -11,15 +11,18 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
-// farConfig is what a process of peers that are to be gone is told. It says a farReport when all its peers are there, and then reads what comes until it is killed.
+// farConfig is what a process of peers that are to be gone is told. It says a farReport when all
+// its peers are there, and then reads what comes until it is killed.
 type farConfig struct {
 	URL   string `json:"url"`
 	HTTP  string `json:"http"`
 	Token string `json:"token"`
 	N     int    `json:"n"`
-	// Silent: its peers have sockets on which nothing goes to and fro; else they are of every kind, and there is an executor.
+	// Silent: its peers have sockets on which nothing goes to and fro; else they are of every kind,
+	// and there is an executor.
 	Silent bool `json:"silent"`
 }
 
@@ -99,7 +102,7 @@ func farSubscriber(c *farConfig, conversation string) error {
 		if err != nil {
 			return err
 		}
-		if n.Method == parley.NotifyCaughtUp {
+		if n.Method == methods.NotifyCaughtUp {
 			go drain(p)
 			return nil
 		}
@@ -121,12 +124,13 @@ func farWaiter(c *farConfig) error {
 	if err != nil {
 		return err
 	}
-	err = p.Ask(parley.MethodWaitForChange, parley.WaitForChangeParams{ConversationID: deadQuiet, SinceSeq: 1, TimeoutMs: parley.MaxWaitMs})
+	err = p.Ask(methods.WaitForChange, parley.WaitForChangeParams{ConversationID: deadQuiet, SinceSeq: 1, TimeoutMs: parley.MaxWaitMs})
 	go drain(p)
 	return err
 }
 
-// farGet has asked for something over HTTP on a connection of its own. What has no end is read on; else the connection is kept.
+// farGet asked for something over HTTP on its own connection. What has no end is read on; else the
+// connection is kept.
 func farGet(c *farConfig, path string) error {
 	client := http.Client{Transport: &http.Transport{}}
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, c.HTTP+path, nil)
@@ -147,14 +151,15 @@ func farGet(c *farConfig, path string) error {
 		return err
 	}
 	body := bufio.NewReader(resp.Body)
-	if _, err := body.ReadString('\n'); err != nil { // the stream has begun
+	if _, err := body.ReadString('\n'); err != nil { // the stream began
 		return err
 	}
 	go io.Copy(io.Discard, body)
 	return nil
 }
 
-// farWaitOverHTTP waits over HTTP for a change that does not come. That it does is seen by the hub's count of requests.
+// farWaitOverHTTP waits over HTTP for a change that does not come. That it does is seen by the
+// hub's count of requests.
 func farWaitOverHTTP(c *farConfig) error {
 	began := make(chan error, 1)
 	go func() {
@@ -163,7 +168,7 @@ func farWaitOverHTTP(c *farConfig) error {
 	select {
 	case err := <-began:
 		return fmt.Errorf("a wait over HTTP has ended: %v", err)
-	case <-time.After(time.Second): // nothing tells that it has begun
+	case <-time.After(time.Second): // nothing tells that it began
 		return nil
 	}
 }
@@ -183,7 +188,7 @@ func farExecutor(c *farConfig) error {
 
 // takeTurn registers an executor and claims the first turn that it is offered.
 func takeTurn(p *peer, id string) error {
-	err := p.Call(parley.MethodRegisterExecutor, parley.RegisterExecutorParams{
+	err := p.Call(methods.RegisterExecutor, parley.RegisterExecutorParams{
 		ExecutorID: id, Agents: []string{deadAgent}, Mode: parley.ModePush, Capacity: 1, GraceMs: deadGraceMs,
 	}, nil)
 	if err != nil {
@@ -194,8 +199,8 @@ func takeTurn(p *peer, id string) error {
 		if err != nil {
 			return err
 		}
-		if n.Method == parley.NotifyRequestTurn {
-			return p.Call(parley.MethodClaimTurn, parley.ClaimTurnParams{ConversationID: deadTurns, ClaimID: n.Params.ClaimID}, nil)
+		if n.Method == methods.NotifyRequestTurn {
+			return p.Call(methods.ClaimTurn, parley.ClaimTurnParams{ConversationID: deadTurns, ClaimID: n.Params.ClaimID}, nil)
 		}
 	}
 }

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
-// neighbourConfig is what the process beside the hub is told. It says a neighbourState twice a second, and registers an executor when it is told something.
+// neighbourConfig is what the process beside the hub is told. It says a neighbourState twice a
+// second, and registers an executor when it is told something.
 type neighbourConfig struct {
 	URL   string `json:"url"`
 	HTTP  string `json:"http"`
@@ -20,19 +22,21 @@ type neighbourConfig struct {
 // neighbourState is what the hub counts, and what the neighbour has done.
 type neighbourState struct {
 	Sockets, Pending, Streams, Requests, Executors, Goroutines float64
-	// Writes are the messages that it has said in the busy conversation.
+	// Writes are the messages that it said in the busy conversation.
 	Writes int64
 	// Registered is whether its executor is, and Took whether that has the turn.
 	Registered, Took bool
 }
 
-// neighbourPace is the time from one message to the next, and neighbourLook from one state to the next.
+// neighbourPace is the time from one message to the next, and neighbourLook from one state to the
+// next.
 const (
 	neighbourPace = 200 * time.Millisecond
 	neighbourLook = 500 * time.Millisecond
 )
 
-// deadTurnMs is how long a claim lasts: far longer than the test, so that no claim ends for that reason.
+// deadTurnMs is how long a claim lasts: far longer than the test, so that no claim ends for that
+// reason.
 const deadTurnMs = 3_600_000
 
 func runNeighbour(config []byte, told *bufio.Scanner, say *json.Encoder) error {
@@ -61,8 +65,10 @@ func runNeighbour(config []byte, told *bufio.Scanner, say *json.Encoder) error {
 			return err
 		}
 		err = say.Encode(neighbourState{
-			Sockets: m[authenticated], Pending: m[`parley_sockets{state="pending"}`], Streams: m["parley_streams"], Requests: m["parley_requests"],
-			Executors: m["parley_executors"], Goroutines: m["go_goroutines"], Writes: w.written.Load(), Registered: registered.Load(), Took: took.Load(),
+			Sockets: m[authenticated], Pending: m[`parley_sockets{state="pending"}`], Streams: m["parley_streams"],
+			Requests:  m["parley_requests"],
+			Executors: m["parley_executors"], Goroutines: m["go_goroutines"], Writes: w.written.Load(),
+			Registered: registered.Load(), Took: took.Load(),
 		})
 		if err != nil {
 			return err
@@ -86,7 +92,8 @@ func prepare(c *neighbourConfig) error {
 	for _, q := range []parley.CreateConversationParams{
 		{ConversationID: deadQuiet, Participants: []parley.Participant{asker}},
 		{
-			ConversationID: deadBusy, Participants: []parley.Participant{asker, {ID: "w", Kind: parley.KindAgent}}, Policy: &parley.Policy{Kind: parley.PolicyOpen},
+			ConversationID: deadBusy, Participants: []parley.Participant{asker, {ID: "w", Kind: parley.KindAgent}},
+			Policy: &parley.Policy{Kind: parley.PolicyOpen},
 			Limits: &parley.Limits{MaxEvents: parley.MaxEventsLimit},
 		},
 		{
@@ -94,11 +101,11 @@ func prepare(c *neighbourConfig) error {
 			Limits: &parley.Limits{TurnTimeoutMs: deadTurnMs},
 		},
 	} {
-		if err := p.Call(parley.MethodCreateConversation, q, nil); err != nil {
+		if err := p.Call(methods.CreateConversation, q, nil); err != nil {
 			return fmt.Errorf("%s: %w", q.ConversationID, err)
 		}
 	}
-	return p.Call(parley.MethodSendMessage, parley.SendMessageParams{
+	return p.Call(methods.SendMessage, parley.SendMessageParams{
 		ConversationID: deadTurns, Payload: json.RawMessage(`{"text":"Is it approved?"}`), Finality: parley.FinalityTurn,
 	}, nil)
 }

@@ -19,7 +19,8 @@ import (
 
 var (
 	halfOpenClients = flag.Int("halfopen.clients", 10, "peers behind a link that goes down")
-	halfOpenWithin  = flag.Duration("halfopen.within", 0, "time in which the hub must notice that they are gone (the promise is 30s); 0 only logs it")
+	halfOpenWithin  = flag.Duration("halfopen.within", 0,
+		"time in which the hub must notice that they are gone (the promise is 30s); 0 only logs it")
 )
 
 const (
@@ -34,14 +35,16 @@ const (
 	deadGraceMs = 1000
 	deadTurn    = 2 * time.Minute
 	deadFound   = 3 * time.Minute
-	// halfOpenHung are peers whose process is stopped while nothing is to be sent: their system still answers, and only they do not.
+	// halfOpenHung are peers whose process is stopped while nothing is to be sent: their system still
+	// answers, and only they do not.
 	halfOpenHung = 2
 	// strayGoroutines are those that a hub may have more than before, of the neighbour's.
 	strayGoroutines = 8
 )
 
-// TestHalfOpen takes the link away under peers of every kind, and stops others: no byte and no end comes from them any more. The hub finds out, gives back what they have
-// held, and offers the turn of an executor among them to another. It runs with the settings that it has by itself.
+// TestHalfOpen takes the link away under peers of every kind, and stops others: no byte and no end
+// comes from them any more. The hub finds out, gives back what they have held, and offers the turn
+// of an executor among them to another. It runs with the settings that it has by itself.
 func TestHalfOpen(t *testing.T) {
 	t.Parallel()
 	if hubproc.Shared() {
@@ -53,8 +56,10 @@ func TestHalfOpen(t *testing.T) {
 	base := hearState(near, func(s neighbourState) bool { return s.Writes > 0 })
 	baseSockets := sockets(t, h.Pid())
 
-	far := spawn(t, "far side", farConfig{URL: h.URL, HTTP: h.HTTP(), Token: admin, N: *halfOpenClients}, link.in(link.far)...)
-	hung := spawn(t, "far side", farConfig{URL: h.URL, HTTP: h.HTTP(), Token: admin, N: halfOpenHung, Silent: true}, link.in(link.near)...)
+	far := spawn(t, "far side", farConfig{URL: h.URL, HTTP: h.HTTP(), Token: admin, N: *halfOpenClients},
+		link.in(link.far)...)
+	hung := spawn(t, "far side", farConfig{URL: h.URL, HTTP: h.HTTP(), Token: admin, N: halfOpenHung, Silent: true},
+		link.in(link.near)...)
 	peers := 1 // the executor
 	for _, p := range []*process{far, hung} {
 		var there farReport
@@ -73,7 +78,8 @@ func TestHalfOpen(t *testing.T) {
 	after := hearState(near, func(s neighbourState) bool { return s.isAs(base) || time.Since(start) > found+deadTurn })
 	violations := judgeGone(t, base, after)
 	t.Logf("%d peers are gone: found after %s (half after %s), sockets %d -> %d -> %d, goroutines %.0f -> %.0f -> %.0f, the turn was taken by another: %v",
-		peers, found.Round(100*time.Millisecond), link.half.Round(100*time.Millisecond), baseSockets, peers+1+baseSockets, sockets(t, h.Pid()),
+		peers, found.Round(100*time.Millisecond), link.half.Round(100*time.Millisecond), baseSockets, peers+1+baseSockets,
+		sockets(t, h.Pid()),
 		base.Goroutines, full.Goroutines, after.Goroutines, after.Took)
 	if *halfOpenWithin > 0 && found > *halfOpenWithin {
 		violations++
@@ -81,7 +87,8 @@ func TestHalfOpen(t *testing.T) {
 	}
 	h.Stop(t)
 	promise.ID(12).Kept(t, promise.Tried{
-		Faults: peers, Operations: peers, Violations: violations, Figure: fmt.Sprintf("last of %d found after %.1f s", peers, found.Seconds()),
+		Faults: peers, Operations: peers, Violations: violations, Figure: fmt.Sprintf("last of %d found after %.1f s", peers,
+			found.Seconds()),
 	})
 }
 
@@ -90,7 +97,8 @@ func judgeGone(t *testing.T, base, after neighbourState) (violations int) {
 	t.Helper()
 	if !after.isAs(base) {
 		violations++
-		t.Errorf("with the peers gone the hub has %+v; before they came %+v, and there is one executor and its socket more", after, base)
+		t.Errorf("with the peers gone the hub has %+v; before they came %+v, and there is one executor and its socket more",
+			after, base)
 	}
 	if !after.Took {
 		violations++
@@ -99,13 +107,15 @@ func judgeGone(t *testing.T, base, after neighbourState) (violations int) {
 	return violations
 }
 
-// isAs reports whether the hub has what it had at base, with the neighbour's executor besides, which has the turn.
+// isAs reports whether the hub has what it had at base, with the neighbour's executor besides,
+// which has the turn.
 func (s *neighbourState) isAs(base neighbourState) bool {
-	return s.Sockets <= base.Sockets+1 && s.Executors <= base.Executors+1 && s.Streams <= base.Streams && s.Requests <= base.Requests &&
+	return s.Sockets <= base.Sockets+1 && s.Executors <= base.Executors+1 && s.Streams <= base.Streams &&
+		s.Requests <= base.Requests &&
 		s.Pending <= base.Pending && s.Goroutines <= base.Goroutines+strayGoroutines && s.Took
 }
 
-// hearState gives the next state of the neighbour that is as wished.
+// hearState returns the next state of the neighbour that is as wished.
 func hearState(near *process, wished func(neighbourState) bool) (s neighbourState) {
 	near.t.Helper()
 	for deadline := time.Now().Add(2 * deadTurn); time.Now().Before(deadline); {
@@ -135,7 +145,8 @@ func newLink(t *testing.T) *link {
 	netns.IP(t, "netns", "add", l.far)
 	t.Cleanup(func() { exec.Command("ip", "netns", "del", l.far).Run() })
 	netns.IP(t, "-n", l.near, "link", "add", "near", "type", "veth", "peer", "name", "far", "netns", l.far)
-	for _, side := range []struct{ namespace, device, address string }{{l.near, "near", nearAddress}, {l.far, "far", farAddress}} {
+	for _, side := range []struct{ namespace, device, address string }{{l.near, "near", nearAddress},
+		{l.far, "far", farAddress}} {
 		netns.IP(t, "-n", side.namespace, "link", "set", "lo", "up")
 		netns.IP(t, "-n", side.namespace, "address", "add", side.address+"/24", "dev", side.device)
 		netns.IP(t, "-n", side.namespace, "link", "set", side.device, "up")
@@ -152,7 +163,8 @@ func (l *link) down(t *testing.T) {
 	netns.IP(t, "-n", l.far, "link", "set", "far", "down")
 }
 
-// awaitGone waits until the hub has no more sockets than so many and the neighbour's executor, and gives how long that took.
+// awaitGone waits until the hub has no more sockets than so many and the neighbour's executor, and
+// returns how long that took.
 func (l *link) awaitGone(t *testing.T, h *hubproc.Hub, base int) time.Duration {
 	t.Helper()
 	start := time.Now()
@@ -166,11 +178,13 @@ func (l *link) awaitGone(t *testing.T, h *hubproc.Hub, base int) time.Duration {
 			return time.Since(start)
 		}
 	}
-	t.Errorf("%s after the link went down the hub has %d sockets of peers that are gone", time.Since(start).Round(time.Second), sockets(t, h.Pid())-base-1)
+	t.Errorf("%s after the link went down the hub has %d sockets of peers that are gone",
+		time.Since(start).Round(time.Second), sockets(t, h.Pid())-base-1)
 	return time.Since(start)
 }
 
-// startNear starts a hub in the near namespace as anybody would run it, but for TLS, and gives its admin token.
+// startNear starts a hub in the near namespace as anybody would run it, except TLS, and returns its
+// admin token.
 func startNear(t *testing.T, l *link) (*hubproc.Hub, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -178,7 +192,8 @@ func startNear(t *testing.T, l *link) (*hubproc.Hub, string) {
 	var made struct {
 		Token string `json:"token"`
 	}
-	if err := json.Unmarshal([]byte(program.Run(t, "token", "create", "--admin", "--data", data, "-o", "json")), &made); err != nil {
+	if err := json.Unmarshal([]byte(program.Run(t, "token", "create", "--admin", "--data", data, "-o", "json")),
+		&made); err != nil {
 		t.Fatal(err)
 	}
 	inside := filepath.Join(dir, "parley-near")
@@ -186,6 +201,7 @@ func startNear(t *testing.T, l *link) (*hubproc.Hub, string) {
 	if err := os.WriteFile(inside, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	h := hubproc.Program(inside).Serve(t, nil, "--listen", nearAddress+":"+halfOpenPort, "--insecure-public", "--allow-host", nearAddress, "--data", data)
+	h := hubproc.Program(inside).Serve(t, nil, "--listen", nearAddress+":"+halfOpenPort, "--insecure-public",
+		"--allow-host", nearAddress, "--data", data)
 	return h, cmp.Or(made.Token, hubproc.Token)
 }

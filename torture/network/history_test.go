@@ -8,10 +8,12 @@ import (
 	"sync"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
-// history is what one reader has seen of one conversation, over all its connections. It keeps the hash chain of the protocol: two histories of the same
-// length and hash are the same events with the same bytes.
+// history is what one reader has seen of one conversation, over all its connections. It keeps the
+// hash chain of the protocol: two histories of the same length and hash are the same events with
+// the same bytes.
 type history struct {
 	mu     sync.Mutex // guards the fields below
 	seq    int64
@@ -52,7 +54,7 @@ func (h *history) add(seq int64, raw []byte) {
 	sum.Sum(h.hash[:0])
 }
 
-// last is the seq of its last event: where the reader goes on.
+// last is the seq of its last event: where the reader continues.
 func (h *history) last() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -83,7 +85,8 @@ type record struct {
 
 func (l *record) last() int64 { return int64(len(l.events)) }
 
-// readLog reads a conversation from beginning to end by tail, and holds its hash to what the hub says of it.
+// readLog reads a conversation from beginning to end by tail, and holds its hash to what the hub
+// says of it.
 func readLog(url, conversation string) (*record, error) {
 	p, err := dial(url, "auditor", nil)
 	if err != nil {
@@ -93,7 +96,7 @@ func readLog(url, conversation string) (*record, error) {
 	l, h := &record{conversation: conversation}, newHistory(conversation)
 	for {
 		var page parley.TailResult
-		if err := p.Call(parley.MethodTail, parley.TailParams{ConversationID: conversation, SinceSeq: h.last(), Limit: parley.MaxPage}, &page); err != nil {
+		if err := p.Call(methods.Tail, parley.TailParams{ConversationID: conversation, SinceSeq: h.last(), Limit: parley.MaxPage}, &page); err != nil {
 			return nil, err
 		}
 		for _, e := range page.Events {
@@ -108,16 +111,18 @@ func readLog(url, conversation string) (*record, error) {
 		return nil, fmt.Errorf("%s: the log itself has %v", conversation, h.wrong)
 	}
 	var snap parley.Snapshot
-	if err := p.Call(parley.MethodGetConversation, parley.GetConversationParams{ConversationID: conversation, SinceSeq: h.last()}, &snap); err != nil {
+	if err := p.Call(methods.GetConversation, parley.GetConversationParams{ConversationID: conversation, SinceSeq: h.last()}, &snap); err != nil {
 		return nil, err
 	}
 	if want := l.hashes[len(l.hashes)-1]; snap.LatestSeq == l.last() && snap.HeadHash != want {
-		return nil, fmt.Errorf("%s: the hub says that its hash is %s, its events make it %s", conversation, snap.HeadHash, want)
+		return nil, fmt.Errorf("%s: the hub says that its hash is %s, its events make it %s", conversation, snap.HeadHash,
+			want)
 	}
 	return l, nil
 }
 
-// differs says how what a reader has seen differs from the log up to where the reader has come; empty: it does not.
+// differs says how what a reader has seen differs from the log up to where the reader has come;
+// empty: it does not.
 func (l *record) differs(s seen) string {
 	switch {
 	case s.Wrongs > 0:

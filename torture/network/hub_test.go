@@ -22,7 +22,8 @@ func newScraper(base string) *scraper {
 	return &scraper{client: http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{}}, url: base + "/metrics"}
 }
 
-// scrape gives the hub's metrics; a name has its labels behind it, as parley_sockets{state="authenticated"}.
+// scrape returns the hub's metrics; a name has its labels behind it, as
+// parley_sockets{state="authenticated"}.
 func (s *scraper) scrape() (map[string]float64, error) {
 	req, err := http.NewRequest(http.MethodGet, s.url, nil)
 	if err != nil {

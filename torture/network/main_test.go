@@ -18,7 +18,8 @@ const (
 
 var program hubproc.Program
 
-// role is what a process does. It is told more on stdin and says what it finds on stdout, a line of JSON each.
+// role is what a process does. It is told more on stdin and says what it finds on stdout, a line of
+// JSON each.
 type role func(config []byte, told *bufio.Scanner, say *json.Encoder) error
 
 var roles = map[string]role{

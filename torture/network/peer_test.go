@@ -8,6 +8,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -35,7 +36,7 @@ type told struct {
 	ClaimID        string          `json:"claimId"`
 }
 
-// dial connects and authenticates as somebody.
+// dial connects and authenticates as someone.
 func dial(url, as string, o *wire.DialOptions) (*peer, error) {
 	p := &peer{}
 	c, err := hubproc.Dial(url, as, p.keep, hubproc.CallerOptions{Token: token, Handshake: o, DialTimeout: dialTimeout})
@@ -48,7 +49,7 @@ func dial(url, as string, o *wire.DialOptions) (*peer, error) {
 
 func (p *peer) keep(n *note) { p.early = append(p.early, n) }
 
-// next gives the next notification.
+// next returns the next notification.
 func (p *peer) next() (*note, error) {
 	if len(p.early) > 0 {
 		n := p.early[0]
@@ -66,12 +67,14 @@ func (p *peer) next() (*note, error) {
 // subscribe subscribes from the cursor of h.
 func (p *peer) subscribe(conversation string, h *history) (id string, err error) {
 	var r parley.SubscribeResult
-	err = p.Call(parley.MethodSubscribe, parley.SubscribeParams{ConversationID: conversation, SinceSeq: h.last()}, &r)
+	err = p.Call(methods.Subscribe, parley.SubscribeParams{ConversationID: conversation, SinceSeq: h.last()}, &r)
 	return r.SubscriptionID, err
 }
 
-// passes reports whether an error is one that a restart of the hub or a cut brings: the caller tries again.
+// passes reports whether an error is one that a restart of the hub or a cut brings: the caller
+// tries again.
 func passes(err error) bool {
-	return errors.Is(err, hubproc.ErrGone) || errors.Is(err, parley.ErrUnavailable) || errors.Is(err, parley.ErrOutcomeUnknown) ||
+	return errors.Is(err, hubproc.ErrGone) || errors.Is(err, parley.ErrUnavailable) ||
+		errors.Is(err, parley.ErrOutcomeUnknown) ||
 		errors.Is(err, parley.ErrRateLimited) || errors.Is(err, context.DeadlineExceeded)
 }

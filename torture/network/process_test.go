@@ -26,7 +26,8 @@ type process struct {
 	stderr bytes.Buffer
 }
 
-// spawn starts a process in a role, which is killed at the end of the test. before are the words of a command that it is run by, as ip netns exec NAME.
+// spawn starts a process in a role, which is killed at the end of the test. before are the words of
+// a command that it is run by, as ip netns exec NAME.
 func spawn(t *testing.T, role string, config any, before ...string) *process {
 	t.Helper()
 	self, err := os.Executable()
@@ -38,7 +39,8 @@ func spawn(t *testing.T, role string, config any, before ...string) *process {
 		t.Fatal(err)
 	}
 	words := append(before, self)
-	p := &process{t: t, name: role, cmd: exec.Command(words[0], words[1:]...), said: make(chan []byte, 1000), ended: make(chan struct{})}
+	p := &process{t: t, name: role, cmd: exec.Command(words[0], words[1:]...), said: make(chan []byte, 1000),
+		ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), envRole+"="+role, envConfig+"="+string(told))
 	p.cmd.Stderr = &p.stderr
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
@@ -53,7 +55,7 @@ func spawn(t *testing.T, role string, config any, before ...string) *process {
 	}
 	go p.listen(out)
 	t.Cleanup(func() {
-		p.cmd.Process.Kill() // stopped or not; it may have ended
+		p.cmd.Process.Kill() // stopped or not; it may ended
 		<-p.ended
 		p.cmd.Wait()
 	})
@@ -67,7 +69,7 @@ func (p *process) listen(out io.Reader) {
 	for lines.Scan() {
 		select {
 		case p.said <- bytes.Clone(lines.Bytes()):
-		default: // nobody listens any more
+		default: // no one listens any more
 		}
 	}
 }
@@ -97,14 +99,14 @@ func (p *process) hearErr(within time.Duration, into any) error {
 	}
 }
 
-// forget passes over what the process has said so far.
+// forget passes over what the process said so far.
 func (p *process) forget() {
 	for range len(p.said) {
 		<-p.said
 	}
 }
 
-// tell gives the process one line of JSON.
+// tell returns the process one line of JSON.
 func (p *process) tell(v any) {
 	p.t.Helper()
 	if err := json.NewEncoder(p.in).Encode(v); err != nil {

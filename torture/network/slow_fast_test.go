@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // fastReader reads what comes and notes how long it took.
@@ -40,7 +40,7 @@ func (f *fastReader) read() {
 			f.failed = err
 			return
 		}
-		if n.Method != parley.NotifyEvent {
+		if n.Method != methods.NotifyEvent {
 			continue
 		}
 		now := time.Since(born)
@@ -54,7 +54,8 @@ func (f *fastReader) read() {
 	}
 }
 
-// compareFast waits until the fast ones have everything, ends them and holds them to the log. It gives how many events they had.
+// compareFast waits until the fast ones have everything, ends them and holds them to the log. It
+// gives how many events they had.
 func (w *slowWorld) compareFast(l *record) (delivered int) {
 	w.t.Helper()
 	for deadline := time.Now().Add(slowGone); ; time.Sleep(10 * time.Millisecond) {

@@ -14,10 +14,12 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
-// laggardConfig is what a process of bad subscribers is told. It says how many are ready, waits for a laggardGoal, and says a laggardFate of each.
+// laggardConfig is what a process of bad subscribers is told. It says how many are ready, waits for
+// a laggardGoal, and says a laggardFate of each.
 type laggardConfig struct {
 	URL     string `json:"url"`
 	N       int    `json:"n"`
@@ -40,7 +42,8 @@ type laggardFate struct {
 	Goal      map[string]int64 `json:"goal"`
 }
 
-// laggard is a bad subscriber. What it does not read stays with the hub: between the two there is little room.
+// laggard is a bad subscriber. What it does not read stays with the hub: between the two there is
+// little room.
 type laggard struct {
 	peer      *peer
 	trickle   atomic.Bool
@@ -83,7 +86,8 @@ func runLaggards(config []byte, told *bufio.Scanner, say *json.Encoder) error {
 	return nil
 }
 
-// begin subscribes to what all read, catches up, and then asks for the backlog and reads no more, or a byte a second.
+// begin subscribes to what all read, catches up, and then asks for the backlog and reads no more,
+// or a byte a second.
 func (l *laggard) begin(url string, trickle bool) error {
 	if err := l.connect(url, &wire.DialOptions{HTTPClient: l.narrowClient()}, slowLive); err != nil {
 		return err
@@ -96,10 +100,10 @@ func (l *laggard) begin(url string, trickle bool) error {
 		if err := l.take(n); err != nil {
 			return err
 		}
-		caughtUp = n.Method == parley.NotifyCaughtUp
+		caughtUp = n.Method == methods.NotifyCaughtUp
 	}
 	l.trickle.Store(trickle)
-	if err := l.peer.Ask(parley.MethodSubscribe, parley.SubscribeParams{ConversationID: slowBacklog}); err != nil {
+	if err := l.peer.Ask(methods.Subscribe, parley.SubscribeParams{ConversationID: slowBacklog}); err != nil {
 		return err
 	}
 	if trickle {
@@ -160,7 +164,8 @@ func (l *laggard) seen() []seen {
 	return []seen{l.histories[slowLive].seen(slowLive), l.histories[slowBacklog].seen(slowBacklog)}
 }
 
-// read reads to the end of the connection. The answer to the request for the backlog, its second subscription, comes in between.
+// read reads to the end of the connection. The answer to the request for the backlog, its second
+// subscription, comes in between.
 func (l *laggard) read() error {
 	for {
 		n, err := l.peer.next()
@@ -174,7 +179,7 @@ func (l *laggard) read() error {
 }
 
 func (l *laggard) take(n *note) error {
-	if n.Method != parley.NotifyEvent {
+	if n.Method != methods.NotifyEvent {
 		return nil
 	}
 	h := l.of[n.Params.SubscriptionID]
@@ -201,13 +206,14 @@ func (l *laggard) narrowClient() *http.Client {
 		})
 		return errors.Join(err, outer)
 	}}
-	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn,
+		error) {
 		c, err := d.DialContext(ctx, network, addr)
 		return &tricklingConn{Conn: c, trickle: &l.trickle}, err
 	}}}
 }
 
-// tricklingConn gives a byte a second while it trickles.
+// tricklingConn returns a byte a second while it trickles.
 type tricklingConn struct {
 	net.Conn
 	trickle *atomic.Bool

@@ -21,9 +21,11 @@ var (
 	slowStopped = flag.Int("slow.stopped", 10, "subscribers whose process is stopped by SIGSTOP")
 	slowTrickle = flag.Int("slow.trickle", 10, "subscribers that read a byte a second")
 	slowPairs   = flag.Int("slow.pairs", 1, "pairs of windows, one without and one with the bad subscribers")
-	slowDropped = flag.Duration("slow.dropped", 0, "time in which the hub must drop all bad ones: 10 s for a write, where the pings alone take 25 s; 0 only logs it")
-	slowWindow  = flag.Duration("slow.window", 3*time.Second, "how long a window is")
-	slowWithin  = flag.Int("slow.within", 0, "by how many percent the fast ones' p99 may be worse with the bad ones; 0: it is only told")
+	slowDropped = flag.Duration("slow.dropped", 0,
+		"time in which the hub must drop all bad ones: 10 s for a write, where the pings alone take 25 s; 0 only logs it")
+	slowWindow = flag.Duration("slow.window", 3*time.Second, "how long a window is")
+	slowWithin = flag.Int("slow.within", 0,
+		"by how many percent the fast ones' p99 may be worse with the bad ones; 0: it is only told")
 )
 
 const (
@@ -43,8 +45,9 @@ const (
 	slowMemory = 64 << 20
 )
 
-// TestSlowReaders: subscribers that stop or take a byte a second delay nobody, and cost the hub bounded memory. They are dropped; what they had until then is
-// the beginning of the log, and from there they get the rest.
+// TestSlowReaders: subscribers that stop or take a byte a second delay no one, and cost the hub
+// bounded memory. They are dropped; what they had until then is the beginning of the log, and from
+// there they get the rest.
 func TestSlowReaders(t *testing.T) {
 	t.Parallel()
 	h := program.Start(t, t.TempDir())
@@ -148,7 +151,8 @@ func (w *slowWorld) without() {
 	w.calm = max(w.calm, w.measure(false))
 }
 
-// with measures with them, waits until they are dropped, lets them come back, and gives the growth of the hub's memory.
+// with measures with them, waits until they are dropped, lets them come back, and returns the
+// growth of the hub's memory.
 func (w *slowWorld) with() (growth int64) {
 	w.t.Helper()
 	if w.calm == 0 {
@@ -156,7 +160,8 @@ func (w *slowWorld) with() (growth int64) {
 	}
 	bad := w.startLaggards()
 	start := time.Now()
-	w.awaitSockets(func(n int) bool { return n >= w.base+(*slowStopped+*slowTrickle)*9/10 }) // the first may be dropped before the last is there
+	// the first may be dropped before the last is there
+	w.awaitSockets(func(n int) bool { return n >= w.base+(*slowStopped+*slowTrickle)*9/10 })
 	time.Sleep(slowSettle)
 	peak := w.measure(true)
 	w.awaitSockets(func(n int) bool { return n == w.base })
@@ -168,7 +173,7 @@ func (w *slowWorld) with() (growth int64) {
 	return peak - w.calm
 }
 
-// measure lets a window pass, and gives the most memory that the hub had in it.
+// measure lets a window pass, and returns the most memory that the hub had in it.
 func (w *slowWorld) measure(bad bool) (peak int64) {
 	v := window{from: time.Since(born), bad: bad}
 	least := w.office.written.Load() + int64(*slowWindow/slowPace/2) + 1 // more than judge expects, on a slow machine too
@@ -261,7 +266,8 @@ func lastWords(t *testing.T, url string, ids []string, newcomer string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = p.Call("addParticipant", map[string]any{"conversationId": id, "participant": map[string]any{"id": newcomer, "kind": "human"}}, nil)
+		err = p.Call("addParticipant", map[string]any{"conversationId": id, "participant": map[string]any{"id": newcomer,
+			"kind": "human"}}, nil)
 		p.Close()
 		if err != nil {
 			t.Fatal(err)
@@ -325,25 +331,29 @@ func (w *slowWorld) judge(growth int64, delivered, acked int) {
 	var p50s, p99s []float64
 	for _, pair := range pairsOf(w.windows) {
 		a, b := w.quantiles(pair[0]), w.quantiles(pair[1])
-		w.t.Logf("p50 %s without the bad subscribers and %s with, p99 %s and %s (%d and %d deliveries)", a.p50, b.p50, a.p99, b.p99, a.n, b.n)
+		w.t.Logf("p50 %s without the bad subscribers and %s with, p99 %s and %s (%d and %d deliveries)", a.p50, b.p50, a.p99,
+			b.p99, a.n, b.n)
 		enough(w.t, "deliveries in a window", min(a.n, b.n), *slowFast*int(*slowWindow/slowPace)/2)
 		p50s, p99s = append(p50s, float64(b.p50)/float64(max(a.p50, 1))), append(p99s, float64(b.p99)/float64(max(a.p99, 1)))
 	}
 	p50, p99 := median(p50s), median(p99s)
 	bad := *slowPairs * (*slowStopped + *slowTrickle)
 	w.t.Logf("%d fast subscribers had %d deliveries of %d messages; of %d bad ones %d were dropped, the last after %s, and got %d events after that; p50 x%.2f, p99 x%.2f with them, the hub's memory %+.1f MiB",
-		len(w.fast), delivered, acked, bad, w.dropped, w.slowest.Round(100*time.Millisecond), w.resumed, p50, p99, float64(growth)/(1<<20))
+		len(w.fast), delivered, acked, bad, w.dropped, w.slowest.Round(100*time.Millisecond), w.resumed, p50, p99,
+		float64(growth)/(1<<20))
 	if allowed := *slowDropped + max(*slowWindow-10*time.Second, 0); *slowDropped > 0 && w.slowest > allowed {
 		w.harmed++
 		w.t.Errorf("the bad subscribers were dropped after %s, expected %s at most", w.slowest, allowed)
 	}
 	if growth >= slowMemory {
 		w.harmed++
-		w.t.Errorf("the hub has grown by %.1f MiB with the bad subscribers, expected less than %d MiB", float64(growth)/(1<<20), slowMemory>>20)
+		w.t.Errorf("the hub has grown by %.1f MiB with the bad subscribers, expected less than %d MiB",
+			float64(growth)/(1<<20), slowMemory>>20)
 	}
 	if *slowWithin > 0 && p99 > 1+float64(*slowWithin)/100 {
 		w.harmed++
-		w.t.Errorf("p99 of the fast subscribers is %.2f times as long with the bad ones, expected %d%% more at most", p99, *slowWithin)
+		w.t.Errorf("p99 of the fast subscribers is %.2f times as long with the bad ones, expected %d%% more at most", p99,
+			*slowWithin)
 	}
 	enough(w.t, "subscribers dropped", w.dropped, bad)
 	enough(w.t, "events after the drop", w.resumed, bad)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/internal/wire"
 )
@@ -18,11 +19,13 @@ import (
 var (
 	stormClients = flag.Int("storm.clients", 300, "subscribers that come back after a restart")
 	stormRounds  = flag.Int("storm.rounds", 2, "restarts of the hub, by turns after kill -9 and after SIGTERM")
-	stormWithin  = flag.Duration("storm.within", 0, "how long all of them may take from the signal until they have caught up; 0: it is only told")
+	stormWithin  = flag.Duration("storm.within", 0,
+		"how long all of them may take from the signal until they have caught up; 0: it is only told")
 )
 
 const (
-	// ofOneCrowd is how many subscribers a process has, at most, and ofOneRoom how many a conversation has.
+	// ofOneCrowd is how many subscribers a process has, at most, and ofOneRoom how many a conversation
+	// has.
 	ofOneCrowd, ofOneRoom = 1250, 100
 	// stormWriters say a message each stormPace.
 	stormWriters, stormPace = 4, 100 * time.Millisecond
@@ -34,7 +37,8 @@ const (
 	stormWitnesses = 8
 )
 
-// TestRestartStorm kills and stops a hub under many subscribers. All come back by themselves, and none has missed an event or had one twice.
+// TestRestartStorm kills and stops a hub under many subscribers. All come back by themselves, and
+// none has missed an event or had one twice.
 func TestRestartStorm(t *testing.T) {
 	t.Parallel()
 	dir, addr := t.TempDir(), hubproc.LowAddress(t)
@@ -67,7 +71,8 @@ func TestRestartStorm(t *testing.T) {
 		}
 		took := time.Since(start)
 		slowest = max(slowest, took)
-		t.Logf("round %d: the hub was down after %s and takes calls after %s; all %d are back and have caught up after %s", round, stopped.Round(time.Millisecond), began.Round(time.Millisecond), *stormClients, took.Round(time.Millisecond))
+		t.Logf("round %d: the hub was down after %s and takes calls after %s; all %d are back and have caught up after %s",
+			round, stopped.Round(time.Millisecond), began.Round(time.Millisecond), *stormClients, took.Round(time.Millisecond))
 	}
 	office.rest()
 	callUp(t, h.URL, ids, *stormRounds+1)
@@ -86,7 +91,8 @@ func TestRestartStorm(t *testing.T) {
 	enough(t, "messages", acked, stormLoad**stormRounds)
 	figure := fmt.Sprintf("%d clients back after %.1f s", *stormClients, slowest.Seconds())
 	promise.ID(9).Kept(t, promise.Tried{Faults: kills + stops, Operations: events, Violations: violations, Figure: figure})
-	promise.ID(18).Kept(t, promise.Tried{Faults: stops, Operations: acked, Unknown: office.unknown(), Violations: violations + untold})
+	promise.ID(18).Kept(t, promise.Tried{Faults: stops, Operations: acked, Unknown: office.unknown(),
+		Violations: violations + untold})
 }
 
 // createRooms makes the conversations, and the writers that speak in some of them.
@@ -132,7 +138,7 @@ func callUp(t *testing.T, url string, ids []string, round int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = p.Call(parley.MethodSendMessage, parley.SendMessageParams{ConversationID: id, Payload: payload, Finality: parley.FinalityTurn, ClientRequestID: fmt.Sprintf("%s-%d", crier, round-1)}, nil)
+		err = p.Call(methods.SendMessage, parley.SendMessageParams{ConversationID: id, Payload: payload, Finality: parley.FinalityTurn, ClientRequestID: fmt.Sprintf("%s-%d", crier, round-1)}, nil)
 		if err != nil {
 			t.Fatalf("%s, round %d: %v", id, round, err)
 		}
@@ -190,8 +196,9 @@ func compareCrowds(t *testing.T, crowds []crowd, logs map[string]*record) (event
 	return events, violations
 }
 
-// stopBeforeWitnesses stops the hub by SIGTERM. Each witness must be told: its wait is answered unavailable, closing comes, and the close code is that of a hub that stops. It gives
-// how many were not.
+// stopBeforeWitnesses stops the hub by SIGTERM. Each witness must be told: its wait is answered
+// unavailable, closing comes, and the close code is that of a hub that stops. It gives how many
+// were not.
 func stopBeforeWitnesses(t *testing.T, h *hubproc.Hub, ids []string) (untold int) {
 	t.Helper()
 	found := make(chan error, stormWitnesses)
@@ -216,7 +223,8 @@ func stopBeforeWitnesses(t *testing.T, h *hubproc.Hub, ids []string) (untold int
 	return untold
 }
 
-// witness waits for something that does not come before the hub stops, and reports what it was not told.
+// witness waits for something that does not come before the hub stops, and reports what it was not
+// told.
 func witness(url, room string, ready func()) error {
 	p, err := dial(url, "witness", nil)
 	if err != nil {
@@ -226,14 +234,15 @@ func witness(url, room string, ready func()) error {
 	late := time.AfterFunc(stormBack, p.Close)
 	defer late.Stop()
 	var snap parley.Snapshot
-	if err := p.Call(parley.MethodGetConversation, parley.GetConversationParams{ConversationID: room, Limit: 1}, &snap); err != nil {
+	if err := p.Call(methods.GetConversation, parley.GetConversationParams{ConversationID: room, Limit: 1},
+		&snap); err != nil {
 		return err
 	}
-	err = p.Ask(parley.MethodGetUpdates, parley.GetUpdatesParams{ConversationID: room, SinceSeq: snap.LatestSeq, TimeoutMs: parley.MaxWaitMs, Until: parley.UntilClosed})
+	err = p.Ask(methods.GetUpdates, parley.GetUpdatesParams{ConversationID: room, SinceSeq: snap.LatestSeq, TimeoutMs: parley.MaxWaitMs, Until: parley.UntilClosed})
 	if err != nil {
 		return err
 	}
-	if err := p.Call(parley.MethodPing, struct{}{}, nil); err != nil { // what was asked before it is under way
+	if err := p.Call(methods.Ping, struct{}{}, nil); err != nil { // what was asked before it is under way
 		return err
 	}
 	ready()
@@ -243,7 +252,7 @@ func witness(url, room string, ready func()) error {
 		if err != nil {
 			break
 		}
-		told = told || r.Method == parley.NotifyClosing
+		told = told || r.Method == methods.NotifyClosing
 		answered = answered || r.Error != nil && errors.Is(parley.FromWire(*r.Error), parley.ErrUnavailable)
 	}
 	if code := wire.CloseCode(p.Ended); !answered || !told || code != wire.CloseGoingAway {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // stubborn is how long one message is tried, and a connection looked for, over restarts of the hub.
@@ -23,7 +24,8 @@ const retryPause = 20 * time.Millisecond
 // born is when this process began: times inside of messages are counted from it.
 var born = time.Now()
 
-// writer says numbered messages in one conversation, each under a key of its own and until it is acknowledged, over any number of connections.
+// writer says numbered messages in one conversation, each under its own key and until it is
+// acknowledged, over any number of connections.
 type writer struct {
 	id, conversation string
 	// size is the length of a text.
@@ -74,7 +76,8 @@ func (w *writer) work(url string, stop <-chan struct{}, most int) error {
 func (w *writer) say(url string, p **peer) error {
 	n := len(w.acked)
 	params := parley.SendMessageParams{
-		ConversationID: w.conversation, Payload: w.payload(n), Finality: parley.FinalityTurn, ClientRequestID: fmt.Sprintf("%s-%d", w.id, n),
+		ConversationID: w.conversation, Payload: w.payload(n), Finality: parley.FinalityTurn,
+		ClientRequestID: fmt.Sprintf("%s-%d", w.id, n),
 	}
 	for deadline := time.Now().Add(stubborn); ; time.Sleep(retryPause) {
 		r, err := w.try(url, p, &params)
@@ -101,7 +104,7 @@ func (w *writer) try(url string, p **peer, params *parley.SendMessageParams) (r 
 			return r, err
 		}
 	}
-	if err = (*p).Call(parley.MethodSendMessage, params, &r); errors.Is(err, hubproc.ErrGone) {
+	if err = (*p).Call(methods.SendMessage, params, &r); errors.Is(err, hubproc.ErrGone) {
 		(*p).Close()
 		*p = nil
 		w.unknown++
@@ -127,7 +130,7 @@ func create(t *testing.T, url, id string, speakers ...string) {
 	for _, s := range speakers {
 		params.Participants = append(params.Participants, parley.Participant{ID: s, Kind: parley.KindAgent})
 	}
-	if err := p.Call(parley.MethodCreateConversation, params, nil); err != nil {
+	if err := p.Call(methods.CreateConversation, params, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -143,7 +146,8 @@ type office struct {
 	closed  sync.Once
 }
 
-// employ lets writers work until they are told to rest, which they are at the end of the test at the latest.
+// employ lets writers work until they are told to rest, which they are at the end of the test at
+// the latest.
 func employ(t *testing.T, url string, ws []*writer) *office {
 	o := &office{t: t, writers: ws, stop: make(chan struct{}), failed: make(chan error, len(ws))}
 	for _, w := range ws {
@@ -178,8 +182,8 @@ func (o *office) unknown() (n int) {
 	return n
 }
 
-// audit holds the acknowledgements to the logs: each message is there once, in the order in which it was said, at the seq that was told. It gives
-// how many there are.
+// audit holds the acknowledgements to the logs: each message is there once, in the order in which
+// it was said, at the seq that was told. It gives how many there are.
 func (o *office) audit(logs map[string]*record) int {
 	o.t.Helper()
 	logged := map[string][]int64{}
@@ -190,7 +194,8 @@ func (o *office) audit(logs map[string]*record) int {
 			}
 			author := l.conversation + " " + e.From
 			if want := fmt.Sprintf("%s-%d", e.From, len(logged[author])); e.ClientRequestID != want {
-				o.t.Fatalf("%s: seq %d has key %s, expected %s: lost, doubled or out of order", l.conversation, e.Seq, e.ClientRequestID, want)
+				o.t.Fatalf("%s: seq %d has key %s, expected %s: lost, doubled or out of order", l.conversation, e.Seq,
+					e.ClientRequestID, want)
 			}
 			logged[author] = append(logged[author], e.Seq)
 		}

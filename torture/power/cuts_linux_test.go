@@ -15,7 +15,8 @@ import (
 var cuts = flag.Int("power.cuts", 1, "how often TestPowerCuts cuts the power")
 
 // controls: a disk may write unsynced data by itself, so the control is tried again.
-var controls = flag.Int("power.controls", 0, "how often TestPowerCutsWithoutSync tries to lose something; 0 leaves it out")
+var controls = flag.Int("power.controls", 0,
+	"how often TestPowerCutsWithoutSync tries to lose something; 0 leaves it out")
 
 // cutHub cuts the power under the hub, which does not notice: see disks.Disk.Cut.
 func cutHub(w *world, d *disks.Disk) {
@@ -26,7 +27,8 @@ func cutHub(w *world, d *disks.Disk) {
 	h.Cut()
 }
 
-// TestPowerCuts: the disk of a hub under load loses its power at any moment, and whatever was acknowledged is there when it is back.
+// TestPowerCuts: the disk of a hub under load loses its power at any moment, and whatever was
+// acknowledged is there when it is back.
 func TestPowerCuts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: power cuts left out")
@@ -48,8 +50,8 @@ func TestPowerCuts(t *testing.T) {
 	w.kept(j, *cuts)
 }
 
-// TestPowerCutsWithoutSync is the control: a hub that does not wait for the disk must lose something that it has acknowledged, or the cuts of TestPowerCuts
-// prove nothing.
+// TestPowerCutsWithoutSync is the control: a hub that does not wait for the disk must lose
+// something that it has acknowledged, or the cuts of TestPowerCuts prove nothing.
 func TestPowerCutsWithoutSync(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: power cuts left out")

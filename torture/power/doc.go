@@ -1,6 +1,7 @@
-// Package power holds the tests that end a real hub at any moment, under load: by kill -9, by SIGTERM, and by a cut of the power to the disk that its
-// data lies on; or that take away what it has answered.
+// Package power has the tests that end a real hub at any moment, under load: with SIGKILL, with
+// SIGTERM, and with a power cut of the disk of its data. Other tests drop its answers.
 //
-// Sixty-four writers, eight readers, some who close conversations and some who bring files go on over all of it, each with the keys that it has begun with.
-// What they were told is held against the log at the end, and against the model of package history.
+// Sixty-four writers, eight readers, and clients that close conversations and add files continue
+// through all of that, each with its own keys. At the end, their results are compared with the log
+// and with the model of package history.
 package power

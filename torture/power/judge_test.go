@@ -44,7 +44,8 @@ func (j *judge) checkFiles(c *workload.Caller, u *uploader) {
 		j.files++
 		log := j.Logs[f.conversation]
 		if f.seq > int64(len(log)) || !bytes.Contains(log[f.seq-1].Payload, []byte(f.sha256)) {
-			j.Broke(1, "%s: hub %d acknowledged file %s as seq %d, where the log has another event", f.conversation, f.life, f.sha256, f.seq)
+			j.Broke(1, "%s: hub %d acknowledged file %s as seq %d, where the log has another event", f.conversation, f.life,
+				f.sha256, f.seq)
 			continue
 		}
 		if err := f.whole(c); err != nil {

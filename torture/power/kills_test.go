@@ -71,7 +71,8 @@ func (r *rounds) stop(w *world) {
 	r.slowStop = max(r.slowStop, time.Since(start))
 }
 
-// TestKills: a hub under load is killed at any moment, and stopped now and then; whatever it has told anybody stays true.
+// TestKills: a hub under load is killed at any moment, and stopped now and then; whatever it has
+// told anybody stays true.
 func TestKills(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: kill -9 under load left out")
@@ -125,7 +126,8 @@ func (w *world) keptStops(j *judge, r *rounds) {
 	}
 	if r.stops > 0 {
 		j.Kept(18, promise.Tried{
-			Faults: r.stops, Operations: j.Acked, Unknown: cutOff, Figure: fmt.Sprintf("slowest drain %.1f s", r.slowStop.Seconds()),
+			Faults: r.stops, Operations: j.Acked, Unknown: cutOff, Figure: fmt.Sprintf("slowest drain %.1f s",
+				r.slowStop.Seconds()),
 		})
 	}
 }

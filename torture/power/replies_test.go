@@ -12,6 +12,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/torture/workload"
 	"golang.org/x/sync/errgroup"
@@ -26,8 +27,8 @@ const (
 	askAfter = 2  // how many of them come after the kill, at least
 )
 
-// TestLostReplies: a reply that was lost costs nothing: whoever asks again, by another connection or another door, before or after the hub was killed, is told
-// the first answer.
+// TestLostReplies: a reply that was lost costs nothing: whoever asks again, by another connection
+// or another door, before or after the hub was killed, is told the first answer.
 func TestLostReplies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: lost replies left out")
@@ -49,10 +50,12 @@ func TestLostReplies(t *testing.T) {
 	if least := int64(*replies * askers * askKeys); sum.stolen < least {
 		t.Errorf("%d replies were lost, expected %d at least: the run proves too little", sum.stolen, least)
 	}
-	t.Logf("%d keys: %d replies lost, %d retries told the first answer, %d other texts under a key refused", sum.keys, sum.stolen, sum.told, sum.conflicts)
+	t.Logf("%d keys: %d replies lost, %d retries told the first answer, %d other texts under a key refused", sum.keys,
+		sum.stolen, sum.told, sum.conflicts)
 	promise.ID(3).Kept(t, promise.Tried{
-		Faults: int(sum.stolen) + *replies, Operations: sum.told + sum.conflicts, Unknown: int(sum.stolen), Violations: sum.violations,
-		Figure: fmt.Sprintf("%d replies lost", sum.stolen),
+		Faults: int(sum.stolen) + *replies, Operations: sum.told + sum.conflicts, Unknown: int(sum.stolen),
+		Violations: sum.violations,
+		Figure:     fmt.Sprintf("%d replies lost", sum.stolen),
 	})
 }
 
@@ -107,11 +110,12 @@ func newAskers(t *testing.T, h *hubproc.Hub, round int) []*asker {
 		all = append(all, a)
 	}
 	for i := 0; i < askers; i += 4 {
-		p := parley.CreateConversationParams{ConversationID: all[i].conversation, Policy: &parley.Policy{Kind: parley.PolicyOpen}}
+		p := parley.CreateConversationParams{ConversationID: all[i].conversation,
+			Policy: &parley.Policy{Kind: parley.PolicyOpen}}
 		for _, a := range all[i : i+4] {
 			p.Participants = append(p.Participants, parley.Participant{ID: a.id, Kind: parley.KindAgent})
 		}
-		if err := c.Call(parley.MethodCreateConversation, p, &parley.Snapshot{}); err != nil {
+		if err := c.Call(methods.CreateConversation, p, &parley.Snapshot{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -123,13 +127,14 @@ func (a *asker) compose(round int) {
 	for n := range askKeys {
 		key := fmt.Sprintf("%s-%d", a.id, n)
 		payload := json.RawMessage(fmt.Sprintf(`{"text":%q}`, key))
-		m := &asked{method: parley.MethodSendMessage, params: parley.SendMessageParams{
+		m := &asked{method: methods.SendMessage, params: parley.SendMessageParams{
 			ConversationID: a.conversation, Payload: payload, Finality: parley.FinalityTurn, ClientRequestID: key,
 		}}
 		a.asked = append(a.asked, m)
 	}
-	a.created = asked{method: parley.MethodCreateConversation, params: parley.CreateConversationParams{
-		Participants: []parley.Participant{{ID: a.id, Kind: parley.KindAgent}}, ClientRequestID: fmt.Sprintf("%s-%d", a.id, round),
+	a.created = asked{method: methods.CreateConversation, params: parley.CreateConversationParams{
+		Participants:    []parley.Participant{{ID: a.id, Kind: parley.KindAgent}},
+		ClientRequestID: fmt.Sprintf("%s-%d", a.id, round),
 	}}
 	a.asked = append(a.asked, &a.created)
 }
@@ -214,7 +219,8 @@ func (a *asker) lost(m *asked, err error) error {
 	return nil
 }
 
-// hear makes a call that is answered, by a new connection or plain HTTP, and holds the answer against the first one.
+// hear makes a call that is answered, by a new connection or plain HTTP, and holds the answer
+// against the first one.
 func (a *asker) hear(h *hubproc.Hub, m *asked) error {
 	m.sent++
 	var r struct {
@@ -259,7 +265,8 @@ func post(url, agent string, m *asked, result any) error {
 	if err != nil {
 		return err
 	}
-	req.Header = http.Header{"Authorization": {"Bearer " + hubproc.Token}, "Parley-Agent": {agent}, "Content-Type": {"application/json"}}
+	req.Header = http.Header{"Authorization": {"Bearer " + hubproc.Token}, "Parley-Agent": {agent},
+		"Content-Type": {"application/json"}}
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: callTime}
 	resp, err := client.Do(req)
 	if err != nil {
@@ -273,15 +280,17 @@ func post(url, agent string, m *asked, result any) error {
 	return r.Into(1, result)
 }
 
-// askOtherwise asks for something else under each key: that is refused. Then the conversation is closed, which changes nothing of it.
+// askOtherwise asks for something else under each key: that is refused. Then the conversation is
+// closed, which changes nothing of it.
 func (a *asker) askOtherwise(h *hubproc.Hub) error {
 	for _, m := range a.asked {
 		if err := a.conflict(h, m); err != nil {
 			return err
 		}
 	}
-	last := &asked{method: parley.MethodSendMessage, params: parley.SendMessageParams{
-		ConversationID: a.conversation, Payload: json.RawMessage(`{"text":"the end"}`), Finality: parley.FinalityConversation, ClientRequestID: a.id + "-end",
+	last := &asked{method: methods.SendMessage, params: parley.SendMessageParams{
+		ConversationID: a.conversation, Payload: json.RawMessage(`{"text":"the end"}`),
+		Finality: parley.FinalityConversation, ClientRequestID: a.id + "-end",
 	}}
 	a.asked = append(a.asked, last)
 	if err := a.lose(h, last); err != nil {
@@ -311,7 +320,8 @@ func (a *asker) conflict(h *hubproc.Hub, m *asked) error {
 	case parley.SendMessageParams:
 		text, end := p, p
 		text.Payload, end.Finality = json.RawMessage(`{"text":"something else"}`), parley.FinalityConversation
-		others = []any{text, end, parley.SendTraceParams{ConversationID: p.ConversationID, Payload: json.RawMessage(`{"kind":"note"}`), ClientRequestID: p.ClientRequestID}}
+		others = []any{text, end, parley.SendTraceParams{ConversationID: p.ConversationID,
+			Payload: json.RawMessage(`{"kind":"note"}`), ClientRequestID: p.ClientRequestID}}
 	case parley.CreateConversationParams:
 		p.Title = "something else"
 		others = []any{p}
@@ -319,7 +329,7 @@ func (a *asker) conflict(h *hubproc.Hub, m *asked) error {
 	for _, other := range others {
 		o := &asked{method: m.method, params: other}
 		if _, trace := other.(parley.SendTraceParams); trace {
-			o.method = parley.MethodSendTrace
+			o.method = methods.SendTrace
 		}
 		if err := knock(h.URL, a.id, o, &firstAnswer{}); !errors.Is(err, parley.ErrIdempotencyConflict) {
 			return fmt.Errorf("%v under a key that is taken: %v, expected idempotency_conflict", o, err)
@@ -329,7 +339,7 @@ func (a *asker) conflict(h *hubproc.Hub, m *asked) error {
 	return nil
 }
 
-// check looks into the logs: each key once, where its answers have said.
+// check looks into the logs: each key once, where its answers said.
 func (s *lostReplies) check(t *testing.T, h *hubproc.Hub, all []*asker) {
 	t.Helper()
 	c, err := dial(h.URL, auditor)
@@ -373,7 +383,8 @@ func (m *asked) seq() int64 {
 func keysOf(t *testing.T, c *workload.Caller, a *asker) (counts map[string]int, seqs map[string]int64) {
 	t.Helper()
 	var page parley.TailResult
-	if err := c.Call(parley.MethodTail, parley.TailParams{ConversationID: a.conversation, Limit: parley.MaxPage}, &page); err != nil {
+	if err := c.Call(methods.Tail, parley.TailParams{ConversationID: a.conversation, Limit: parley.MaxPage},
+		&page); err != nil {
 		t.Fatal(err)
 	}
 	counts, seqs = map[string]int{}, map[string]int64{}

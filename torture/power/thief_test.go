@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// thief is a proxy in front of a hub. It lets all through; but of a connection that it is told to rob it keeps the next answer and ends it: the
-// hub has done what was asked, and who has asked does not know.
+// thief is a proxy in front of a hub. It lets all through; but of a connection that it is told to
+// rob it keeps the next answer and ends it: the hub has done what was asked, and who asked does not
+// know.
 type thief struct {
 	listener net.Listener
 	hub      atomic.Pointer[string] // HOST:PORT
@@ -29,14 +30,14 @@ func newThief(t *testing.T) *thief {
 	}
 	f := &thief{listener: l}
 	f.conns.Go(f.accept)
-	t.Cleanup(func() { // the hub was killed, and its callers have hung up: so each connection has ended
+	t.Cleanup(func() { // the hub was killed, and its callers have hung up: so each connection ended
 		l.Close()
 		f.conns.Wait()
 	})
 	return f
 }
 
-// before puts the thief in front of a hub at a URL, and gives its own.
+// before puts the thief in front of a hub at a URL, and returns its own.
 func (f *thief) before(url string) string {
 	scheme, rest, _ := strings.Cut(url, "://")
 	host, path, _ := strings.Cut(rest, "/")
@@ -55,7 +56,8 @@ func (f *thief) accept() {
 	}
 }
 
-// rob makes the thief keep the next answer of the last connection, or, of those to come, of the first.
+// rob makes the thief keep the next answer of the last connection, or, of those to come, of the
+// first.
 func (f *thief) rob(toCome bool) {
 	n := f.count.Load()
 	if toCome {

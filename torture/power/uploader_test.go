@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/torture/workload"
 )
 
@@ -92,7 +93,7 @@ func (u *uploader) Step(c *workload.Caller) (done bool, err error) {
 func (u *uploader) put(c *workload.Caller) error {
 	var r parley.PutAttachmentResult
 	f := u.open
-	err := c.Call(parley.MethodPutAttachment, parley.PutAttachmentParams{ConversationID: f.conversation, Data: f.data(), Name: "file"}, &r)
+	err := c.Call(methods.PutAttachment, parley.PutAttachmentParams{ConversationID: f.conversation, Data: f.data(), Name: "file"}, &r)
 	switch {
 	case err != nil:
 		return c.Away(err)
@@ -112,7 +113,8 @@ func (f *file) whole(c *workload.Caller) error {
 	var all []byte
 	for {
 		var r parley.GetAttachmentResult
-		err := c.Call(parley.MethodGetAttachment, parley.GetAttachmentParams{ConversationID: f.conversation, SHA256: f.sha256, Offset: int64(len(all))}, &r)
+		err := c.Call(methods.GetAttachment, parley.GetAttachmentParams{ConversationID: f.conversation, SHA256: f.sha256,
+			Offset: int64(len(all))}, &r)
 		if err != nil {
 			return err
 		}

@@ -1,5 +1,5 @@
-// Package proxy passes TCP connections on to one address and cuts each at a byte that its user chooses: in the middle of a handshake, of a frame or
-// between two. It is for tests.
+// Package proxy passes TCP connections on to one address and cuts each at a byte that its user
+// chooses: in the middle of a handshake, of a frame or between two. It is for tests.
 package proxy
 
 import (
@@ -34,17 +34,19 @@ type counts struct{ conns, cuts, early, inside, bytes atomic.Int64 }
 
 // Counts is what a proxy has done.
 type Counts struct {
-	// Conns are the connections that it has taken, and Bytes what it has passed on, both ways together.
+	// Conns is the number of accepted connections, and Bytes the number of forwarded bytes in both
+	// directions.
 	Conns, Bytes int64
-	// Cuts are the connections that it has cut; Early those of them that had passed less than EarlyBytes; Inside those of which it had more in hand
-	// that belonged to the same piece.
+	// Cuts are the connections that it has cut; Early those of them that had passed less than
+	// EarlyBytes; Inside those of which it had more in hand that belonged to the same piece.
 	Cuts, Early, Inside int64
 }
 
 // EarlyBytes is less than a WebSocket's handshake and a login need, both ways together.
 const EarlyBytes = 512
 
-// Start starts a proxy to target. plan is asked at each connection after how many bytes, both ways together, it is to be cut; negative is never.
+// Start starts a proxy to target. plan is asked at each connection after how many bytes, both ways
+// together, it is to be cut; negative is never.
 func Start(target string, plan func() int64) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -64,7 +66,8 @@ func (p *Proxy) Calm() { p.calm.Store(true) }
 // Counts says what it has done so far.
 func (p *Proxy) Counts() Counts {
 	c := &p.counts
-	return Counts{Conns: c.conns.Load(), Bytes: c.bytes.Load(), Cuts: c.cuts.Load(), Early: c.early.Load(), Inside: c.inside.Load()}
+	return Counts{Conns: c.conns.Load(), Bytes: c.bytes.Load(), Cuts: c.cuts.Load(), Early: c.early.Load(),
+		Inside: c.inside.Load()}
 }
 
 // Close ends it and all its connections.

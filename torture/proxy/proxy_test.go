@@ -9,7 +9,7 @@ import (
 	"github.com/parleyhub/parley/torture/proxy"
 )
 
-// echo gives back what it is sent, and closes when there is no more.
+// echo returns back what it is sent, and closes when there is no more.
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -32,7 +32,7 @@ func echo(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// said gives what comes back of what is said through a proxy.
+// said returns what comes back of what is said through a proxy.
 func said(t *testing.T, p *proxy.Proxy, word []byte) []byte {
 	t.Helper()
 	c, err := net.Dial("tcp", p.Addr())
@@ -48,7 +48,8 @@ func said(t *testing.T, p *proxy.Proxy, word []byte) []byte {
 	return back[:n]
 }
 
-// TestCutsAtTheByte: both ways together no more passes than was planned, and what comes is as it was said.
+// TestCutsAtTheByte: both ways together no more passes than was planned, and what comes is as it
+// was said.
 func TestCutsAtTheByte(t *testing.T) {
 	word := bytes.Repeat([]byte("0123456789"), 100)
 	for _, planned := range []int64{0, 1, 999, 1000, 1501, 1999} {
@@ -58,7 +59,8 @@ func TestCutsAtTheByte(t *testing.T) {
 		}
 		back := said(t, p, word)
 		p.Close()
-		if c := p.Counts(); int64(len(back)) > max(planned-int64(len(word)), 0) || !bytes.HasPrefix(word, back) || c.Cuts != 1 || c.Bytes != planned {
+		if c := p.Counts(); int64(len(back)) > max(planned-int64(len(word)), 0) || !bytes.HasPrefix(word, back) ||
+			c.Cuts != 1 || c.Bytes != planned {
 			t.Errorf("a cut after %d of 2000 bytes: %d bytes back, counted %+v", planned, len(back), c)
 		}
 	}

@@ -52,7 +52,7 @@ func TestSimulationFindsPlants(t *testing.T) {
 	}
 }
 
-// journal gives what the hub sees of a journal.
+// journal returns what the hub sees of a journal.
 func (b bug) journal(j journal.Journal) journal.Journal {
 	switch b {
 	case falseNo:
@@ -63,7 +63,7 @@ func (b bug) journal(j journal.Journal) journal.Journal {
 	return j
 }
 
-// door gives what the network sees of a door.
+// door returns what the network sees of a door.
 func (b bug) door(h http.Handler) http.Handler {
 	shift := map[bug]int64{cursorAhead: 1, cursorBack: -1}[b]
 	if shift == 0 {
@@ -77,12 +77,13 @@ func (b bug) door(h http.Handler) http.Handler {
 	})
 }
 
-// forget gives a journal that lacks the last records of another: as if they had not been synced.
+// forget returns a journal that lacks the last records of another: as if they had not been synced.
 func forget(j *memory.Journal, last int) *memory.Journal {
 	records, _ := j.Scan(0, math.MaxInt, math.MaxInt)
 	fresh := memory.New()
 	for _, r := range records[:max(len(records)-last, 0)] {
-		fresh.Submit(journal.Batch{Conversation: r.Conversation, After: r.Seq - 1, Events: [][]byte{r.Data}, Final: r.Final, Labels: r.Labels, Done: func(journal.Head, error) {}})
+		fresh.Submit(journal.Batch{Conversation: r.Conversation, After: r.Seq - 1, Events: [][]byte{r.Data}, Final: r.Final,
+			Labels: r.Labels, Done: func(journal.Head, error) {}})
 	}
 	_ = j.Close()
 	return fresh

@@ -36,7 +36,8 @@ const noPromise promise.ID = 0
 
 func newHistory() history {
 	return history{
-		sayings: make(map[string]*saying), starts: make(map[string]*starting), written: make(map[string]time.Time), problems: make(map[promise.ID][]string),
+		sayings: make(map[string]*saying), starts: make(map[string]*starting), written: make(map[string]time.Time),
+		problems: make(map[promise.ID][]string),
 	}
 }
 
@@ -49,7 +50,7 @@ const (
 	uncertain outcome = "unknown"
 )
 
-// outcomeOf gives what an error says.
+// outcomeOf returns what an error says.
 func outcomeOf(err error) outcome {
 	switch {
 	case err == nil:
@@ -74,26 +75,27 @@ type try struct {
 	seq        int64
 	duplicate  bool
 	err        error
-	// batch names those that were sent in order on one socket, and place is the place among them; empty when it was sent alone.
+	// batch names those that were sent in order on one socket, and place is the place among them;
+	// empty when it was sent alone.
 	batch string
 	place int
 }
 
-// read is a place in a log that somebody was told of as its end.
+// read is a place in a log that someone was told of as its end.
 type read struct {
 	conversation string
 	begin, end   int64
 	latest       int64
 }
 
-// page is what somebody who sees everything has read of a log at once.
+// page is what someone who sees everything has read of a log at once.
 type page struct {
 	conversation string
 	since, next  int64
 	events       []parley.Event
 }
 
-// told is guidance that somebody was given.
+// told is guidance that someone was given.
 type told struct {
 	conversation, who, how string
 	seq                    int64
@@ -161,7 +163,8 @@ func (h *history) says(s saying) (answered func(seq int64, duplicate bool, err e
 func (h *history) saysIn(s saying, batch string, place int) (answered func(seq int64, duplicate bool, err error)) {
 	begin := h.stamps.Add(1)
 	return func(seq int64, duplicate bool, err error) {
-		t := try{begin: begin, end: h.stamps.Add(1), outcome: outcomeOf(err), seq: seq, duplicate: duplicate, err: err, batch: batch, place: place}
+		t := try{begin: begin, end: h.stamps.Add(1), outcome: outcomeOf(err), seq: seq, duplicate: duplicate, err: err,
+			batch: batch, place: place}
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		known := h.sayings[s.text]
@@ -174,7 +177,7 @@ func (h *history) saysIn(s saying, batch string, place int) (answered func(seq i
 	}
 }
 
-// hears notes a place that somebody was told of as the end of a log.
+// hears notes a place that someone was told of as the end of a log.
 func (h *history) hears(conversation string, begin, latest int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

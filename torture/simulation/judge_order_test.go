@@ -15,7 +15,7 @@ type order struct {
 	begins []point // when each was said
 }
 
-// highest gives the highest seq that was acknowledged before a moment.
+// highest returns the highest seq that was acknowledged before a moment.
 func (o *order) highest(at int64) int64 {
 	n, _ := slices.BinarySearchFunc(o.ends, at, func(p point, at int64) int { return int(p.at - at) })
 	if n == 0 {
@@ -24,7 +24,7 @@ func (o *order) highest(at int64) int64 {
 	return o.ends[n-1].seq
 }
 
-// lowest gives the lowest seq of what was said after a moment.
+// lowest returns the lowest seq of what was said after a moment.
 func (o *order) lowest(at int64) int64 {
 	n, _ := slices.BinarySearchFunc(o.begins, at+1, func(p point, at int64) int { return int(p.at - at) })
 	if n == len(o.begins) {
@@ -46,7 +46,7 @@ func (o *order) sum() {
 	}
 }
 
-// orders gives those of all conversations.
+// orders returns those of all conversations.
 func (j *judgement) orders() map[string]*order {
 	all := make(map[string]*order)
 	for _, s := range j.sayings {
@@ -75,14 +75,16 @@ func (j *judgement) orders() map[string]*order {
 	return all
 }
 
-// orderHolds: what was said after something else was acknowledged stands behind it, and who looks after that finds it.
+// orderHolds: what was said after something else was acknowledged is behind it, and who looks after
+// that finds it.
 func (j *judgement) orderHolds() {
 	j.batchesHold()
 	all := j.orders()
 	for _, s := range j.sayings {
 		for _, t := range s.tries {
 			if o := all[s.conversation]; t.outcome == acked && !t.duplicate && t.seq <= o.highest(t.begin) {
-				j.problem(4, "%s stands at %s/%d, and was said after %d was acknowledged", s.text, s.conversation, t.seq, o.highest(t.begin))
+				j.problem(4, "%s stands at %s/%d, and was said after %d was acknowledged", s.text, s.conversation, t.seq,
+					o.highest(t.begin))
 			}
 		}
 	}
@@ -101,7 +103,7 @@ func (j *judgement) orderHolds() {
 	}
 }
 
-// batchesHold: what was sent in order on one socket, to one conversation, stands in that order.
+// batchesHold: what was sent in order on one socket, to one conversation, is in that order.
 func (j *judgement) batchesHold() {
 	batches := make(map[string]map[int]int64) // the seqs, by place
 	for _, s := range j.sayings {

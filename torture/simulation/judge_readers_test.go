@@ -36,23 +36,27 @@ func (j *judgement) feedsHold() {
 	}
 }
 
-// pagesHold: what was read of a log at once are its events behind the cursor, up to where the page says that it goes.
+// pagesHold: what was read of a log at once are its events behind the cursor, up to where the page
+// says that it goes.
 func (j *judgement) pagesHold() {
 	for _, p := range j.pages {
 		log := j.logs[p.conversation]
 		if p.next != p.since+int64(len(p.events)) || p.next > int64(len(log)) {
-			j.problem(4, "a page of %s behind %d has %d events and goes to %d of %d", p.conversation, p.since, len(p.events), p.next, len(log))
+			j.problem(4, "a page of %s behind %d has %d events and goes to %d of %d", p.conversation, p.since, len(p.events),
+				p.next, len(log))
 			continue
 		}
 		for i, e := range p.events {
 			if want := log[p.since+int64(i)]; !bytes.Equal(e.Raw(), want.Raw()) {
-				j.problem(4, "a page of %s behind %d has as number %d\n  %s\nand the log\n  %s", p.conversation, p.since, i+1, e.Raw(), want.Raw())
+				j.problem(4, "a page of %s behind %d has as number %d\n  %s\nand the log\n  %s", p.conversation, p.since, i+1,
+					e.Raw(), want.Raw())
 			}
 		}
 	}
 }
 
-// slack is what an answer may be late because the hub counts in ms, and the observer looks a little later.
+// slack is what an answer may be late because the hub counts in ms, and the observer looks a little
+// later.
 const slack = 2 * time.Millisecond
 
 // waitsHold: a wait ends when there is a change, at once, or at its timeout.
@@ -61,7 +65,8 @@ func (j *judgement) waitsHold() {
 		j.n.waits++
 		due := w.began.Add(w.timeout)
 		change, changed := j.written[placeOf(w.conversation, w.since+1)]
-		name := fmt.Sprintf("a wait of %v for %s behind %d, begun at %s", w.timeout, w.conversation, w.since, w.began.Format("15:04:05.000"))
+		name := fmt.Sprintf("a wait of %v for %s behind %d, begun at %s", w.timeout, w.conversation, w.since,
+			w.began.Format("15:04:05.000"))
 		switch {
 		case w.timedOut != (w.latest <= w.since && w.timeout > 0):
 			j.problem(10, "%s says that it was in vain: %t; and that the log has %d events", name, w.timedOut, w.latest)
@@ -70,7 +75,8 @@ func (j *judgement) waitsHold() {
 		case w.ended.After(due.Add(slack)):
 			j.problem(10, "%s ends as late as %s", name, w.ended.Format("15:04:05.000"))
 		case changed && later(change, w.began).Add(slack).Before(w.ended):
-			j.problem(10, "%s ends at %s, and the change was at %s", name, w.ended.Format("15:04:05.000"), change.Format("15:04:05.000"))
+			j.problem(10, "%s ends at %s, and the change was at %s", name, w.ended.Format("15:04:05.000"),
+				change.Format("15:04:05.000"))
 		}
 	}
 }
@@ -95,17 +101,20 @@ func (j *judgement) guidanceHolds() {
 		want, got := s.Guidance(g.who, g.exact), g.guidance
 		if !g.exact {
 			rest, begins := strings.CutPrefix(got.Reason, want.Reason)
-			if begins && (rest == "" || strings.Contains(rest, " attempts at turn ") || strings.HasPrefix(rest, " No executor of ")) {
+			if begins && (rest == "" || strings.Contains(rest, " attempts at turn ") ||
+				strings.HasPrefix(rest, " No executor of ")) {
 				got.Reason = want.Reason
 			}
 		}
 		if !reflect.DeepEqual(got, want) {
-			j.problem(15, "%s was told by %s at %s/%d\n  %+v\nand the log says\n  %+v", g.who, g.how, g.conversation, g.seq, got, want)
+			j.problem(15, "%s was told by %s at %s/%d\n  %+v\nand the log says\n  %+v", g.who, g.how, g.conversation, g.seq,
+				got, want)
 		}
 	}
 }
 
-// sessionsHold: a key begins one session; each session begins and ends once in its parent, and is told of as often as its mode says.
+// sessionsHold: a key begins one session; each session begins and ends once in its parent, and is
+// told of as often as its mode says.
 func (j *judgement) sessionsHold() {
 	begun, ended, calledBack := make(map[string]int), make(map[string]int), make(map[string]int)
 	for _, c := range j.logs[parent] {
@@ -135,7 +144,8 @@ func (j *judgement) sessionsHold() {
 			most = 1
 		}
 		if begun[id] > 1 || ended[id] > begun[id] || calledBack[id] > most {
-			j.problem(3, "the session %s has begun %d times, ended %d times, and was told of %d times", id, begun[id], ended[id], calledBack[id])
+			j.problem(3, "the session %s has begun %d times, ended %d times, and was told of %d times", id, begun[id],
+				ended[id], calledBack[id])
 		}
 	}
 	for _, s := range j.starts {

@@ -24,8 +24,10 @@ type counts struct {
 func (c *counts) add(o counts) {
 	c.faults, c.crashes, c.cuts = c.faults+o.faults, c.crashes+o.crashes, c.cuts+o.cuts
 	c.acked, c.refused, c.unknown = c.acked+o.acked, c.refused+o.refused, c.unknown+o.unknown
-	c.delivered, c.joins, c.waits, c.told, c.reads = c.delivered+o.delivered, c.joins+o.joins, c.waits+o.waits, c.told+o.told, c.reads+o.reads
-	c.conflicts, c.claims, c.turns, c.sessions, c.closes = c.conflicts+o.conflicts, c.claims+o.claims, c.turns+o.turns, c.sessions+o.sessions, c.closes+o.closes
+	c.delivered, c.joins, c.waits, c.told, c.reads = c.delivered+o.delivered, c.joins+o.joins, c.waits+o.waits,
+		c.told+o.told, c.reads+o.reads
+	c.conflicts, c.claims, c.turns, c.sessions, c.closes = c.conflicts+o.conflicts, c.claims+o.claims, c.turns+o.turns,
+		c.sessions+o.sessions, c.closes+o.closes
 	if c.violations == nil {
 		c.violations = make(map[promise.ID]int64)
 	}
@@ -37,12 +39,14 @@ func (c *counts) add(o counts) {
 func (c counts) String() string {
 	return fmt.Sprintf("%d faults, %d crashes, %d connections cut; %d writes acknowledged, %d refused, %d unknown; %d events delivered over %d subscriptions; "+
 		"%d waits, %d guidances, %d reads; %d claims, %d turns, %d sessions, %d closes, %d keys used twice",
-		c.faults, c.crashes, c.cuts, c.acked, c.refused, c.unknown, c.delivered, c.joins, c.waits, c.told, c.reads, c.claims, c.turns, c.sessions, c.closes, c.conflicts)
+		c.faults, c.crashes, c.cuts, c.acked, c.refused, c.unknown, c.delivered, c.joins, c.waits, c.told, c.reads, c.claims,
+		c.turns, c.sessions, c.closes, c.conflicts)
 }
 
-// tried gives what there was to break a promise.
+// tried returns what there was to break a promise.
 func (c counts) tried(id promise.ID) promise.Tried {
-	operations := map[promise.ID]int64{1: c.acked, 2: c.acked + c.refused + c.unknown, 3: c.acked, 4: c.acked + c.reads, 5: c.closes, 6: c.claims, 7: c.turns, 9: c.delivered, 10: c.waits, 15: c.told}[id]
+	operations := map[promise.ID]int64{1: c.acked, 2: c.acked + c.refused + c.unknown, 3: c.acked, 4: c.acked + c.reads,
+		5: c.closes, 6: c.claims, 7: c.turns, 9: c.delivered, 10: c.waits, 15: c.told}[id]
 	t := promise.Tried{Faults: int(c.faults), Operations: int(operations), Violations: int(c.violations[id])}
 	if id <= 4 {
 		t.Unknown = int(c.unknown)
@@ -124,7 +128,7 @@ func (j *judgement) read(backup []byte) {
 	}
 }
 
-// textOf gives what was said, if it was somebody's words.
+// textOf returns what was said, if it was someone's words.
 func textOf(c *chapter) string {
 	if c.sys.Kind == parley.KindNote {
 		var text string
@@ -164,7 +168,7 @@ func (j *judgement) turnsEnd(id string, log []chapter) {
 	}
 }
 
-// keysStandOnce: a key of an author stands once in a conversation, but for what is withdrawn.
+// keysStandOnce: a key of an author stands once in a conversation, except what is withdrawn.
 func (j *judgement) keysStandOnce(id string, log []chapter) {
 	if len(log) == 0 {
 		return

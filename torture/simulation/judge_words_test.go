@@ -9,7 +9,8 @@ import (
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
-// sayingsHold: what was acknowledged is there, once, where it was said to be; what was refused is not; and what nobody knows is there once or not at all.
+// sayingsHold: what was acknowledged is there, once, where it was said to be; what was refused is
+// not; and what no one knows is there once or not at all.
 func (j *judgement) sayingsHold() {
 	keys := make(map[string][]*saying)
 	for _, s := range j.sayings {
@@ -32,7 +33,8 @@ func (j *judgement) sayingsHold() {
 			case len(at) == 0:
 				j.problem(1, "%s was acknowledged at %s/%d and is not there", s.text, s.conversation, t.seq)
 			case at[0].Seq != t.seq || at[0].before.ID != s.conversation || at[0].From != s.from:
-				j.problem(1, "%s was acknowledged at %s/%d and is of %s at %s/%d", s.text, s.conversation, t.seq, at[0].From, at[0].before.ID, at[0].Seq)
+				j.problem(1, "%s was acknowledged at %s/%d and is of %s at %s/%d", s.text, s.conversation, t.seq, at[0].From,
+					at[0].before.ID, at[0].Seq)
 			}
 		}
 		if refusedOnly {
@@ -60,7 +62,8 @@ func (j *judgement) count(t try) {
 	}
 }
 
-// keyHolds: of the texts that were sent with one key at most one was taken, and the others were told so.
+// keyHolds: of the texts that were sent with one key at most one was taken, and the others were
+// told so.
 func (j *judgement) keyHolds(group []*saying) {
 	first := int64(math.MaxInt64) // when the key was surely taken
 	var text string
@@ -93,7 +96,8 @@ func (j *judgement) keyHolds(group []*saying) {
 
 // passing reports whether a refusal says nothing about what was sent.
 func passing(err error) bool {
-	for _, e := range []error{parley.ErrUnavailable, parley.ErrStorageFull, parley.ErrRateLimited, errDown, context.DeadlineExceeded, context.Canceled} {
+	for _, e := range []error{parley.ErrUnavailable, parley.ErrStorageFull, parley.ErrRateLimited, errDown,
+		context.DeadlineExceeded, context.Canceled} {
 		if errors.Is(err, e) {
 			return true
 		}
@@ -119,7 +123,7 @@ func (j *judgement) closesHold() {
 	}
 }
 
-// claimsHold: a granted claim is in the log, one at a time, and what names one stands under it.
+// claimsHold: a granted claim is in the log, one at a time, and what names one is under it.
 func (j *judgement) claimsHold() {
 	for _, c := range j.claims {
 		j.n.claims++
@@ -128,7 +132,8 @@ func (j *judgement) claimsHold() {
 			if l.sys.Kind == parley.KindTurnClaimed && l.sys.ClaimHash == hash {
 				times++
 				if l.sys.Turn != c.turn || l.before.Claim != nil {
-					j.problem(6, "%s/%d is a claim of turn %d, granted for %d, while another stands: %t", c.conversation, l.Seq, l.sys.Turn, c.turn, l.before.Claim != nil)
+					j.problem(6, "%s/%d is a claim of turn %d, granted for %d, while another stands: %t", c.conversation, l.Seq,
+						l.sys.Turn, c.turn, l.before.Claim != nil)
 				}
 			}
 		}

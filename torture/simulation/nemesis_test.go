@@ -62,18 +62,19 @@ func (w *world) harmBy(s step) {
 	}
 }
 
-// failed waits until the hub has found out that it cannot go on, and starts it again, as whoever runs it would.
+// failed waits until the hub has found out that it cannot continue, and starts it again, as whoever
+// runs it would.
 func (w *world) failed(s step) {
 	select {
 	case <-w.run.hub.Failed():
 		time.Sleep(s.lasts)
-	case <-time.After(time.Second): // nobody has written anything
+	case <-time.After(time.Second): // no one wrote anything
 	}
 	w.crash()
 	w.open()
 }
 
-// takeRest lets time pass in which nobody begins anything.
+// takeRest lets time pass in which no one begins anything.
 func (w *world) takeRest(d time.Duration) {
 	over := make(chan struct{})
 	w.mu.Lock()

@@ -19,7 +19,7 @@ type network struct {
 	cuts     int // of cables that were in use
 }
 
-// up gives the listener of a hub that has started.
+// up returns the listener of a hub that has started.
 func (n *network) up() *memnet.Listener {
 	l := memnet.Listen()
 	n.mu.Lock()
@@ -28,7 +28,7 @@ func (n *network) up() *memnet.Listener {
 	return l
 }
 
-// down ends what up has begun. Every connection is cut.
+// down ends what up began. Every connection is cut.
 func (n *network) down() {
 	n.mu.Lock()
 	l := n.listener
@@ -59,7 +59,7 @@ func (n *network) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return c, nil
 }
 
-// pick gives a connection that is open, or nil; i may be any number.
+// pick returns a connection that is open, or nil; i may be any number.
 func (n *network) pick(i int) *cable {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -123,7 +123,7 @@ func (c *cable) pass(direction, n int) (through int, broken bool) {
 	return n, false
 }
 
-// cut ends the connection. What the hub has sent and nobody has read is lost.
+// cut ends the connection. What the hub has sent and no one has read is lost.
 func (c *cable) cut() {
 	c.network.forget(c, true)
 	_ = c.Conn.Close()

@@ -9,7 +9,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// talks and rounds are how many conversations there are in which everybody may speak, and in which a human and an agent take turns.
+// talks and rounds are how many conversations there are in which everybody may speak, and in which
+// a human and an agent take turns.
 const talks, rounds = 3, 2
 
 // parent is the conversation out of which sessions are started.
@@ -18,7 +19,7 @@ const parent = "parent"
 func talkOf(i int) string  { return fmt.Sprintf("talk%d", i) }
 func roundOf(i int) string { return fmt.Sprintf("round%d", i) }
 
-// policyOf gives the policy of a round.
+// policyOf returns the policy of a round.
 func policyOf(round string) parley.PolicyKind {
 	if round == roundOf(0) {
 		return parley.PolicyAddressed
@@ -51,20 +52,24 @@ func (w *world) settle() {
 	open := &parley.Policy{Kind: parley.PolicyOpen}
 	for i := range talks {
 		w.create(&parley.CreateConversationParams{
-			ConversationID: talkOf(i), Participants: append(seats(parley.KindPeer, "w1", "w2", "w3"), seats(parley.KindHuman, "d")...), Policy: open,
+			ConversationID: talkOf(i), Participants: append(seats(parley.KindPeer, "w1", "w2", "w3"), seats(parley.KindHuman,
+				"d")...), Policy: open,
 		})
 	}
 	r := w.random("places")
 	for i := range rounds {
 		length := w.plan.turns.Milliseconds()
 		w.create(&parley.CreateConversationParams{
-			ConversationID: roundOf(i), Participants: append(seats(parley.KindHuman, "d"), seats(parley.KindAgent, "a")...), Policy: &parley.Policy{Kind: policyOf(roundOf(i))},
+			ConversationID: roundOf(i), Participants: append(seats(parley.KindHuman, "d"), seats(parley.KindAgent, "a")...),
+			Policy: &parley.Policy{Kind: policyOf(roundOf(i))},
 			Limits: &parley.Limits{
-				TurnTimeoutMs: length, MaxClaimMs: 3 * length, ClaimWindowMs: 100, MaxAttempts: pick(r, 3, 100), OnTurnTimeout: pick(r, parley.TurnReoffer, parley.TurnSkip),
+				TurnTimeoutMs: length, MaxClaimMs: 3 * length, ClaimWindowMs: 100, MaxAttempts: pick(r, 3, 100),
+				OnTurnTimeout: pick(r, parley.TurnReoffer, parley.TurnSkip),
 			},
 		})
 	}
-	w.create(&parley.CreateConversationParams{ConversationID: parent, Participants: seats(parley.KindHuman, "d", "s"), Policy: open})
+	w.create(&parley.CreateConversationParams{ConversationID: parent, Participants: seats(parley.KindHuman, "d", "s"),
+		Policy: open})
 }
 
 func (w *world) create(q *parley.CreateConversationParams) {
@@ -73,7 +78,7 @@ func (w *world) create(q *parley.CreateConversationParams) {
 	}
 }
 
-// place gives where a writer speaks next: in a talk, or in what was made last.
+// place returns where a writer speaks next: in a talk, or in what was made last.
 func (w *world) place(r *rand.Rand) string {
 	if r.IntN(6) == 0 {
 		w.mu.Lock()
@@ -85,7 +90,8 @@ func (w *world) place(r *rand.Rand) string {
 	return talkOf(r.IntN(talks))
 }
 
-// make makes conversations, lets others speak there for a while, and closes them, while the others go on.
+// make makes conversations, lets others speak there for a while, and closes them, while the others
+// continue.
 func (w *world) make(c parley.Client) {
 	r := w.random("maker")
 	for count := 1; w.acts(r); count++ {
@@ -101,12 +107,14 @@ func (w *world) make(c parley.Client) {
 	}
 }
 
-// make1 makes a conversation with a key, and once more: that meets it. It gives "" when the outcome is unknown.
+// make1 makes a conversation with a key, and once more: that meets it. It gives "" when the outcome
+// is unknown.
 func (w *world) make1(c parley.Client, key string) string {
 	ctx, cancel := context.WithTimeout(w.bounded, 5*time.Second)
 	defer cancel()
 	q := &parley.CreateConversationParams{
-		Participants: append(seats(parley.KindHuman, "m"), seats(parley.KindPeer, "w1", "w2", "w3")...), Policy: &parley.Policy{Kind: parley.PolicyOpen}, ClientRequestID: key,
+		Participants: append(seats(parley.KindHuman, "m"), seats(parley.KindPeer, "w1", "w2", "w3")...),
+		Policy:       &parley.Policy{Kind: parley.PolicyOpen}, ClientRequestID: key,
 	}
 	first, err := c.CreateConversation(ctx, q)
 	w.note("m makes %s: %v", key, err)
@@ -127,7 +135,8 @@ func (w *world) close(c parley.Client, id string, byMessage bool) {
 	var seq int64
 	var err error
 	if byMessage {
-		s := words{saying: saying{conversation: id, from: "m", text: "bye." + id, key: "bye"}, finality: parley.FinalityConversation}
+		s := words{saying: saying{conversation: id, from: "m", text: "bye." + id, key: "bye"},
+			finality: parley.FinalityConversation}
 		answered := w.says(s.saying)
 		r, failed := c.SendMessage(ctx, s.params().(*parley.SendMessageParams))
 		answered(sent(r, failed))

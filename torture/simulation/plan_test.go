@@ -16,7 +16,7 @@ const (
 	killHeld  fault = "kill held" // it dies while what it has decided is not durable
 	drain     fault = "drain"     // it is told to stop, and started again
 	full      fault = "full"      // the next commit finds no room
-	unknown   fault = "unknown"   // the next commit fails, and nobody knows how far it came: nothing was written
+	unknown   fault = "unknown"   // the next commit fails, and no one knows how far it came: nothing was written
 	lose      fault = "lose"      // the same, and all was written
 	hold      fault = "hold"      // commits take long
 	cutOne    fault = "cut one"   // a connection ends
@@ -27,7 +27,8 @@ const (
 
 // faults are what a step may be, each as often as it shall be drawn.
 var faults = []fault{
-	kill, kill, kill, killHeld, killHeld, drain, full, full, unknown, lose, lose, hold, hold, cutOne, cutOne, cutAll, cutFrame, cutFrame, cutFrame, cutFrame, takeARest,
+	kill, kill, kill, killHeld, killHeld, drain, full, full, unknown, lose, lose, hold, hold, cutOne, cutOne, cutAll,
+	cutFrame, cutFrame, cutFrame, cutFrame, takeARest,
 }
 
 // step is one thing that goes wrong.
@@ -45,14 +46,15 @@ func (s step) String() string {
 	case cutOne:
 		return fmt.Sprintf("%v later: %s, number %d", s.after, s.fault, s.which)
 	case cutFrame:
-		return fmt.Sprintf("%v later: %s, number %d, after %d bytes %s", s.after, s.fault, s.which, s.bytes, []string{"to the hub", "to the client"}[s.way])
+		return fmt.Sprintf("%v later: %s, number %d, after %d bytes %s", s.after, s.fault, s.which, s.bytes,
+			[]string{"to the hub", "to the client"}[s.way])
 	case cutAll, full:
 		return fmt.Sprintf("%v later: %s", s.after, s.fault)
 	}
 	return fmt.Sprintf("%v later: %s, for %v", s.after, s.fault, s.lasts)
 }
 
-// plan is all that a seed decides but for what the parties draw as they go.
+// plan is all that a seed decides except what the parties draw as they go.
 type plan struct {
 	seed  uint64
 	steps []step
@@ -65,7 +67,8 @@ type plan struct {
 func draw(seed uint64) plan {
 	r := randomOf(seed, "plan")
 	p := plan{
-		seed: seed, pace: pick(r, 40*time.Millisecond, 100*time.Millisecond, 250*time.Millisecond), turns: pick(r, 300*time.Millisecond, time.Second, 3*time.Second),
+		seed: seed, pace: pick(r, 40*time.Millisecond, 100*time.Millisecond, 250*time.Millisecond),
+		turns:      pick(r, 300*time.Millisecond, time.Second, 3*time.Second),
 		everything: [2]bool{r.IntN(2) == 0, r.IntN(2) == 0},
 	}
 	rest := pick(r, 30*time.Millisecond, 150*time.Millisecond, 500*time.Millisecond)
@@ -94,7 +97,7 @@ func (p plan) String() string {
 	return b.String()
 }
 
-// randomOf gives what a party draws from.
+// randomOf returns what a party draws from.
 func randomOf(seed uint64, party string) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprint(h, party)

@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/sse"
 	"github.com/parleyhub/parley/internal/ssetest"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
-// bySubscription reads a conversation to its end through the sdk. A restless reader leaves, and comes back with its cursor.
+// bySubscription reads a conversation to its end through the sdk. A restless reader leaves, and
+// comes back with its cursor.
 func (w *world) bySubscription(c parley.Client, f *feed, r *rand.Rand) {
 	for end := false; !end; {
 		stay := 1 + r.IntN(60)
@@ -27,7 +29,8 @@ func (w *world) bySubscription(c parley.Client, f *feed, r *rand.Rand) {
 			case n.Event != nil:
 				end = f.take(n.Event)
 			case n.Guidance != nil:
-				w.guided(told{conversation: f.conversation, who: w.readsAs(f), how: "subscribe", seq: n.Guidance.Seq, guidance: n.Guidance.Guidance})
+				w.guided(told{conversation: f.conversation, who: w.readsAs(f), how: "subscribe", seq: n.Guidance.Seq,
+					guidance: n.Guidance.Guidance})
 			}
 			if stay--; end || stay == 0 {
 				break
@@ -36,7 +39,7 @@ func (w *world) bySubscription(c parley.Client, f *feed, r *rand.Rand) {
 	}
 }
 
-// readsAs gives the id as which a feed is read.
+// readsAs returns the id as which a feed is read.
 func (w *world) readsAs(f *feed) string {
 	if f.everything {
 		return "admin"
@@ -104,7 +107,7 @@ func (w *world) heard(f *feed, m sse.Message) (end bool) {
 			return false
 		}
 		return f.take(&e)
-	case parley.NotifyGuidance:
+	case methods.NotifyGuidance:
 		var n parley.GuidanceNotification
 		if err := json.Unmarshal(m.Data, &n); err != nil {
 			w.problem(9, "%s reads what is no guidance: %s", f.name, m.Data)
@@ -123,13 +126,15 @@ func (w *world) wait(token string) {
 		if peer == nil {
 			continue
 		}
-		for w.acts(r) && w.waitOnce(peer, pick(r, lasting()...), pick(r, 0, 50*time.Millisecond, time.Second, 20*time.Second), r.Int64N(2)) {
+		for w.acts(r) && w.waitOnce(peer, pick(r, lasting()...), pick(r, 0, 50*time.Millisecond, time.Second,
+			20*time.Second), r.Int64N(2)) {
 		}
 		peer.Close()
 	}
 }
 
-// waitOnce waits behind the last event, or behind some before it. It gives false when the socket is gone.
+// waitOnce waits behind the last event, or behind some before it. It gives false when the socket is
+// gone.
 func (w *world) waitOnce(peer *wire.Peer, conversation string, timeout time.Duration, back int64) bool {
 	latest, err := w.ask(peer, conversation, 0, 0)
 	if err != nil {
@@ -144,15 +149,18 @@ func (w *world) waitOnce(peer *wire.Peer, conversation string, timeout time.Dura
 	w.history.mu.Lock()
 	defer w.history.mu.Unlock()
 	w.waits = append(w.waits, waiting{conversation, since, timeout, began, time.Now(), got.LatestSeq, got.TimedOut})
-	w.noteLocked("the waiter waits for %s behind %d, %v since %s: %+v", conversation, since, timeout, began.Format("15:04:05.000"), got)
+	w.noteLocked("the waiter waits for %s behind %d, %v since %s: %+v", conversation, since, timeout,
+		began.Format("15:04:05.000"), got)
 	return true
 }
 
 // ask makes one waitForChange.
-func (w *world) ask(peer *wire.Peer, conversation string, since int64, timeout time.Duration) (r parley.WaitForChangeResult, err error) {
+func (w *world) ask(peer *wire.Peer, conversation string, since int64,
+	timeout time.Duration) (r parley.WaitForChangeResult, err error) {
 	begin := w.stamps.Add(1)
-	params := fmt.Appendf(nil, `{"conversationId":%q,"sinceSeq":%d,"timeoutMs":%d}`, conversation, since, timeout.Milliseconds())
-	a, err := peer.Start(w.bounded, parley.MethodWaitForChange, params, nil)
+	params := fmt.Appendf(nil, `{"conversationId":%q,"sinceSeq":%d,"timeoutMs":%d}`, conversation, since,
+		timeout.Milliseconds())
+	a, err := peer.Start(w.bounded, methods.WaitForChange, params, nil)
 	if err != nil {
 		return r, err
 	}

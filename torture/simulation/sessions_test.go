@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // start begins sessions out of the parent, in all modes, some of them with a key that was used.
@@ -18,11 +19,13 @@ func (w *world) start(c parley.Client) {
 			number = r.IntN(count)
 		}
 		// The mode goes with the key: another would be another request.
-		mode := []parley.SessionMode{parley.ModeAsyncCallback, parley.ModeSync, parley.ModeAsyncCallback, parley.ModeAsyncPoll}[number%4]
+		mode := []parley.SessionMode{parley.ModeAsyncCallback, parley.ModeSync, parley.ModeAsyncCallback,
+			parley.ModeAsyncPoll}[number%4]
 		key := fmt.Sprint("session.", number)
 		ctx, cancel := context.WithTimeout(w.bounded, 3*time.Second)
 		s, err := c.StartSession(ctx, &parley.StartSessionParams{
-			AgentName: "count", Parameters: json.RawMessage(`{"n":1}`), Mode: mode, ParentConversationID: parent, TimeoutMs: 200, ClientRequestID: key,
+			AgentName: "count", Parameters: json.RawMessage(`{"n":1}`), Mode: mode, ParentConversationID: parent,
+			TimeoutMs: 200, ClientRequestID: key,
 		})
 		cancel()
 		w.note("s starts %s: %v", key, err)
@@ -56,7 +59,8 @@ func (w *world) runCommands(c parley.Client) {
 		<-w.ended
 		cancel()
 	})
-	p := &parley.RegisterExecutorParams{ExecutorID: "box", Mode: parley.ModePush, Agents: []string{}, Capacity: 50, GraceMs: parley.OfflineMs}
+	p := &parley.RegisterExecutorParams{ExecutorID: "box", Mode: parley.ModePush, Agents: []string{}, Capacity: 50,
+		GraceMs: limits.OfflineMs}
 	for n, err := range c.RegisterExecutor(ctx, p, x.held) {
 		switch {
 		case err != nil && !w.isOver():
@@ -73,7 +77,8 @@ func (w *world) runCommands(c parley.Client) {
 // offer says which commands it runs.
 func (x *executor) offer(ctx context.Context) {
 	_, err := x.c.RegisterBlueprints(ctx, &parley.RegisterBlueprintsParams{Blueprints: []parley.Blueprint{{
-		Name: "count", ParametersSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`), TimeoutMs: 20_000, Idempotent: true,
+		Name: "count", ParametersSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`),
+		TimeoutMs: 20_000, Idempotent: true,
 	}}})
 	x.note("box has registered: %v", err)
 }

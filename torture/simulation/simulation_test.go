@@ -39,7 +39,8 @@ func TestSimulation(t *testing.T) {
 	began := time.Now()
 	total := playAll(t, *seeds)
 	t.Logf("%d seeds: %v; %.0f seeds/s", *seeds, total, float64(*seeds)/time.Since(began).Seconds())
-	if n := int64(*seeds); total.crashes < 4*n || total.cuts < 10*n || total.acked < 100*n || total.unknown < 2*n || total.delivered < 500*n || total.waits < 20*n || total.claims < 5*n || total.sessions < 2*n {
+	if n := int64(*seeds); total.crashes < 4*n || total.cuts < 10*n || total.acked < 100*n || total.unknown < 2*n ||
+		total.delivered < 500*n || total.waits < 20*n || total.claims < 5*n || total.sessions < 2*n {
 		t.Errorf("that is too little to prove anything")
 	}
 	for _, id := range judged {
@@ -106,7 +107,8 @@ func play(t *testing.T, seed uint64, b bug) result {
 	return judge(w)
 }
 
-// play lets everybody do what they do while the plan is carried out, brings it to its end, and makes a backup.
+// play lets everybody do what they do while the plan is carried out, brings it to its end, and
+// makes a backup.
 func (w *world) play() {
 	bounded, cut := context.WithCancel(context.Background())
 	defer cut()
@@ -145,7 +147,8 @@ func (w *world) play() {
 // begin lets everybody begin.
 func (w *world) begin(admin parley.Client) {
 	party := func(f func()) { w.parties.Go(f) }
-	first, d, m, s, a1, a2, box := w.client("w1"), w.client("d"), w.client("m"), w.client("s"), w.client("a"), w.client("a"), w.client("ops")
+	first, d, m, s, a1, a2, box := w.client("w1"), w.client("d"), w.client("m"), w.client("s"), w.client("a"),
+		w.client("a"), w.client("ops")
 	tokens := map[bool]string{true: rootToken, false: w.token("d")}
 	second, third := w.token("w2"), w.token("w3")
 	party(func() { w.writer("w1").byClient(first) })
@@ -172,7 +175,8 @@ func (w *world) begin(admin parley.Client) {
 	}
 }
 
-// finish asks once more for everybody's guidance, closes everything, and waits until the readers have read the ends.
+// finish asks once more for everybody's guidance, closes everything, and waits until the readers
+// have read the ends.
 func (w *world) finish(admin parley.Client, leave func()) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

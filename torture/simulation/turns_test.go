@@ -10,14 +10,16 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// drive is the human of a round: it speaks when it may, and now and then cancels a turn that takes too long.
+// drive is the human of a round: it speaks when it may, and now and then cancels a turn that takes
+// too long.
 func (w *world) drive(c parley.Client, conversation string) {
 	r := w.random("driver " + conversation)
 	seq := int64(0)
 	for count := 1; w.pause(between(r, 0, w.plan.pace)); {
 		begin := w.stamps.Add(1)
 		ctx, cancel := context.WithTimeout(w.bounded, 20*time.Second)
-		u, err := c.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: conversation, SinceSeq: seq, Until: parley.UntilMyTurn, TimeoutMs: 4000, Limit: 50})
+		u, err := c.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: conversation, SinceSeq: seq,
+			Until: parley.UntilMyTurn, TimeoutMs: 4000, Limit: 50})
 		cancel()
 		if err != nil {
 			continue
@@ -26,7 +28,8 @@ func (w *world) drive(c parley.Client, conversation string) {
 		w.guided(told{conversation: conversation, who: "d", how: "getUpdates", seq: u.LatestSeq, guidance: u.Guidance})
 		seq = u.NextSeq
 		if u.Guidance.Kind == parley.MaySpeak {
-			w.speak(c, saying{conversation: conversation, from: "d", text: fmt.Sprintf("d.%s.%d", conversation, count)}, parley.FinalityTurn, u.Guidance.Turn)
+			w.speak(c, saying{conversation: conversation, from: "d", text: fmt.Sprintf("d.%s.%d", conversation, count)},
+				parley.FinalityTurn, u.Guidance.Turn)
 			count++
 		} else if u.TimedOut && r.IntN(2) == 0 {
 			_, err := c.CancelTurn(w.bounded, &parley.CancelTurnParams{ConversationID: conversation, Turn: u.Guidance.Turn})
@@ -40,7 +43,7 @@ func (w *world) speak(c parley.Client, s saying, f parley.Finality, turn int64) 
 	s.key = "key." + s.text
 	q := words{saying: s, finality: f}.params().(*parley.SendMessageParams)
 	q.Turn, q.ClaimID = turn, s.claim
-	if s.from == "d" && policyOf(s.conversation) == parley.PolicyAddressed && turn%2 == 1 { // else nobody is named
+	if s.from == "d" && policyOf(s.conversation) == parley.PolicyAddressed && turn%2 == 1 { // else no one is named
 		q.TurnHint = &parley.TurnHint{Next: "a"}
 	}
 	ctx, cancel := context.WithTimeout(w.bounded, 5*time.Second)
@@ -78,7 +81,8 @@ func (x *executor) run() {
 	for i := range rounds {
 		x.jobs.Go(func() { x.look(roundOf(i)) })
 	}
-	p := &parley.RegisterExecutorParams{ExecutorID: x.name, Agents: []string{"a"}, Mode: parley.ModePush, Capacity: 4, GraceMs: 500}
+	p := &parley.RegisterExecutorParams{ExecutorID: x.name, Agents: []string{"a"}, Mode: parley.ModePush, Capacity: 4,
+		GraceMs: 500}
 	for n, err := range x.c.RegisterExecutor(ctx, p, x.held) {
 		if err != nil && !x.isOver() {
 			x.problem(noPromise, "%s is no executor any more: %v", x.name, err)
@@ -90,7 +94,7 @@ func (x *executor) run() {
 	x.jobs.Wait()
 }
 
-// draw gives the next number of what it draws from.
+// draw returns the next number of what it draws from.
 func (x *executor) draw(n int) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()

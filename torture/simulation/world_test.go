@@ -29,7 +29,7 @@ type world struct {
 	plan  plan
 	bug   bug // that is planted, if any
 	net   *network
-	ended chan struct{} // closed when nobody begins anything new
+	ended chan struct{} // closed when no one begins anything new
 	// bounded ends what the parties have under way, some time after ended.
 	bounded context.Context
 	reading context.Context // ends what readers have under way
@@ -61,7 +61,8 @@ type run struct {
 
 func newWorld(t *testing.T, p plan, b bug) *world {
 	return &world{
-		t: t, plan: p, bug: b, net: &network{}, ended: make(chan struct{}), journal: memory.New(), replaced: make(chan struct{}), history: newHistory(),
+		t: t, plan: p, bug: b, net: &network{}, ended: make(chan struct{}), journal: memory.New(),
+		replaced: make(chan struct{}), history: newHistory(),
 	}
 }
 
@@ -108,7 +109,7 @@ func (r *run) end() {
 	<-r.served
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_ = r.server.Shutdown(ctx) // nobody is left to be told
+	_ = r.server.Shutdown(ctx) // no one is left to be told
 	_ = r.hub.Close()
 }
 

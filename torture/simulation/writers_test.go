@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -23,18 +24,20 @@ type words struct {
 	finality parley.Finality
 }
 
-// params gives what the method takes.
+// params returns what the method takes.
 func (s words) params() any {
 	switch s.method {
-	case parley.MethodSendTrace:
+	case methods.SendTrace:
 		payload, _ := json.Marshal(map[string]string{"kind": "k", "text": s.text})
 		return &parley.SendTraceParams{ConversationID: s.conversation, Payload: payload, ClientRequestID: s.key}
-	case parley.MethodSendNote:
+	case methods.SendNote:
 		data, _ := json.Marshal(s.text)
-		return &parley.SendNoteParams{ConversationID: s.conversation, Payload: parley.Note{Schema: "s.v1", Data: data}, ClientRequestID: s.key}
+		return &parley.SendNoteParams{ConversationID: s.conversation, Payload: parley.Note{Schema: "s.v1", Data: data},
+			ClientRequestID: s.key}
 	}
 	payload, _ := json.Marshal(parley.Message{Text: s.text})
-	return &parley.SendMessageParams{ConversationID: s.conversation, Payload: payload, Finality: s.finality, ClientRequestID: s.key}
+	return &parley.SendMessageParams{ConversationID: s.conversation, Payload: payload, Finality: s.finality,
+		ClientRequestID: s.key}
 }
 
 // writer says things in the open conversations, each in its own words, and some of them twice.
@@ -54,7 +57,8 @@ func (w *world) writer(name string) *writer {
 	return &writer{world: w, name: name, random: w.random(name)}
 }
 
-// next gives what is said next: new words, words that were said already, or other words under a key that was used.
+// next returns what is said next: new words, words that were said already, or other words under a
+// key that was used.
 func (w *writer) next() words {
 	if s, ok := w.another(); ok {
 		return s
@@ -71,13 +75,13 @@ func (w *writer) next() words {
 	w.count++
 	s := words{
 		saying: saying{conversation: w.place(w.random), from: w.name, text: fmt.Sprintf("%s.%d", w.name, w.count)},
-		method: pick(w.random, parley.MethodSendMessage, parley.MethodSendMessage, parley.MethodSendTrace, parley.MethodSendNote),
+		method: pick(w.random, methods.SendMessage, methods.SendMessage, methods.SendTrace, methods.SendNote),
 	}
 	s.finality = pick(w.random, parley.FinalityTurn, parley.FinalityTurn, parley.FinalityTurn, parley.FinalityNone)
 	return s
 }
 
-// another gives words that were sent in vain, now and then.
+// another returns words that were sent in vain, now and then.
 func (w *writer) another() (words, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,7 +94,8 @@ func (w *writer) another() (words, bool) {
 	return s, true
 }
 
-// sends notes that words are sent; those that may be sent again because of the answer are kept for that.
+// sends notes that words are sent; those that may be sent again because of the answer are kept for
+// that.
 func (w *writer) sends(s words, batch string, place int) (answered func(seq int64, duplicate bool, err error)) {
 	note := w.saysIn(s.saying, batch, place)
 	return func(seq int64, duplicate bool, err error) {
@@ -103,7 +108,7 @@ func (w *writer) sends(s words, batch string, place int) (answered func(seq int6
 	}
 }
 
-// keyed gives words a key, most of them.
+// keyed returns words a key, most of them.
 func (w *writer) keyed(s words) words {
 	if s.key == "" && w.random.IntN(6) > 0 {
 		s.key = "key." + s.text
@@ -147,7 +152,8 @@ func sent(r *parley.SendResult, err error) (int64, bool, error) {
 	return r.Seq, r.Duplicate, nil
 }
 
-// bySocket says things on sockets that are no client's: several before it waits for an answer, and nothing is sent again by itself.
+// bySocket says things on sockets that are no client's: several before it waits for an answer, and
+// nothing is sent again by itself.
 func (w *writer) bySocket(token string) {
 	for w.acts(w.random) {
 		peer := w.dial(token)
@@ -160,15 +166,17 @@ func (w *writer) bySocket(token string) {
 	}
 }
 
-// dial gives a socket, or nil.
+// dial returns a socket, or nil.
 func (w *world) dial(token string) *wire.Peer {
 	stream, err := wire.DialStream(w.bounded, url, &wire.DialOptions{
-		HTTPClient: &http.Client{Transport: &http.Transport{DialContext: w.net.dial}}, Header: http.Header{"Authorization": {"Bearer " + token}},
+		HTTPClient: &http.Client{Transport: &http.Transport{DialContext: w.net.dial}},
+		Header:     http.Header{"Authorization": {"Bearer " + token}},
 	})
 	if err != nil {
 		return nil
 	}
-	return wire.NewPeer(stream, wire.PeerOptions{Notify: func(string, json.RawMessage) error { return nil }, Ended: func(int) {}})
+	return wire.NewPeer(stream, wire.PeerOptions{Notify: func(string, json.RawMessage) error { return nil },
+		Ended: func(int) {}})
 }
 
 // batch says some things at once. It gives false when the socket is gone.
@@ -204,7 +212,7 @@ func answerOf(raw json.RawMessage, err error) (seq int64, duplicate bool, _ erro
 	return r.Seq, r.Duplicate, err
 }
 
-// byPost says things over HTTP, each on a connection of its own.
+// byPost says things over HTTP, each on its own connection.
 func (w *writer) byPost(token string) {
 	transport := &http.Transport{DialContext: w.net.dial, DisableKeepAlives: true}
 	for w.acts(w.random) {

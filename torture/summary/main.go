@@ -1,5 +1,6 @@
-// Command summary reads the output of go test, passes it on, and ends it with one line for each promise: how hard it was tried, and by which tests. It fails when a
-// test has failed, a promise was broken, or one was neither tried nor left out.
+// Command summary reads the output of go test, passes it on, and ends it with one line for each
+// promise: how hard it was tried, and by which tests. It fails when a test has failed, a promise
+// was broken, or one was neither tried nor left out.
 //
 //	go test -v ./torture/... | go run ./torture/summary [-record docs/concepts/guarantees.md]
 package main
@@ -14,8 +15,10 @@ import (
 )
 
 func main() {
-	record := flag.String("record", "", "a file in which the figures of this run take the place of those before, between its two marks")
-	part := flag.Bool("part", false, "only some of the tests were run: a promise that none of them has tried is no failure")
+	record := flag.String("record", "",
+		"a file in which the figures of this run take the place of those before, between its two marks")
+	part := flag.Bool("part", false,
+		"only some of the tests were run: a promise that none of them has tried is no failure")
 	flag.Parse()
 	if err := run(os.Stdin, os.Stdout, *record, *part); err != nil {
 		fmt.Fprintln(os.Stderr, "summary:", err)
@@ -64,5 +67,6 @@ func run(in io.Reader, out io.Writer, record string, part bool) error {
 // isFailure reports whether a line of go test says that a test, a package or the build has failed.
 func isFailure(line string) bool {
 	line = strings.TrimSpace(line)
-	return strings.HasPrefix(line, "--- FAIL") || strings.HasPrefix(line, "FAIL\t") || strings.HasPrefix(line, "panic: ") || line == "FAIL"
+	return strings.HasPrefix(line, "--- FAIL") || strings.HasPrefix(line, "FAIL\t") ||
+		strings.HasPrefix(line, "panic: ") || line == "FAIL"
 }

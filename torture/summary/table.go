@@ -64,7 +64,8 @@ func (t *table) print(out io.Writer) {
 			fmt.Fprintf(w, "P%d\t\t\t\t\t  not tried%s\n", i+1, leftOut(r.left))
 			continue
 		}
-		fmt.Fprintf(w, "P%d\t%d\t%d\t%d\t%d\t  %s%s\n", i+1, r.Faults, r.Operations, r.Unknown, r.Violations, strings.Join(r.tests, ", "), leftOut(r.left))
+		fmt.Fprintf(w, "P%d\t%d\t%d\t%d\t%d\t  %s%s\n", i+1, r.Faults, r.Operations, r.Unknown, r.Violations,
+			strings.Join(r.tests, ", "), leftOut(r.left))
 	}
 	w.Flush() // a failure of out shows in nothing else either
 	for i, r := range t.rows {
@@ -81,7 +82,8 @@ func leftOut(left []string) string {
 	return " (left out: " + strings.Join(left, "; ") + ")"
 }
 
-// verdict says which promises were broken, and, unless only a part was run, which nothing has tried.
+// verdict says which promises were broken, and, unless only a part was run, which nothing has
+// tried.
 func (t *table) verdict(part bool) error {
 	var bad []string
 	for i, r := range t.rows {
@@ -120,7 +122,8 @@ func (t *table) record(file string) error {
 	fmt.Fprintln(&out, "|---|---|---|---|---|---|---|")
 	for i, r := range t.rows {
 		fmt.Fprintf(&out, "| P%d | %d | %d | %d | %d | %s | %s |\n",
-			i+1, r.Faults, r.Operations, r.Unknown, r.Violations, strings.Join(append(r.tests, r.left...), ", "), strings.Join(r.figures, "; "))
+			i+1, r.Faults, r.Operations, r.Unknown, r.Violations, strings.Join(append(r.tests, r.left...), ", "),
+			strings.Join(r.figures, "; "))
 	}
 	out.Write(b[to:])
 	return os.WriteFile(file, out.Bytes(), 0o644)

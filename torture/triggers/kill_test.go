@@ -12,13 +12,15 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/promise"
 )
 
 // slowest detects that nothing happens any more, kills of the hub included.
 const slowest = 3 * time.Minute
 
-// TestTriggersUnderKills: notes and messages wake commands and two agents that take turns, over many conversations, while the hub is killed again and again, and now and then the runner.
+// TestTriggersUnderKills: notes and messages wake commands and two agents that take turns, over
+// many conversations, while the hub is killed again and again, and now and then the runner.
 func TestTriggersUnderKills(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: the kills of hubs with triggers left out")
@@ -34,16 +36,19 @@ func TestTriggersUnderKills(t *testing.T) {
 	w.hub.Stop(t)
 	v := w.judge(killed)
 	if kills < *fewest || v.matches < *count {
-		t.Errorf("%d kills and %d matches, expected at least %d and %d: the run proves nothing", kills, v.matches, *fewest, *count)
+		t.Errorf("%d kills and %d matches, expected at least %d and %d: the run proves nothing", kills, v.matches, *fewest,
+			*count)
 	}
 	t.Logf("%d kills of the hub, %d of the runner; %d matches: %d sessions, of which %d were interrupted, and %d turns; %d ended otherwise; in %.0f s",
 		kills, killed, v.matches, v.sessions, v.interrupted, v.turns, v.otherwise, took.Seconds())
 	promise.ID(23).Kept(t, promise.Tried{
-		Faults: kills + killed, Operations: v.matches, Violations: promise.Broken(t), Figure: fmt.Sprintf("%d matches in %d conversations", v.matches, *conversations),
+		Faults: kills + killed, Operations: v.matches, Violations: promise.Broken(t),
+		Figure: fmt.Sprintf("%d matches in %d conversations", v.matches, *conversations),
 	})
 }
 
-// feedUnderKills feeds all conversations until everything that was woken has come to its end, under kills, and counts these.
+// feedUnderKills feeds all conversations until everything that was woken has come to its end, under
+// kills, and counts these.
 func (w *world) feedUnderKills(rng *rand.Rand) (kills, runners int) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
@@ -104,9 +109,11 @@ type feed struct {
 
 func (f *feed) run(ctx context.Context) error {
 	_, err := f.feeder.CreateConversation(ctx, &parley.CreateConversationParams{
-		ConversationID: f.id, Policy: &parley.Policy{Kind: parley.PolicyTriggers}, Limits: &parley.Limits{MaxWakesPerMinute: parley.MaxWakesLimit, MaxAttempts: 100},
+		ConversationID: f.id, Policy: &parley.Policy{Kind: parley.PolicyTriggers},
+		Limits: &parley.Limits{MaxWakesPerMinute: limits.MaxWakesLimit, MaxAttempts: 100},
 		Participants: []parley.Participant{
-			{ID: feeder, Kind: parley.KindPeer}, {ID: counter, Kind: parley.KindTool}, {ID: echo, Kind: parley.KindTool}, {ID: turner, Kind: parley.KindAgent},
+			{ID: feeder, Kind: parley.KindPeer}, {ID: counter, Kind: parley.KindTool}, {ID: echo, Kind: parley.KindTool},
+			{ID: turner, Kind: parley.KindAgent},
 			{ID: second, Kind: parley.KindAgent},
 		},
 		ClientRequestID: f.id,
@@ -140,11 +147,13 @@ func (f *feed) run(ctx context.Context) error {
 	}
 }
 
-// rest waits for the next event, some seconds at most: a client that is cut off again and again would wait for ever.
+// rest waits for the next event, some seconds at most: a client that is cut off again and again
+// would wait for ever.
 func (f *feed) rest(ctx context.Context) error {
 	short, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	_, err := f.feeder.WaitForChange(short, &parley.WaitForChangeParams{ConversationID: f.id, SinceSeq: f.since, TimeoutMs: 5000})
+	_, err := f.feeder.WaitForChange(short, &parley.WaitForChangeParams{ConversationID: f.id, SinceSeq: f.since,
+		TimeoutMs: 5000})
 	if short.Err() != nil {
 		return ctx.Err()
 	}
@@ -174,7 +183,8 @@ func (f *feed) say(ctx context.Context) error {
 	key := fmt.Sprintf("%d", f.left)
 	if f.left%2 == 0 && f.ledger.open(true) == 0 {
 		_, err := f.feeder.SendMessage(ctx, &parley.SendMessageParams{
-			ConversationID: f.id, Payload: json.RawMessage(`{"text":"and?","schema":"` + askSchema + `"}`), Finality: parley.FinalityTurn, ClientRequestID: key,
+			ConversationID: f.id, Payload: json.RawMessage(`{"text":"and?","schema":"` + askSchema + `"}`),
+			Finality: parley.FinalityTurn, ClientRequestID: key,
 		})
 		return err
 	}
@@ -247,7 +257,8 @@ func (w *world) settled(id string, events []parley.Event) {
 	}
 }
 
-// judgeSession says what is wrong with the session that a match has started: it names its event, was claimed and closed once, and its command ran once.
+// judgeSession says what is wrong with the session that a match has started: it names its event,
+// was claimed and closed once, and its command ran once.
 func judgeSession(m *match, parent string, events []parley.Event, runs int) error {
 	if len(events) == 0 {
 		return fmt.Errorf("there is no such session")
@@ -256,7 +267,8 @@ func judgeSession(m *match, parent string, events []parley.Event, runs int) erro
 	if err != nil {
 		return err
 	}
-	if r := s.Session; r == nil || r.Trigger == nil || r.Trigger.Seq != m.seq || r.Parent != parent || r.Agent != m.agent || r.Hops != m.hops+1 {
+	if r := s.Session; r == nil || r.Trigger == nil || r.Trigger.Seq != m.seq || r.Parent != parent ||
+		r.Agent != m.agent || r.Hops != m.hops+1 {
 		return fmt.Errorf("its record is %+v", r)
 	}
 	claims, finals := 0, 0
@@ -281,7 +293,8 @@ func judgeSession(m *match, parent string, events []parley.Event, runs int) erro
 func (w *world) strangers(logs map[string][]parley.Event, ran map[string]int, sessions map[string]bool) {
 	for id, events := range logs {
 		if s, err := events[0].System(); err == nil && s.Session != nil && s.Session.Trigger != nil && !sessions[id] {
-			w.t.Errorf("%s was started by seq %d of %s, and is not the one that is logged there", id, s.Session.Trigger.Seq, s.Session.Parent)
+			w.t.Errorf("%s was started by seq %d of %s, and is not the one that is logged there", id, s.Session.Trigger.Seq,
+				s.Session.Parent)
 		}
 	}
 	for id := range ran {

@@ -19,13 +19,14 @@ type match struct {
 	ended    parley.SessionStatus
 	answered bool
 	finished int    // how often a turn that was given it has finished
-	reason   string // why it has ended otherwise
+	reason   string // why it ended otherwise
 }
 
 // open reports whether it still waits, or is worked at.
 func (m *match) open() bool { return m.reason == "" && m.finished == 0 && !m.answered }
 
-// ledger is what the log of a conversation says of its matches: it takes one event after another, and finds what must not be.
+// ledger is what the log of a conversation says of its matches: it takes one event after another,
+// and finds what must not be.
 type ledger struct {
 	matches []*match
 	// wants is whom the last event must have woken, as the next one says; last is that event.
@@ -154,7 +155,8 @@ func (l *ledger) matched(e *parley.Event, t *parley.TriggerRecord) error {
 	var woken []string
 	for _, w := range t.Wakes {
 		woken = append(woken, w.AgentID)
-		if w.Stopped != "" || w.Agent != w.AgentID || w.Workspace || (w.SessionID == "") != (w.AgentID == turner || w.AgentID == second) || l.of(w.SessionID) != nil {
+		if w.Stopped != "" || w.Agent != w.AgentID || w.Workspace ||
+			(w.SessionID == "") != (w.AgentID == turner || w.AgentID == second) || l.of(w.SessionID) != nil {
 			return fmt.Errorf("woken in a way that was not expected: %+v", w)
 		}
 		l.matches = append(l.matches, &match{seq: t.Seq, hops: l.last.Hops, agent: w.AgentID, session: w.SessionID})
@@ -182,7 +184,8 @@ func (l *ledger) note(e *parley.Event, s *parley.System) error {
 		return err
 	}
 	m := l.told
-	if m == nil || m.session != a.SessionID || m.agent != e.From || m.agent != a.Agent || m.seq != a.TriggerSeq || m.answered || m.ended != a.Status {
+	if m == nil || m.session != a.SessionID || m.agent != e.From || m.agent != a.Agent || m.seq != a.TriggerSeq ||
+		m.answered || m.ended != a.Status {
 		return fmt.Errorf("an answer to nothing")
 	}
 	if e.Cause == nil || e.Cause.Seq != m.seq || e.Cause.ConversationID != "" || e.Hops != m.hops+1 {

@@ -18,7 +18,8 @@ import (
 	exports "github.com/parleyhub/parley/torture/ledger" // ledger is a type here
 )
 
-// The participants: feeder says what wakes the others. A work note wakes counter by a session; its answer wakes echo, where it says so; a message wakes turner and second by a turn each.
+// The participants: feeder says what wakes the others. A work note wakes counter by a session; its
+// answer wakes echo, where it says so; a message wakes turner and second by a turn each.
 const (
 	feeder  = "feeder"
 	counter = "counter"
@@ -39,7 +40,8 @@ const (
 
 const maxBackoff = 300 * time.Millisecond
 
-// The commands note that they run, by the id of their session. They are not idempotent: once begun, a run is never begun again.
+// The commands note that they run, by the id of their session. They are not idempotent: once begun,
+// a run is never begun again.
 const (
 	counterFile = `name: counter
 argv: [sh, counter.sh]
@@ -89,7 +91,8 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, dir: t.TempDir(), addr: hubproc.LowAddress(t)}
 	for name, text := range map[string]string{
-		"counter.yaml": fmt.Sprintf(counterFile, w.runs()), "counter.sh": counterProgram, "echo.yaml": fmt.Sprintf(echoFile, w.runs()), "echo.sh": echoProgram,
+		"counter.yaml": fmt.Sprintf(counterFile, w.runs()), "counter.sh": counterProgram,
+		"echo.yaml": fmt.Sprintf(echoFile, w.runs()), "echo.sh": echoProgram,
 	} {
 		w.write(name, text)
 	}
@@ -142,7 +145,8 @@ func (w *world) startTurners() {
 	for _, name := range []string{turner, second} {
 		both = append(both, parley.Blueprint{
 			Name: name, Type: parley.AgentTypeFunction, ParametersSchema: json.RawMessage(`{"type":"object"}`),
-			Subscriptions: json.RawMessage(`{"selectors":[{"schema_name":"` + askSchema + `"},{"schema_name":"` + countedSchema + `","role":"context","fetch":{"method":"recent","limit":3}}]}`),
+			Subscriptions: json.RawMessage(`{"selectors":[{"schema_name":"` + askSchema + `"},{"schema_name":"` +
+				countedSchema + `","role":"context","fetch":{"method":"recent","limit":3}}]}`),
 		})
 	}
 	ctx, cancel := context.WithCancel(w.t.Context())
@@ -160,7 +164,8 @@ func (w *world) startTurners() {
 	})
 }
 
-// answering are the agents that take turns: they say which matches they were given. A third of their turns fail the first time, with something said.
+// answering are the agents that take turns: they say which matches they were given. A third of
+// their turns fail the first time, with something said.
 type answering struct{}
 
 var errFirst = errors.New("fails the first time")

@@ -36,8 +36,8 @@ func (w *World) Lost(logs *ledger.Logs) (lost, acked int) {
 	return lost, acked
 }
 
-// Kept reports the result of the promises 1 to 5 after so many faults. The files count as appends. A
-// run that tried too little fails.
+// Kept reports the result of the promises 1 to 5 after so many faults. The files count as appends.
+// A run that tried too little fails.
 func (w *World) Kept(l *ledger.Ledger, faults, files int, figure string) {
 	w.t.Helper()
 	found, conflicts, refused := 0, 0, 0

@@ -6,6 +6,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/history"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/torture/ledger"
 )
 
@@ -70,7 +71,7 @@ func (w *World) Wait(c *Caller, by, id string, since int64) error {
 	var r parley.WaitForChangeResult
 	p := parley.WaitForChangeParams{ConversationID: id, SinceSeq: since, TimeoutMs: readWait}
 	call := w.recorder.Begin(history.Op{Conversation: id, Client: by, Kind: history.Latest})
-	err := c.Call(parley.MethodWaitForChange, p, &r)
+	err := c.Call(methods.WaitForChange, p, &r)
 	if err == nil {
 		w.Note(id, r.LatestSeq)
 		call.Done(r.LatestSeq)
@@ -104,7 +105,7 @@ func (r *reader) tail(c *Caller, id string) (latest int64, err error) {
 func (r *reader) read(c *Caller, id string, since int64) (*parley.TailResult, error) {
 	var page parley.TailResult
 	p := parley.TailParams{ConversationID: id, SinceSeq: since, Limit: readPage}
-	if err := c.Call(parley.MethodTail, p, &page); err != nil {
+	if err := c.Call(methods.Tail, p, &page); err != nil {
 		return nil, err
 	}
 	r.world.reads.Add(1)
@@ -132,7 +133,7 @@ func (r *reader) status(c *Caller, id string) (closed bool, latest int64, err er
 	var snap parley.Snapshot
 	call := r.world.recorder.Begin(history.Op{Conversation: id, Client: r.id, Kind: history.Latest})
 	p := parley.GetConversationParams{ConversationID: id, SinceSeq: r.named(id), Limit: 1}
-	if err := c.Call(parley.MethodGetConversation, p, &snap); err != nil {
+	if err := c.Call(methods.GetConversation, p, &snap); err != nil {
 		return false, 0, err
 	}
 	closed = snap.Status == parley.StatusClosed
@@ -147,13 +148,13 @@ func (r *reader) status(c *Caller, id string) (closed bool, latest int64, err er
 func ReadLog(c *Caller, id string, known int64) (log []parley.Event, head string, err error) {
 	var snap parley.Snapshot
 	p := parley.GetConversationParams{ConversationID: id, SinceSeq: known}
-	if err := c.Call(parley.MethodGetConversation, p, &snap); err != nil {
+	if err := c.Call(methods.GetConversation, p, &snap); err != nil {
 		return nil, "", err
 	}
 	for int64(len(log)) < snap.LatestSeq {
 		var page parley.TailResult
 		p := parley.TailParams{ConversationID: id, SinceSeq: int64(len(log)), Limit: parley.MaxPage}
-		if err := c.Call(parley.MethodTail, p, &page); err != nil {
+		if err := c.Call(methods.Tail, p, &page); err != nil {
 			return nil, "", err
 		}
 		if len(page.Events) == 0 {

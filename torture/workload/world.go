@@ -14,6 +14,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/history"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/torture/ledger"
 )
 
@@ -199,8 +200,8 @@ func (w *World) Fail(err error) {
 	}
 }
 
-// User does one step after another on a connection. A step that returns hubproc.ErrGone is continued
-// at another hub.
+// User does one step after another on a connection. A step that returns hubproc.ErrGone is
+// continued at another hub.
 type User interface {
 	Name() string
 	Step(c *Caller) (done bool, err error)
@@ -264,7 +265,7 @@ func (w *World) Create(c *Caller, id string, seats ...string) error {
 		p.Participants = append(p.Participants, parley.Participant{ID: s, Kind: parley.KindAgent})
 	}
 	var made parley.Snapshot
-	err := c.Call(parley.MethodCreateConversation, p, &made)
+	err := c.Call(methods.CreateConversation, p, &made)
 	switch {
 	case err == nil:
 		w.Note(id, made.LatestSeq)

@@ -10,6 +10,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/history"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/torture/ledger"
 )
 
@@ -108,7 +109,7 @@ func (w *World) send(c *Caller, by string, m *ledger.Said) error {
 	var r parley.SendResult
 	id, key := m.Params.ConversationID, m.Params.ClientRequestID
 	call := w.begin(by, m)
-	err := c.Call(parley.MethodSendMessage, m.Params, &r)
+	err := c.Call(methods.SendMessage, m.Params, &r)
 	switch {
 	case err == nil:
 		w.Note(id, r.Seq)
@@ -145,7 +146,7 @@ func (w *World) noteClosed(c *Caller, call *history.Call, id string, refusal err
 		return refusal
 	}
 	var snap parley.Snapshot
-	if err := c.Call(parley.MethodGetConversation, parley.GetConversationParams{ConversationID: id}, &snap); err != nil {
+	if err := c.Call(methods.GetConversation, parley.GetConversationParams{ConversationID: id}, &snap); err != nil {
 		if err := c.Away(err); !errors.Is(err, hubproc.ErrGone) {
 			return err
 		}
@@ -180,7 +181,7 @@ func (w *writer) repeat(c *Caller) error {
 	}
 	var r parley.SendResult
 	call := w.world.begin(w.id, m)
-	err := c.Call(parley.MethodSendMessage, m.Params, &r)
+	err := c.Call(methods.SendMessage, m.Params, &r)
 	switch {
 	case err == nil && (!r.Duplicate || r.Seq != m.Seq || r.Turn != m.Turn):
 		return fmt.Errorf("%s has seq %d, turn %d; the answer to its repetition is %+v",
@@ -204,7 +205,7 @@ func (w *writer) reuseKey(c *Caller) error {
 	}
 	params := m.Params
 	params.Payload = json.RawMessage(`{"text":"something else"}`)
-	err := c.Call(parley.MethodSendMessage, params, &parley.SendResult{})
+	err := c.Call(methods.SendMessage, params, &parley.SendResult{})
 	switch {
 	case errors.Is(err, parley.ErrIdempotencyConflict):
 		w.conflicts++
@@ -225,7 +226,7 @@ func (w *writer) sendLate(c *Caller) error {
 	m := w.compose(turn)
 	m.Never = true // whatever the answer is: the turn is over
 	call := w.world.begin(w.id, m)
-	err := c.Call(parley.MethodSendMessage, m.Params, &parley.SendResult{})
+	err := c.Call(methods.SendMessage, m.Params, &parley.SendResult{})
 	switch {
 	case errors.Is(err, parley.ErrTurnClosed):
 		call.Refused()

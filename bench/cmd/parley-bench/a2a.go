@@ -29,9 +29,11 @@ func (a *app) a2aCommand() *cobra.Command {
 and keeps it in memory, the hub's takes its turn and the answer is durable. Connections send messages over JSON-RPC, one at a time on each, every one in a context of
 its own, in turns to one and the other: first until the answer, then as streams, which are timed to their first event. All of it shares this machine.`,
 	}
-	c.Flags().IntSliceVar(&o.Conns, "conns", []int{1, 8, 64}, "how many connections there are, one measurement for each number")
+	c.Flags().IntSliceVar(&o.Conns, "conns", []int{1, 8, 64},
+		"how many connections there are, one measurement for each number")
 	c.Flags().IntVar(&o.Size, "size", 500, "bytes of text in a message")
-	c.Flags().DurationVar(&o.Duration, "duration", 3*time.Second, "how long each number is measured; the other server gets the same")
+	c.Flags().DurationVar(&o.Duration, "duration", 3*time.Second,
+		"how long each number is measured; the other server gets the same")
 	p.add(c)
 	return benchDoes(a, c, &p, func(ctx context.Context) (*bench.A2AReport, error) {
 		o.Memory, o.Dir, o.Server = p.Memory, p.Dir, benchA2AServer
@@ -41,7 +43,8 @@ its own, in turns to one and the other: first until the answer, then as streams,
 
 func (a *app) showA2A(r *bench.A2AReport) {
 	line := func(name string, rate *bench.Rate, what string) {
-		a.out.linef("%-11s %9.0f /s   p50 %6.2f ms   p99 %6.2f ms   %s, server CPU %.0f us each", name, rate.PerSecond, rate.P50Ms, rate.P99Ms, what, rate.ServerCPUus)
+		a.out.linef("%-11s %9.0f /s   p50 %6.2f ms   p99 %6.2f ms   %s, server CPU %.0f us each", name, rate.PerSecond,
+			rate.P50Ms, rate.P99Ms, what, rate.ServerCPUus)
 	}
 	for _, row := range r.Rows {
 		a.out.linef("connections  %8d      %s", row.Conns, durability(r.Journal))
@@ -76,7 +79,8 @@ func (a *app) a2aEchoCommand() *cobra.Command {
 	})
 }
 
-// plainEcho is an agent of the library that says again what it is told: the task, and its end with an artifact.
+// plainEcho is an agent of the library that repeats its input: it returns the task, and its end
+// with an artifact.
 type plainEcho struct{}
 
 // Execute says it.

@@ -24,7 +24,8 @@ With --url the hub is one that runs already. The conversations, whose names begi
 	f := c.Flags()
 	f.IntSliceVar(&o.Conns, "conns", []int{1, 64, 256}, "numbers of connections")
 	f.IntSliceVar(&o.InFlight, "in-flight", []int{1, 16}, "numbers of calls in flight on each connection")
-	f.DurationVar(&o.Duration, "duration", 3*time.Second, "how long appends are measured for each pair; the echo gets the same")
+	f.DurationVar(&o.Duration, "duration", 3*time.Second,
+		"how long appends are measured for each pair; the echo gets the same")
 	f.IntVar(&o.Size, "size", 500, "bytes of text in a message")
 	f.IntVar(&o.Conversations, "conversations", 1000, "conversations that the appends are spread over")
 	p.add(c)
@@ -36,12 +37,14 @@ With --url the hub is one that runs already. The conversations, whose names begi
 }
 
 func (a *app) showAppend(r *bench.AppendReport) {
-	a.out.linef("%d B of text in frames of %d B, %d conversations, %s", r.Size, r.FrameBytes, r.Conversations, durability(r.Journal))
+	a.out.linef("%d B of text in frames of %d B, %d conversations, %s", r.Size, r.FrameBytes, r.Conversations,
+		durability(r.Journal))
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		a.out.linef("append      %9.0f /s   p50 %7.2f ms   p99 %7.2f ms   %d connections, %d in flight, %s",
 			row.Append.PerSecond, row.Append.P50Ms, row.Append.P99Ms, row.Conns, row.InFlight, cpuOf(&row.Append))
-		a.out.linef("bare echo   %9.0f /s   p50 %7.2f ms   p99 %7.2f ms   %s", row.Echo.PerSecond, row.Echo.P50Ms, row.Echo.P99Ms, cpuOf(&row.Echo))
+		a.out.linef("bare echo   %9.0f /s   p50 %7.2f ms   p99 %7.2f ms   %s", row.Echo.PerSecond, row.Echo.P50Ms,
+			row.Echo.P99Ms, cpuOf(&row.Echo))
 		a.out.linef("ratio       %s", row.Ratio)
 		if row.Sync != nil {
 			a.out.linef("bare sync   %9.0f /s   p50 %7.2f ms   p99 %7.2f ms   an append takes %s times as long by the median",

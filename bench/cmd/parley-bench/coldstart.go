@@ -24,9 +24,10 @@ each kill.`,
 	f.IntVar(&o.Conversations, "conversations", 1000, "conversations that they are spread over, none of them closed")
 	f.IntVar(&o.Size, "size", 500, "bytes of text in a message")
 	f.IntVar(&o.Rounds, "rounds", 3, "how often each start is measured")
-	f.IntVar(&o.Unindexed, "unindexed", bench.MaxUnindexed, "new events at the kill, if the journal does not index them before")
-	f.DurationVar(&o.Settle, "settle", 2*time.Second, "how long memory must stand still before it is read")
-	f.StringVar(&o.Keep, "dir", "", "where the log is made and left (default: it is made anew, and thrown away)")
+	f.IntVar(&o.Unindexed, "unindexed", bench.MaxUnindexed,
+		"new events at the kill, if the journal does not index them before")
+	f.DurationVar(&o.Settle, "settle", 2*time.Second, "time of stable memory before it is measured")
+	f.StringVar(&o.Keep, "dir", "", "directory of a log to create or use again (default: a temporary log)")
 	return benchShows(a, c, func(ctx context.Context) (*bench.ColdstartReport, error) {
 		return bench.Coldstart(ctx, o, a.err.line)
 	}, a.showColdstart)
@@ -43,6 +44,7 @@ func (a *app) showColdstart(r *bench.ColdstartReport) {
 	}
 	a.out.linef("beyond      %.1f ms clean, %.1f ms after a kill, to the first append, over an empty log",
 		r.Clean.AppendMs.Median-r.Empty.AppendMs.Median, r.Killed.AppendMs.Median-r.Empty.AppendMs.Median)
-	a.out.linef("unindexed   about %.0f events when it was killed (%.0f to %.0f)", r.UnindexedEvents.Median, r.UnindexedEvents.Min, r.UnindexedEvents.Max)
+	a.out.linef("unindexed   about %.0f events when it was killed (%.0f to %.0f)", r.UnindexedEvents.Median,
+		r.UnindexedEvents.Min, r.UnindexedEvents.Max)
 	a.showMachine(&r.Machine)
 }

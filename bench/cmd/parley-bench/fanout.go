@@ -37,12 +37,15 @@ func (a *app) showFanout(r *bench.FanoutReport) {
 	a.out.linef("%d B of text, frames of %d B, %s", r.Size, r.FrameBytes, durability(r.Journal))
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		a.out.linef("burst       %9.0f /s deliveries   %d subscribers, %d events, %s", row.Burst.PerSecond, row.Subscribers, row.Events, cpuOf(&row.Burst))
+		a.out.linef("burst       %9.0f /s deliveries   %d subscribers, %d events, %s", row.Burst.PerSecond, row.Subscribers,
+			row.Events, cpuOf(&row.Burst))
 		a.out.linef("bare writes %9.0f /s              %s", row.Bare.PerSecond, cpuOf(&row.Bare))
 		a.out.linef("16 at once  %9.0f /s              %s", row.BareCoalesced.PerSecond, cpuOf(&row.BareCoalesced))
 		a.out.linef("ratio       %s to bare writes, %s to those of 16 at once", row.Ratio, row.RatioCoalesced)
-		a.out.linef("paced       p50 %7.2f ms   p99 %7.2f ms until the last has it, %s a delivery", row.Paced.P50Ms, row.Paced.P99Ms, cpuOf(&row.Paced))
-		a.out.linef("bare writes p50 %7.2f ms   p99 %7.2f ms   %s", row.PacedBare.P50Ms, row.PacedBare.P99Ms, cpuOf(&row.PacedBare))
+		a.out.linef("paced       p50 %7.2f ms   p99 %7.2f ms until the last has it, %s a delivery", row.Paced.P50Ms,
+			row.Paced.P99Ms, cpuOf(&row.Paced))
+		a.out.linef("bare writes p50 %7.2f ms   p99 %7.2f ms   %s", row.PacedBare.P50Ms, row.PacedBare.P99Ms,
+			cpuOf(&row.PacedBare))
 		a.out.linef("ratio       %s of the 99th percentiles", row.PacedRatio)
 	}
 	a.showMachine(&r.Machine)

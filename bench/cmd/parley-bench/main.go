@@ -145,8 +145,9 @@ func (p *benchPlace) add(c *cobra.Command) {
 
 // addURL adds what is needed for a hub that runs already.
 func (p *benchPlace) addURL(c *cobra.Command) {
-	c.Flags().StringVar(&p.url, "url", "", "measure the hub that runs here, with the token of $"+envToken+", instead of one that is started for the run")
-	c.Flags().IntVar(&p.pid, "pid", 0, "process of that hub, so that its CPU time can be told")
+	c.Flags().StringVar(&p.url, "url", "",
+		"measure the hub that runs here, with the token of $"+envToken+", instead of one that is started for the run")
+	c.Flags().IntVar(&p.pid, "pid", 0, "process id of that hub, to measure its CPU time")
 }
 
 // resolve checks the flags and finds the hub.
@@ -208,7 +209,8 @@ func clientTLS() (*tls.Config, error) {
 }
 
 // benchDoes makes a command of a benchmark that runs in a place.
-func benchDoes[R any](a *app, c *cobra.Command, p *benchPlace, run func(context.Context) (R, error), show func(R)) *cobra.Command {
+func benchDoes[R any](a *app, c *cobra.Command, p *benchPlace, run func(context.Context) (R, error),
+	show func(R)) *cobra.Command {
 	return benchShows(a, c, func(ctx context.Context) (r R, err error) {
 		if err := p.resolve(c); err != nil {
 			return r, err
@@ -217,7 +219,8 @@ func benchDoes[R any](a *app, c *cobra.Command, p *benchPlace, run func(context.
 	}, show)
 }
 
-// benchShows makes a command of a benchmark, which is shown as text or as it is. Options that make no sense are wrong usage.
+// benchShows makes a command of a benchmark, which is shown as text or as it is. Options that make
+// no sense are wrong usage.
 func benchShows[R any](a *app, c *cobra.Command, run func(context.Context) (R, error), show func(R)) *cobra.Command {
 	c.Args = cobra.NoArgs
 	return a.does(c, func(ctx context.Context) error {
@@ -240,7 +243,8 @@ func benchShows[R any](a *app, c *cobra.Command, run func(context.Context) (R, e
 // showMachine shows what the disk and the processors did beside a benchmark.
 func (a *app) showMachine(m *bench.Machine) {
 	if m.FsyncBefore != nil && m.FsyncAfter != nil {
-		a.out.linef("fsync       %9.0f /s before, %.0f /s after (4 KiB appends in the same directory)", m.FsyncBefore.PerSecond, m.FsyncAfter.PerSecond)
+		a.out.linef("fsync       %9.0f /s before, %.0f /s after (4 KiB appends in the same directory)",
+			m.FsyncBefore.PerSecond, m.FsyncAfter.PerSecond)
 	}
 	a.out.linef("load        %9s before, %s after", m.LoadBefore, m.LoadAfter)
 }

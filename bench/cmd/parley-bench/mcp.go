@@ -19,9 +19,11 @@ func (a *app) mcpCommand() *cobra.Command {
 has no sessions; in the same run, in turns, as many connections call sendMessage over WebSocket. Each call is timed from its request to its answer, which means durable.
 All of it shares this machine.`,
 	}
-	c.Flags().IntSliceVar(&o.Conns, "conns", []int{1, 8, 64}, "how many connections there are, one measurement for each number")
+	c.Flags().IntSliceVar(&o.Conns, "conns", []int{1, 8, 64},
+		"how many connections there are, one measurement for each number")
 	c.Flags().IntVar(&o.Size, "size", 500, "bytes of text in a message")
-	c.Flags().DurationVar(&o.Duration, "duration", 3*time.Second, "how long each number is measured; sendMessage gets the same")
+	c.Flags().DurationVar(&o.Duration, "duration", 3*time.Second,
+		"how long each number is measured; sendMessage gets the same")
 	p.add(c)
 	return benchDoes(a, c, &p, func(ctx context.Context) (*bench.MCPReport, error) {
 		o.Memory, o.Dir = p.Memory, p.Dir

@@ -52,7 +52,8 @@ func (a *app) showReplay(r *bench.ReplayReport) {
 	a.out.linef("%d events with %d B of text, %s", r.Events, r.Size, durability(r.Journal))
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		a.out.linef("replay      %9.0f /s   %s, frames of %d B, %s", row.Replay.PerSecond, row.By, row.FrameBytes, cpuOf(&row.Replay))
+		a.out.linef("replay      %9.0f /s   %s, frames of %d B, %s", row.Replay.PerSecond, row.By, row.FrameBytes,
+			cpuOf(&row.Replay))
 		a.out.linef("bare frames %9.0f /s   %s", row.Bare.PerSecond, cpuOf(&row.Bare))
 		a.out.linef("ratio       %s", row.Ratio)
 	}

@@ -19,7 +19,8 @@ func (a *app) turnCommand() *cobra.Command {
 turn is timed from the acknowledgement of the final message before it to that of its own, and each means durable: between them the hub
 offers the turn, the executor claims it, and replies at once. The executors run on the same machine and take their share of the CPU.`,
 	}
-	c.Flags().IntSliceVar(&o.Conversations, "conversations", []int{1, 16, 128}, "how many conversations go on at once, one measurement for each number")
+	c.Flags().IntSliceVar(&o.Conversations, "conversations", []int{1, 16, 128},
+		"how many conversations go on at once, one measurement for each number")
 	c.Flags().DurationVar(&o.Duration, "duration", 3*time.Second, "how long each number is measured")
 	p.add(c)
 	return benchDoes(a, c, &p, func(ctx context.Context) (*bench.TurnReport, error) {

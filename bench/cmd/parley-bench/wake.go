@@ -34,9 +34,11 @@ of about the same length, on a few busy sockets, say what the transport alone ca
 }
 
 func (a *app) showWake(r *bench.WakeReport) {
-	a.out.linef("%d waiters, %d for each of %d conversations, %s", r.Waiters, r.Each, r.Conversations, durability(r.Journal))
+	a.out.linef("%d waiters, %d for each of %d conversations, %s", r.Waiters, r.Each, r.Conversations,
+		durability(r.Journal))
 	a.out.linef("with        %9.0f /s   p50 %7.2f ms   p99 %7.2f ms   from an event to the answer of a waiter, %s an event", r.Wake.PerSecond, r.Wake.P50Ms, r.Wake.P99Ms, cpuOf(&r.Wake))
-	a.out.linef("without     %9.0f /s   p50 %7.2f ms   p99 %7.2f ms   from an event to its acknowledgement, %s an event", r.Append.PerSecond, r.Append.P50Ms, r.Append.P99Ms, cpuOf(&r.Append))
+	a.out.linef("without     %9.0f /s   p50 %7.2f ms   p99 %7.2f ms   from an event to its acknowledgement, %s an event",
+		r.Append.PerSecond, r.Append.P50Ms, r.Append.P99Ms, cpuOf(&r.Append))
 	a.out.linef("calls       %9.0f /s   p50 %7.2f ms   p99 %7.2f ms   from a call that is answered at once to its answer, %s an event with %d calls", r.Call.PerSecond, r.Call.P50Ms, r.Call.P99Ms, cpuOf(&r.Call), r.Each)
 	a.out.linef("bare echo   %9.0f /s   %s", r.Echo.PerSecond, cpuOf(&r.Echo))
 	a.out.linef("waiters     %s us of the server's CPU an event", r.ExtraCPUus)

@@ -1,5 +1,5 @@
-// Command govet runs go vet on a directory and writes what it has found as one JSON object. It shows how a command takes its parameters as flags, with a
-// list as a flag that is repeated:
+// Command govet runs go vet on a directory and writes what it has found as one JSON object. It
+// shows how a command takes its parameters as flags, with a list as a flag that is repeated:
 //
 //	govet --dir=/src/app --packages=./cmd/... --packages=./internal/...
 package main
@@ -84,7 +84,7 @@ func run(dir string, patterns []string, out io.Writer) error {
 	return json.NewEncoder(out).Encode(r)
 }
 
-// goTool runs the go command in dir and gives what it wrote.
+// goTool runs the go command in dir and returns its output.
 func goTool(dir string, args []string) ([]byte, error) {
 	c := exec.Command("go", args...)
 	var out, errs bytes.Buffer
@@ -95,8 +95,8 @@ func goTool(dir string, args []string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// read takes the objects that go vet -json writes, one for each package: {package: {check: [{posn, message}]}}. A file that is in a package and in its test is
-// told once.
+// read decodes the objects that go vet -json writes, one for each package: {package: {check:
+// [{posn, message}]}}. A finding in a file that is in a package and in its test is returned once.
 func (r *report) read(dir string, text []byte) error {
 	dec := json.NewDecoder(bufio.NewReader(bytes.NewReader(text)))
 	for {

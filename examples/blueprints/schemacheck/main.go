@@ -1,5 +1,6 @@
-// Command schemacheck holds a JSON document against a JSON Schema. It shows how a command takes its parameters from stdin, where every value arrives as
-// it is, and how it lets nobody reach further than the parameters say: a schema may not refer to other files or addresses.
+// Command schemacheck validates a JSON document with a JSON Schema. It shows how a command reads
+// its parameters from standard input, without changing a value. It also shows how a command limits
+// its callers: a schema must not refer to other files or addresses.
 package main
 
 import (
@@ -41,7 +42,8 @@ type fault struct {
 }
 
 var drafts = map[string]*jsonschema.Draft{
-	"4": jsonschema.Draft4, "6": jsonschema.Draft6, "7": jsonschema.Draft7, "2019-09": jsonschema.Draft2019, "2020-12": jsonschema.Draft2020,
+	"4": jsonschema.Draft4, "6": jsonschema.Draft6, "7": jsonschema.Draft7, "2019-09": jsonschema.Draft2019,
+	"2020-12": jsonschema.Draft2020,
 }
 
 func main() {
@@ -78,7 +80,7 @@ func run(in io.Reader, out io.Writer) error {
 	return json.NewEncoder(out).Encode(r)
 }
 
-// given is what stands in the parameters, or in the file that they name.
+// given is a document in the parameters, or in the file that they name.
 func given(text json.RawMessage, path string) ([]byte, error) {
 	if path == "" {
 		return text, nil
@@ -121,7 +123,7 @@ func compile(text []byte, p *parameters) (*jsonschema.Schema, error) {
 	return c.Compile(name)
 }
 
-// check tells each place that does not match by the keyword that says so.
+// check returns each place that does not match, with the keyword of the schema.
 func check(schema *jsonschema.Schema, document any) (*report, error) {
 	r := &report{Valid: true, Errors: []fault{}}
 	err := schema.Validate(document)

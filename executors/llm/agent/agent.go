@@ -32,6 +32,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/record"
 	"github.com/parleyhub/parley/executors/llm/tool"
 	"github.com/parleyhub/parley/internal/paramschema"
+	"github.com/parleyhub/parley/internal/toolnames"
 )
 
 // Options are for New.
@@ -73,7 +74,7 @@ type model struct {
 	window  int    // of its context; 0 where nobody knows
 }
 
-// Blueprints are what the hub is told: the agent's own and, where it starts children, that of those, named with parley.ChildSuffix. HandleTurn takes the sessions of both.
+// Blueprints are what the hub is told: the agent's own and, where it starts children, that of those, named with toolnames.ChildSuffix. HandleTurn takes the sessions of both.
 func (a *Agent) Blueprints() []parley.Blueprint {
 	all := []parley.Blueprint{a.blueprint}
 	if a.config.Spawns() {
@@ -118,7 +119,7 @@ func (a *Agent) isChild(s *parley.SessionRecord) bool {
 	return name == a.childName()
 }
 
-func (a *Agent) childName() string { return a.blueprint.Name + parley.ChildSuffix }
+func (a *Agent) childName() string { return a.blueprint.Name + toolnames.ChildSuffix }
 
 // Close ends the connections to MCP servers.
 func (a *Agent) Close() error {

@@ -14,6 +14,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/executors/llm/tool"
 	"github.com/parleyhub/parley/internal/paramschema"
+	"github.com/parleyhub/parley/internal/toolnames"
 )
 
 // ChildParameters are what a child takes.
@@ -46,7 +47,7 @@ func (a *Agent) childBlueprint() parley.Blueprint {
 	c := *a.config
 	c.AllowSelfSpawn, c.AllowParallelSubagents, c.MaxParallelSubagents, c.ChildTools = false, false, 0, nil
 	c.PlanningEnabled, c.PlanningModel, c.PlanningInstructions = false, "", ""
-	c.HITLTools = slices.DeleteFunc(slices.Clone(c.HITLTools), func(t string) bool { return t == parley.ToolSpawnSelf || t == parley.ToolParallel })
+	c.HITLTools = slices.DeleteFunc(slices.Clone(c.HITLTools), func(t string) bool { return t == toolnames.SpawnSelf || t == toolnames.Parallel })
 	if o := c.RunOptions; o != nil {
 		own := *o
 		own.UserTemplate = "" // of the agent's own parameters

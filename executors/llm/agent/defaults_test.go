@@ -10,6 +10,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/agent"
 	"github.com/parleyhub/parley/executors/llm/record"
 	"github.com/parleyhub/parley/executors/llm/tool"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // TestDefaultSteps: a model that always wants a tool is asked as often as the default says.
@@ -19,8 +20,8 @@ func TestDefaultSteps(t *testing.T) {
 	w.options.Functions = []tool.Tool{&adder{name: "add"}}
 	w.run(blueprint(`"tools":["add"]`))
 	w.failed(w.hello(), agent.ReasonBudget)
-	if n := len(w.vendor.calls()); n != parley.DefaultMaxSteps {
-		t.Errorf("the model was asked %d times, expected %d", n, parley.DefaultMaxSteps)
+	if n := len(w.vendor.calls()); n != limits.DefaultMaxSteps {
+		t.Errorf("the model was asked %d times, expected %d", n, limits.DefaultMaxSteps)
 	}
 }
 
@@ -35,7 +36,7 @@ func TestDefaultRetries(t *testing.T) {
 	if err != nil || s.Status != parley.SessionFailed {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	if n, want := len(w.vendor.calls()), (1+parley.DefaultMaxRetries)*parley.DefaultMaxAttempts; n != want {
+	if n, want := len(w.vendor.calls()), (1+limits.DefaultMaxRetries)*limits.DefaultMaxAttempts; n != want {
 		t.Errorf("the model was asked %d times, expected %d", n, want)
 	}
 }

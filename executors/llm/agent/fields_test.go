@@ -14,6 +14,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/agent"
 	"github.com/parleyhub/parley/executors/llm/record"
 	"github.com/parleyhub/parley/executors/llm/tool"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // The tests here are named for the fields of parley.AgentConfig: each fails when its field is accepted and not enforced.
@@ -176,7 +177,7 @@ func TestMaxRetries(t *testing.T) {
 		if s.Status != parley.SessionFailed || s.Reason != parley.ReasonAttempts {
 			t.Errorf("%s: %s", fields, indent(s))
 		}
-		if n := len(w.vendor.calls()); n != calls*parley.DefaultMaxAttempts {
+		if n := len(w.vendor.calls()); n != calls*limits.DefaultMaxAttempts {
 			t.Errorf("%s: the model was asked %d times", fields, n)
 		}
 	}

@@ -7,7 +7,9 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm/tool"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/paramschema"
+	"github.com/parleyhub/parley/internal/toolnames"
 )
 
 // New makes the agent of a blueprint of type agent. It refuses what cannot be enforced here: an unknown runtime, function or field.
@@ -45,8 +47,8 @@ func (a *Agent) readConfig() error {
 	}
 	a.config = config
 	switch {
-	case config.Spawns() && len(b.Name) > parley.MaxSpawnerName:
-		return parley.Refuse(parley.ErrValidationFailed, "the name is too long for an agent that starts children", fmt.Sprintf("at most %d bytes", parley.MaxSpawnerName))
+	case config.Spawns() && len(b.Name) > toolnames.MaxSpawnerName:
+		return parley.Refuse(parley.ErrValidationFailed, "the name is too long for an agent that starts children", fmt.Sprintf("at most %d bytes", toolnames.MaxSpawnerName))
 	case config.PlanningEnabled && config.MaxSteps == 1:
 		return parley.Refuse(parley.ErrValidationFailed, "planning_enabled with max_steps 1 leaves nothing to the agent", "max_steps of at least 2")
 	case len(config.MCPServers) > 0 && a.o.Connect == nil:
@@ -173,7 +175,7 @@ func (a *Agent) streams() bool {
 
 func (a *Agent) maxSteps() int {
 	if a.config.MaxSteps == 0 {
-		return parley.DefaultMaxSteps
+		return limits.DefaultMaxSteps
 	}
 	return a.config.MaxSteps
 }
@@ -182,5 +184,5 @@ func (a *Agent) maxRetries() int {
 	if n := a.options().MaxRetries; n != nil {
 		return *n
 	}
-	return parley.DefaultMaxRetries
+	return limits.DefaultMaxRetries
 }

@@ -1,6 +1,9 @@
 package agent
 
-import "github.com/parleyhub/parley"
+import (
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/spannames"
+)
 
 // hashes name the configs with which an agent asks its models: see parley.AgentConfigHash.
 type hashes struct{ own, children string }
@@ -25,8 +28,8 @@ func (r *run) configHash() string {
 // attributes are told of the spans of the calls of models.
 func (r *run) attributes() []parley.Attribute {
 	return []parley.Attribute{
-		{Key: parley.AttrGenAIAgentName, Value: r.turn.Agent},
-		{Key: parley.AttrGenAIConversationID, Value: r.turn.ConversationID},
-		{Key: parley.AttrAgentConfigHash, Value: r.configHash()},
+		{Key: spannames.AttrGenAIAgentName, Value: r.turn.Agent},
+		{Key: spannames.AttrGenAIConversationID, Value: r.turn.ConversationID},
+		{Key: spannames.AttrAgentConfigHash, Value: r.configHash()},
 	}
 }

@@ -12,7 +12,9 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/executors/llm/record"
 	"github.com/parleyhub/parley/executors/llm/tool"
+	"github.com/parleyhub/parley/internal/spannames"
 	"github.com/parleyhub/parley/internal/spantest"
+	"github.com/parleyhub/parley/internal/toolnames"
 )
 
 // TestSpans: a turn with a plan, a tool and a child is one tree: the child's session is below the tool that has started it. Nothing of it tells what anybody has said.
@@ -28,7 +30,7 @@ func TestSpans(t *testing.T) {
 		case results(req) == 0:
 			return wants("add", `{"n":1}`), nil
 		case results(req) == 1:
-			return wants(parley.ToolSpawnSelf, `{"task":"a secret"}`), nil
+			return wants(toolnames.SpawnSelf, `{"task":"a secret"}`), nil
 		}
 		return says(secret), nil
 	}), &spantest.Recorder{}
@@ -53,7 +55,7 @@ func TestSpans(t *testing.T) {
       chat m bot.child children
   chat m bot own
 `
-	got := r.Tree(asker, parley.AttrGenAIAgentName, parley.AttrAgentConfigHash)
+	got := r.Tree(asker, spannames.AttrGenAIAgentName, spannames.AttrAgentConfigHash)
 	for name, hash := range w.hashes() {
 		got = strings.ReplaceAll(got, hash, name)
 	}
@@ -101,7 +103,7 @@ func TestConfigHash(t *testing.T) {
 		case isChild(req):
 			return says("child"), nil
 		case results(req) == 0:
-			return wants(parley.ToolSpawnSelf, `{"task":"one"}`), nil
+			return wants(toolnames.SpawnSelf, `{"task":"one"}`), nil
 		}
 		return says("done"), nil
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/executors/llm/record"
 	"github.com/parleyhub/parley/executors/llm/tool"
+	"github.com/parleyhub/parley/internal/toolnames"
 )
 
 // The tests here go on with those of fields_test.go: what an agent config says of tools.
@@ -270,7 +271,7 @@ func TestChildren(t *testing.T) {
 		case phase(req) == record.PhasePlan:
 			return says("1. children"), nil
 		case results(req) == 0:
-			return wants(parley.ToolParallel, jobs), nil
+			return wants(toolnames.Parallel, jobs), nil
 		}
 		return says("done"), nil
 	})
@@ -360,7 +361,7 @@ func TestChildTools(t *testing.T) {
 		case isChild(req):
 			return says("child has " + strings.Join(names(req), ",")), nil
 		case results(req) == 0:
-			return wants(parley.ToolSpawnSelf, `{"task":"one"}`), nil
+			return wants(toolnames.SpawnSelf, `{"task":"one"}`), nil
 		}
 		return says(req.Messages[2].Results[0].Text), nil
 	})

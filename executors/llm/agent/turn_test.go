@@ -13,6 +13,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/agent"
 	"github.com/parleyhub/parley/executors/llm/record"
 	"github.com/parleyhub/parley/executors/llm/tool"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // TestMarks: what others say cannot pass for somebody else's words, or the hub's, or the agent's own; private texts and the role are given.
@@ -131,7 +132,7 @@ func TestProviderErrors(t *testing.T) {
 			if n != 1 {
 				t.Errorf("%s: the model was asked %d times", category, n)
 			}
-		} else if s.Status != parley.SessionFailed || s.Reason != parley.ReasonAttempts || n != parley.DefaultMaxAttempts {
+		} else if s.Status != parley.SessionFailed || s.Reason != parley.ReasonAttempts || n != limits.DefaultMaxAttempts {
 			t.Errorf("%s: %d calls, the session is %s", category, n, indent(s))
 		}
 		page, err := w.hub.Admin(t).Tail(t.Context(), &parley.TailParams{ConversationID: s.SessionID})

@@ -6,16 +6,17 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm"
+	"github.com/parleyhub/parley/internal/spannames"
 )
 
 // startSpan begins the span of a call.
 func (e *Embedder) startSpan(ctx context.Context) (context.Context, parley.Span) {
 	return parley.StartSpan(ctx, parley.SpanStart{
-		Name: parley.SpanEmbeddings + e.model, Kind: parley.SpanClient,
+		Name: spannames.SpanEmbeddings + e.model, Kind: parley.SpanClient,
 		Attributes: []parley.Attribute{
-			{Key: parley.AttrGenAIOperationName, Value: parley.OperationEmbeddings},
-			{Key: parley.AttrGenAIProviderName, Value: e.provider.Name()},
-			{Key: parley.AttrGenAIRequestModel, Value: e.model},
+			{Key: spannames.AttrGenAIOperationName, Value: spannames.OperationEmbeddings},
+			{Key: spannames.AttrGenAIProviderName, Value: e.provider.Name()},
+			{Key: spannames.AttrGenAIRequestModel, Value: e.model},
 		},
 	})
 }

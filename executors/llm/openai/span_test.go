@@ -11,6 +11,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/executors/llm/internal/wiretest"
 	"github.com/parleyhub/parley/executors/llm/openai"
+	"github.com/parleyhub/parley/internal/spannames"
 	"github.com/parleyhub/parley/internal/spantest"
 )
 
@@ -37,7 +38,7 @@ func TestEmbedSpan(t *testing.T) {
 		t.Fatalf("the spans are %+v", all)
 	}
 	for _, s := range all {
-		if s.Ends != 1 || s.Kind != parley.SpanClient || s.Attributes[parley.AttrGenAIProviderName] != "openai" || s.Attributes[parley.AttrGenAIRequestModel] != "m" || strings.Contains(fmt.Sprint(s), "secret") {
+		if s.Ends != 1 || s.Kind != parley.SpanClient || s.Attributes[spannames.AttrGenAIProviderName] != "openai" || s.Attributes[spannames.AttrGenAIRequestModel] != "m" || strings.Contains(fmt.Sprint(s), "secret") {
 			t.Errorf("the span is %+v", s)
 		}
 	}

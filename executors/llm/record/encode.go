@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 const (
@@ -18,7 +18,7 @@ const (
 	// maxSaid bounds the text of a trace.
 	maxSaid = 16 << 10
 	// maxNesting is how deep data may nest to stand in an event as it is.
-	maxNesting = parley.MaxDepth - 16
+	maxNesting = limits.MaxDepth - 16
 )
 
 // CutMark ends a text that was cut.

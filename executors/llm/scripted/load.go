@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/shape"
+	"github.com/parleyhub/parley/internal/toolnames"
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
@@ -56,7 +56,7 @@ func read(dir fs.FS, name, shown string) (*script, yamlfile.Findings) {
 	whole := func(what string) yamlfile.Findings {
 		return yamlfile.Findings{{File: shown, Line: 1, Column: 1, What: what}}
 	}
-	if !parley.ValidModelName(Name + ":" + s.name) {
+	if !toolnames.ValidModel(Name + ":" + s.name) {
 		return s, whole("expected a name without colons and white space: it is that of the model")
 	}
 	info, err := fs.Stat(dir, name)

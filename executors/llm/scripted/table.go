@@ -5,8 +5,8 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/shape"
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
@@ -41,7 +41,7 @@ var turnTable = &shape.Shape{Kind: shape.Object, Doc: "an answer, and when it is
 	shape.May("once", shape.Switch("whether it is given only once; absent, false")),
 	shape.May("text", textOf("what it says, with ${...} for what it was told")),
 	shape.May("json", shape.Any("what it says, as JSON, with ${...} in texts", MaxTextBytes)),
-	shape.May("tool_calls", shape.ListOf("the tools that it wants", 1, parley.MaxAgentTools, callTable)),
+	shape.May("tool_calls", shape.ListOf("the tools that it wants", 1, limits.MaxAgentTools, callTable)),
 	shape.May("refusal", textOf("what it says when it declines")),
 	shape.May("error", errorTable),
 	shape.May("finish", shape.Among("why it stops; absent, as it is", llm.FinishStop, llm.FinishToolCalls, llm.FinishLength, llm.FinishRefusal, llm.FinishOther)),

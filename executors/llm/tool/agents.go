@@ -12,6 +12,8 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/internal/paramschema"
+	"github.com/parleyhub/parley/internal/spannames"
+	"github.com/parleyhub/parley/internal/toolnames"
 )
 
 // agent is a Tool that starts a session of an agent of the hub.
@@ -23,7 +25,7 @@ type agent struct {
 // addAgents adds the agents of the config, as they are there now.
 func (b *Box) addAgents(ctx context.Context, c parley.Client, s *set, allowed []string) error {
 	wanted := slices.DeleteFunc(slices.Clone(b.o.Config.Agents), func(a string) bool {
-		return allowed != nil && !slices.Contains(allowed, parley.AgentToolName(a))
+		return allowed != nil && !slices.Contains(allowed, toolnames.ForAgent(a))
 	})
 	if len(wanted) == 0 {
 		return nil
@@ -44,7 +46,7 @@ func (b *Box) addAgents(ctx context.Context, c parley.Client, s *set, allowed []
 				"one that listAgents has: start the executor or runner that runs it")
 		}
 		a := there.Agents[i]
-		spec := llm.ToolSpec{Name: parley.AgentToolName(name), Description: cmp.Or(a.Description, "Asks the agent "+name+"."), Parameters: a.ParametersSchema}
+		spec := llm.ToolSpec{Name: toolnames.ForAgent(name), Description: cmp.Or(a.Description, "Asks the agent "+name+"."), Parameters: a.ParametersSchema}
 		if len(spec.Parameters) == 0 {
 			spec.Parameters = paramschema.Prompt().Raw()
 		}
@@ -65,7 +67,7 @@ func (a *agent) Run(ctx context.Context, c *Call) (*Result, error) {
 	if err != nil {
 		return refused(a.name, err)
 	}
-	c.span.Set(parley.Attribute{Key: parley.AttrChildConversationID, Value: s.SessionID})
+	c.span.Set(parley.Attribute{Key: spannames.AttrChildConversationID, Value: s.SessionID})
 	return a.told(ctx, c, s), nil
 }
 

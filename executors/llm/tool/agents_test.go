@@ -10,6 +10,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/executors/llm/tool"
+	"github.com/parleyhub/parley/internal/toolnames"
 )
 
 // TestAgents: an agent of the hub is a tool, and a call of it a session.
@@ -35,7 +36,7 @@ func TestAgents(t *testing.T) {
 	})
 	config := &parley.AgentConfig{Agents: []string{"count.er@run-1"}}
 	b := w.box(tool.Options{Config: config})
-	name := parley.AgentToolName(config.Agents[0])
+	name := toolnames.ForAgent(config.Agents[0])
 	var texts []string
 	w.attempts(func(ctx context.Context, turn *parley.Turn) {
 		specs, err := b.Specs(ctx, turn.Client)
@@ -103,8 +104,8 @@ func TestOtherSession(t *testing.T) {
 	b := w.box(tool.Options{Config: &parley.AgentConfig{Agents: []string{"helper"}, AllowSelfSpawn: true, AllowParallelSubagents: true}})
 	calls := func(x string) []llm.ToolCall {
 		return []llm.ToolCall{
-			call("a", "helper", `{"x":"`+x+`"}`), call("b", parley.ToolSpawnSelf, `{"task":"`+x+`"}`),
-			call("c", parley.ToolParallel, `{"jobs":[{"task":"same"},{"task":"`+x+`"}]}`),
+			call("a", "helper", `{"x":"`+x+`"}`), call("b", toolnames.SpawnSelf, `{"task":"`+x+`"}`),
+			call("c", toolnames.Parallel, `{"jobs":[{"task":"same"},{"task":"`+x+`"}]}`),
 		}
 	}
 	w.attempt(false, func(ctx context.Context, turn *parley.Turn) {

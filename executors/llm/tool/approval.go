@@ -14,6 +14,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm/record"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // grant says with which arguments a tool may run, or why it may not.
@@ -46,8 +47,8 @@ func (c *call) ask(ctx context.Context) (*grant, error) {
 	if err != nil {
 		return c.denied("", err.Error()), nil
 	}
-	if len(raw) > parley.MaxApprovalBytes {
-		return c.denied("", fmt.Sprintf("its arguments are too large to be approved of: expected at most %d bytes with what is told of them", parley.MaxApprovalBytes)), nil
+	if len(raw) > limits.MaxApprovalBytes {
+		return c.denied("", fmt.Sprintf("its arguments are too large to be approved of: expected at most %d bytes with what is told of them", limits.MaxApprovalBytes)), nil
 	}
 	p := &parley.RequestApprovalParams{
 		Key: c.approvalKey(), Title: beginning(c.box.o.Name+" wants to run "+c.Name, parley.MaxTitleBytes), Details: raw, ExpiresInMs: c.box.o.Config.HITLTimeoutMs,

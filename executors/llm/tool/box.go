@@ -12,6 +12,8 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/toolnames"
 )
 
 // Options are for New.
@@ -60,11 +62,11 @@ func New(o *Options) (*Box, error) {
 	if b.o.Only != nil && !b.o.Child {
 		return nil, errors.New("tool: Only goes with Child")
 	}
-	if n := c.Subagents(); n < 1 || n > parley.MaxSubagents {
-		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("max_parallel_subagents is %d", n), fmt.Sprintf("1 to %d", parley.MaxSubagents))
+	if n := c.Subagents(); n < 1 || n > limits.MaxSubagents {
+		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("max_parallel_subagents is %d", n), fmt.Sprintf("1 to %d", limits.MaxSubagents))
 	}
-	if c.Spawns() && len(b.o.Name) > parley.MaxSpawnerName {
-		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("the name %s is too long for an agent that starts children", b.o.Name), fmt.Sprintf("at most %d bytes", parley.MaxSpawnerName))
+	if c.Spawns() && len(b.o.Name) > toolnames.MaxSpawnerName {
+		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("the name %s is too long for an agent that starts children", b.o.Name), fmt.Sprintf("at most %d bytes", toolnames.MaxSpawnerName))
 	}
 	if len(c.MCPServers) > 0 && b.o.Connect == nil {
 		return nil, parley.Refuse(parley.ErrValidationFailed, "mcp_servers: nothing here connects to such servers", "a config without them")
@@ -106,13 +108,13 @@ func (b *Box) checkNames() error {
 	c := b.o.Config
 	own := slices.Clone(c.Tools)
 	for _, a := range c.Agents {
-		own = append(own, parley.AgentToolName(a))
+		own = append(own, toolnames.ForAgent(a))
 	}
 	if c.AllowSelfSpawn {
-		own = append(own, parley.ToolSpawnSelf)
+		own = append(own, toolnames.SpawnSelf)
 	}
 	if c.AllowParallelSubagents {
-		own = append(own, parley.ToolParallel)
+		own = append(own, toolnames.Parallel)
 	}
 	known := func(name string) bool {
 		server, _, ok := strings.Cut(name, "__")

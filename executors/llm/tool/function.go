@@ -6,17 +6,17 @@ import (
 	"fmt"
 	"regexp"
 
-	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/internal/paramschema"
+	"github.com/parleyhub/parley/internal/toolnames"
 )
 
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // checkName refuses what no function may be called.
 func checkName(name string) error {
-	if !toolName.MatchString(name) || name == parley.ToolSpawnSelf || name == parley.ToolParallel {
-		return fmt.Errorf("a tool named %q: expected 1 to 64 letters, digits, _ and -, not %s or %s", name, parley.ToolSpawnSelf, parley.ToolParallel)
+	if !toolName.MatchString(name) || name == toolnames.SpawnSelf || name == toolnames.Parallel {
+		return fmt.Errorf("a tool named %q: expected 1 to 64 letters, digits, _ and -, not %s or %s", name, toolnames.SpawnSelf, toolnames.Parallel)
 	}
 	return nil
 }

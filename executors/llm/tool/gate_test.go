@@ -9,6 +9,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm/tool"
+	"github.com/parleyhub/parley/internal/toolnames"
 	"github.com/parleyhub/parley/sdk"
 )
 
@@ -29,9 +30,9 @@ func TestGated(t *testing.T) {
 		}}, "s__deploy", `{}`},
 		"agent of a child": {tool.Options{Child: true, Config: &parley.AgentConfig{Agents: []string{"helper"}, HITLTools: []string{"helper"}, ChildTools: []string{"helper"}}},
 			"helper", `{"prompt":"x"}`},
-		"spawn_self": {tool.Options{Config: &parley.AgentConfig{AllowSelfSpawn: true, HITLTools: []string{parley.ToolSpawnSelf}}}, parley.ToolSpawnSelf, `{"task":"t"}`},
-		"run_parallel_subagents": {tool.Options{Config: &parley.AgentConfig{AllowParallelSubagents: true, HITLTools: []string{parley.ToolParallel}}},
-			parley.ToolParallel, `{"jobs":[{"task":"t"}]}`},
+		"spawn_self": {tool.Options{Config: &parley.AgentConfig{AllowSelfSpawn: true, HITLTools: []string{toolnames.SpawnSelf}}}, toolnames.SpawnSelf, `{"task":"t"}`},
+		"run_parallel_subagents": {tool.Options{Config: &parley.AgentConfig{AllowParallelSubagents: true, HITLTools: []string{toolnames.Parallel}}},
+			toolnames.Parallel, `{"jobs":[{"task":"t"}]}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, r := newWorld(t), &ran{}

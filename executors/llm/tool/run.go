@@ -14,12 +14,13 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/executors/llm/record"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 const (
 	// maxParallel bounds the tools of one round that run at once, and maxAsking its approvals that are asked for at once.
 	maxParallel = 16
-	maxAsking   = parley.MaxPendingApprovals
+	maxAsking   = limits.MaxPendingApprovals
 	// lastWrite is how long the end of a tool may take to be written when ctx has ended meanwhile.
 	lastWrite = 5 * time.Second
 )

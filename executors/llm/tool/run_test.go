@@ -16,6 +16,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/executors/llm/tool"
+	"github.com/parleyhub/parley/internal/toolnames"
 )
 
 // TestRun: what goes wrong with a tool is a result, in its place, and each is in the record.
@@ -172,7 +173,7 @@ func TestInjected(t *testing.T) {
 	}
 	want(t, "what the tool says of itself", string(made.Spec().Parameters), before)
 	want(t, "what the model sees", string(spec(t, specs, "f").Parameters), `{"additionalProperties":false,"properties":{"taken":{"type":"string"},"ui_id":{"description":"An id.","type":"string"},"x":{"type":"string"}},"required":["x"],"type":"object"}`)
-	for _, name := range []string{parley.ToolSpawnSelf, parley.ToolParallel} {
+	for _, name := range []string{toolnames.SpawnSelf, toolnames.Parallel} {
 		contains(t, name, string(spec(t, specs, name).Parameters), `"taken":{"description":"The tool has it.","type":"string"}`, `"ui_id":`)
 	}
 	r := w.once(b, call("a", "f", `{"ui_id":"u1","x":"1","taken":"mine"}`), call("b", "f", `{"x":"1","other":"2"}`))

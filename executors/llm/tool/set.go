@@ -10,6 +10,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/internal/paramschema"
+	"github.com/parleyhub/parley/internal/toolnames"
 )
 
 // set are the tools of an agent at one time.
@@ -81,7 +82,7 @@ func (b *Box) narrow(s *set) error {
 	c := b.o.Config
 	have := func(name string) bool { return s.byName[name] != nil }
 	if !b.o.Child { // a child need not ask the servers that it has no tool of; its parent has
-		spawner := func(name string) bool { return name == parley.ToolSpawnSelf || name == parley.ToolParallel }
+		spawner := func(name string) bool { return name == toolnames.SpawnSelf || name == toolnames.Parallel }
 		if err := unknownIn("hitl_tools", c.HITLTools, func(n string) bool { return have(n) || spawner(n) }, s.names()); err != nil {
 			return err
 		}
@@ -174,7 +175,7 @@ func (b *Box) addServers(ctx context.Context, s *set, allowed []string) error {
 		}
 		for _, t := range all {
 			own := t.Spec()
-			own.Name = parley.MCPToolName(server.name, own.Name)
+			own.Name = toolnames.ForMCP(server.name, own.Name)
 			if own.Parameters, err = parameters(own.Parameters); err != nil {
 				b.o.Logger.Warn("a tool of an MCP server is left out", "tool", own.Name, "error", err)
 				continue

@@ -7,6 +7,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/executors/llm/record"
+	"github.com/parleyhub/parley/internal/spannames"
 )
 
 // maxContent bounds what a span tells of the arguments of a tool and of what it gave back, in bytes each.
@@ -15,12 +16,12 @@ const maxContent = 64 << 10
 // startSpan begins the span of a call: from before it is approved of until what came of it is in the log.
 func (c *call) startSpan(ctx context.Context) (context.Context, parley.Span) {
 	return parley.StartSpan(ctx, parley.SpanStart{
-		Name: parley.SpanExecuteTool + c.Name,
+		Name: spannames.SpanExecuteTool + c.Name,
 		Attributes: []parley.Attribute{
-			{Key: parley.AttrGenAIOperationName, Value: parley.OperationExecuteTool},
-			{Key: parley.AttrGenAIToolName, Value: c.Name},
-			{Key: parley.AttrGenAIToolType, Value: "function"},
-			{Key: parley.AttrGenAIToolCallID, Value: c.ID},
+			{Key: spannames.AttrGenAIOperationName, Value: spannames.OperationExecuteTool},
+			{Key: spannames.AttrGenAIToolName, Value: c.Name},
+			{Key: spannames.AttrGenAIToolType, Value: "function"},
+			{Key: spannames.AttrGenAIToolCallID, Value: c.ID},
 		},
 	})
 }
@@ -42,9 +43,9 @@ func (c *call) tellSpan(ctx context.Context, span parley.Span, t *record.ToolEnd
 	if !parley.TellsContent(ctx) {
 		return
 	}
-	span.Set(parley.Attribute{Key: parley.AttrGenAIToolCallArguments, Value: content(c.Arguments)})
+	span.Set(parley.Attribute{Key: spannames.AttrGenAIToolCallArguments, Value: content(c.Arguments)})
 	if t != nil {
-		span.Set(parley.Attribute{Key: parley.AttrGenAIToolCallResult, Value: content(t.Text)})
+		span.Set(parley.Attribute{Key: spannames.AttrGenAIToolCallResult, Value: content(t.Text)})
 	}
 }
 

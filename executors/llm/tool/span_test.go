@@ -12,6 +12,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/executors/llm/record"
 	"github.com/parleyhub/parley/executors/llm/tool"
+	"github.com/parleyhub/parley/internal/spannames"
 	"github.com/parleyhub/parley/internal/spantest"
 )
 
@@ -62,7 +63,7 @@ func TestSpans(t *testing.T) {
 				},
 				Config: &parley.AgentConfig{Tools: []string{"look", "deploy", "fail", "panic"}, HITLTools: []string{"deploy"}},
 			}), c.call)
-			got := r.Tree(asker, parley.AttrGenAIOperationName, parley.AttrGenAIToolName, parley.AttrGenAIToolCallID, parley.AttrGenAIToolType, parley.AttrApprovalDecision)
+			got := r.Tree(asker, spannames.AttrGenAIOperationName, spannames.AttrGenAIToolName, spannames.AttrGenAIToolCallID, spannames.AttrGenAIToolType, spannames.AttrApprovalDecision)
 			if got != c.want {
 				t.Errorf("the spans are\n%sexpected\n%s", got, c.want)
 			}
@@ -115,7 +116,7 @@ func TestContent(t *testing.T) {
 	w, r := newWorld(t), &spantest.Recorder{TellContent: true}
 	w.tracedRun(r, w.box(tool.Options{Functions: []tool.Tool{echo(t, "look")}, Config: &parley.AgentConfig{Tools: []string{"look"}}}), call("c1", "look", `{"x":"y"}`))
 	all := r.Named("execute_tool look")
-	if len(all) != 1 || all[0].Attributes[parley.AttrGenAIToolCallArguments] != `{"x":"y"}` || all[0].Attributes[parley.AttrGenAIToolCallResult] != `{"x":"y"}` {
+	if len(all) != 1 || all[0].Attributes[spannames.AttrGenAIToolCallArguments] != `{"x":"y"}` || all[0].Attributes[spannames.AttrGenAIToolCallResult] != `{"x":"y"}` {
 		t.Errorf("the spans are %+v", all)
 	}
 }

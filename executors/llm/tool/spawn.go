@@ -12,7 +12,9 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/paramschema"
+	"github.com/parleyhub/parley/internal/toolnames"
 )
 
 // spawner is a Tool that starts children: spawn_self, or run_parallel_subagents where it is parallel.
@@ -70,22 +72,22 @@ func jobSchema(safe []string, parallel bool) map[string]any {
 // addSpawners adds the tools that start children.
 func (b *Box) addSpawners(s *set) error {
 	c := b.o.Config
-	child := b.o.Name + parley.ChildSuffix
+	child := b.o.Name + toolnames.ChildSuffix
 	if b.o.RunnerID != "" {
 		child += "@" + b.o.RunnerID
 	}
 	safe := b.childSafe(s)
 	if c.AllowSelfSpawn {
-		if err := b.addSpawner(s, &spawner{child: child, safe: safe, most: 1, spec: llm.ToolSpec{Name: parley.ToolSpawnSelf, Description: spawnDescription}}, jobSchema(safe, false)); err != nil {
+		if err := b.addSpawner(s, &spawner{child: child, safe: safe, most: 1, spec: llm.ToolSpec{Name: toolnames.SpawnSelf, Description: spawnDescription}}, jobSchema(safe, false)); err != nil {
 			return err
 		}
 	}
 	if !c.AllowParallelSubagents {
 		return nil
 	}
-	most := min(c.Subagents(), parley.MaxSubagents)
+	most := min(c.Subagents(), limits.MaxSubagents)
 	jobs := map[string]any{"type": "array", "minItems": 1, "maxItems": most, "items": jobSchema(safe, true)}
-	return b.addSpawner(s, &spawner{child: child, safe: safe, most: most, parallel: true, spec: llm.ToolSpec{Name: parley.ToolParallel, Description: parallelDescription}},
+	return b.addSpawner(s, &spawner{child: child, safe: safe, most: most, parallel: true, spec: llm.ToolSpec{Name: toolnames.Parallel, Description: parallelDescription}},
 		map[string]any{"type": "object", "properties": map[string]any{"jobs": jobs}, "required": []string{"jobs"}, "additionalProperties": false})
 }
 

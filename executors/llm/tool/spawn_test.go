@@ -13,6 +13,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/executors/llm/tool"
+	"github.com/parleyhub/parley/internal/toolnames"
 )
 
 // spawns is the config of an agent that starts children, with a tool that they may have and one that they may not.
@@ -36,19 +37,19 @@ func jobs(n int, fields string) string {
 // TestSpawnRefused: a call that cannot be run as it is starts nothing, and says what would be right.
 func TestSpawnRefused(t *testing.T) {
 	rows := []struct{ tool, arguments, code, words string }{
-		{parley.ToolParallel, jobs(0, ""), "no_jobs", "1 to 4 jobs"},
-		{parley.ToolParallel, `{}`, "no_jobs", "1 to 4 jobs"},
-		{parley.ToolParallel, jobs(5, ""), "too_many_jobs", "Give at most 4"},
-		{parley.ToolParallel, jobs(8, ""), "too_many_jobs", "Give at most 4"},
-		{parley.ToolParallel, jobs(2, `,"tool_names":["deploy"]`), "unknown_tools", "Of these there are read."},
-		{parley.ToolParallel, jobs(2, `,"tool_names":["read","spawn_self"]`), "unknown_tools", "Of these there are read."},
-		{parley.ToolParallel, jobs(1, `,"output_schema":{"type":"thing"}`), "invalid_output_schema", "jobs[0]: output_schema: "},
-		{parley.ToolParallel, jobs(1, `,"model":"x"`), "invalid_arguments", "$.jobs[0].model"},
-		{parley.ToolParallel, `{"jobs":[{"task":""}]}`, "invalid_arguments", "$.jobs[0].task"},
-		{parley.ToolParallel, `{"jobs":"all"}`, "invalid_arguments", "$.jobs"},
-		{parley.ToolSpawnSelf, `{}`, "invalid_arguments", "task"},
-		{parley.ToolSpawnSelf, `{"task":"t","system_prompt":"x"}`, "invalid_arguments", "$.system_prompt"},
-		{parley.ToolSpawnSelf, `{"task":"t","tool_names":["deploy"]}`, "unknown_tools", "Of these there are read."},
+		{toolnames.Parallel, jobs(0, ""), "no_jobs", "1 to 4 jobs"},
+		{toolnames.Parallel, `{}`, "no_jobs", "1 to 4 jobs"},
+		{toolnames.Parallel, jobs(5, ""), "too_many_jobs", "Give at most 4"},
+		{toolnames.Parallel, jobs(8, ""), "too_many_jobs", "Give at most 4"},
+		{toolnames.Parallel, jobs(2, `,"tool_names":["deploy"]`), "unknown_tools", "Of these there are read."},
+		{toolnames.Parallel, jobs(2, `,"tool_names":["read","spawn_self"]`), "unknown_tools", "Of these there are read."},
+		{toolnames.Parallel, jobs(1, `,"output_schema":{"type":"thing"}`), "invalid_output_schema", "jobs[0]: output_schema: "},
+		{toolnames.Parallel, jobs(1, `,"model":"x"`), "invalid_arguments", "$.jobs[0].model"},
+		{toolnames.Parallel, `{"jobs":[{"task":""}]}`, "invalid_arguments", "$.jobs[0].task"},
+		{toolnames.Parallel, `{"jobs":"all"}`, "invalid_arguments", "$.jobs"},
+		{toolnames.SpawnSelf, `{}`, "invalid_arguments", "task"},
+		{toolnames.SpawnSelf, `{"task":"t","system_prompt":"x"}`, "invalid_arguments", "$.system_prompt"},
+		{toolnames.SpawnSelf, `{"task":"t","tool_names":["deploy"]}`, "unknown_tools", "Of these there are read."},
 	}
 	w := newWorld(t)
 	b := w.spawner(spawns(), "")
@@ -77,7 +78,7 @@ func TestSubagents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		contains(t, "the schema", string(spec(t, specs, parley.ToolParallel).Parameters), wanted)
+		contains(t, "the schema", string(spec(t, specs, toolnames.Parallel).Parameters), wanted)
 	}
 }
 
@@ -108,7 +109,7 @@ func TestParallel(t *testing.T) {
 		return r
 	})
 	const schema = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`
-	r := w.once(w.spawner(spawns(), "run-1"), call("a", parley.ToolParallel,
+	r := w.once(w.spawner(spawns(), "run-1"), call("a", toolnames.Parallel,
 		`{"jobs":[{"task":"text","tool_names":[],"system_prompt":"be short","additional_context":"c"},{"task":"fails","tool_names":null,"output_schema":null},{"task":"right","tool_names":["read"],"output_schema":`+schema+`},{"task":"wrong","output_schema":`+schema+`}]}`))
 	var out struct{ Results []map[string]any }
 	if err := json.Unmarshal([]byte(r[0].Text), &out); err != nil || len(out.Results) != 4 || r[0].IsError {
@@ -131,7 +132,7 @@ func TestParallel(t *testing.T) {
 func TestSpawnSelf(t *testing.T) {
 	w := newWorld(t)
 	w.serve(parley.Blueprint{Name: "bot.child"}, "run-1", func(context.Context, *parley.Turn, json.RawMessage) *parley.SessionResult { return textResult("hello") })
-	r := w.once(w.spawner(spawns(), ""), call("a", parley.ToolSpawnSelf, `{"task":"greet"}`))
+	r := w.once(w.spawner(spawns(), ""), call("a", toolnames.SpawnSelf, `{"task":"greet"}`))
 	var e map[string]any
 	if err := json.Unmarshal([]byte(r[0].Text), &e); err != nil || e["status"] != "success" || e["result_text"] != "hello" || e["index"] != nil {
 		t.Error(r, err)
@@ -141,7 +142,7 @@ func TestSpawnSelf(t *testing.T) {
 // TestNoChildren: where nobody runs children that is told of each job.
 func TestNoChildren(t *testing.T) {
 	w := newWorld(t)
-	r := w.once(w.spawner(spawns(), ""), call("a", parley.ToolParallel, jobs(2, "")))
+	r := w.once(w.spawner(spawns(), ""), call("a", toolnames.Parallel, jobs(2, "")))
 	if contains(t, "what the model reads", r[0].Text, `"index":0,"status":"error"`, `"index":1,"status":"error"`, "not_found"); !r[0].IsError {
 		t.Error("that is no error")
 	}
@@ -157,7 +158,7 @@ func TestChildrenOfNextAttempt(t *testing.T) {
 		return textResult("hello")
 	})
 	b := w.spawner(spawns(), "")
-	calls := []llm.ToolCall{call("a", parley.ToolParallel, jobs(2, "")), call("b", parley.ToolSpawnSelf, `{"task":"t"}`)}
+	calls := []llm.ToolCall{call("a", toolnames.Parallel, jobs(2, "")), call("b", toolnames.SpawnSelf, `{"task":"t"}`)}
 	w.attempt(false, func(ctx context.Context, turn *parley.Turn) {
 		ctx, kill := context.WithCancel(ctx)
 		go func() {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Approval checks a request: Key, Title, Details and AnswerSchema of r, whose JSON is compact. It
@@ -16,11 +17,11 @@ func Approval(r *parley.ApprovalRecord, expiresInMs int64) error {
 		return invalid(fmt.Sprintf("1 to %d bytes", parley.MaxKeyBytes), "key is empty")
 	case r.Title == "":
 		return invalid(fmt.Sprintf("one line of 1 to %d bytes", parley.MaxTitleBytes), "title is empty")
-	case len(r.AnswerSchema) > parley.MaxAgentSchemaBytes:
-		return invalid(fmt.Sprintf("at most %d bytes", parley.MaxAgentSchemaBytes),
+	case len(r.AnswerSchema) > limits.MaxAgentSchemaBytes:
+		return invalid(fmt.Sprintf("at most %d bytes", limits.MaxAgentSchemaBytes),
 			"answerSchema has %d bytes", len(r.AnswerSchema))
-	case expiresInMs < parley.MinApprovalMs || expiresInMs > parley.MaxApprovalMs:
-		return invalid(fmt.Sprintf("%d to %d", parley.MinApprovalMs, int64(parley.MaxApprovalMs)),
+	case expiresInMs < limits.MinApprovalMs || expiresInMs > limits.MaxApprovalMs:
+		return invalid(fmt.Sprintf("%d to %d", limits.MinApprovalMs, int64(limits.MaxApprovalMs)),
 			"expiresInMs is %d", expiresInMs)
 	}
 	if err := checkText("key", r.Key, parley.MaxKeyBytes); err != nil {
@@ -39,8 +40,8 @@ func Approval(r *parley.ApprovalRecord, expiresInMs int64) error {
 }
 
 func checkApprovalBytes(name string, raw json.RawMessage) error {
-	if len(raw) > parley.MaxApprovalBytes {
-		return invalid(fmt.Sprintf("at most %d bytes", parley.MaxApprovalBytes), "%s has %d bytes", name, len(raw))
+	if len(raw) > limits.MaxApprovalBytes {
+		return invalid(fmt.Sprintf("at most %d bytes", limits.MaxApprovalBytes), "%s has %d bytes", name, len(raw))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Attachment checks the name and the media type of a file. Both may be empty.
@@ -17,7 +18,7 @@ func Attachment(name, mediaType string) error {
 	if err := checkName("name", name); err != nil {
 		return err
 	}
-	return checkText("mediaType", mediaType, parley.MaxMediaTypeBytes)
+	return checkText("mediaType", mediaType, limits.MaxMediaTypeBytes)
 }
 
 // AttachmentSize checks the size of a file. It returns ErrTooLarge for too many bytes.
@@ -37,7 +38,7 @@ func checkName(what, name string) error {
 	if strings.ContainsAny(name, `/\`) || name == "." || name == ".." {
 		return invalid("a name without / and \\", "%s %q is a path", what, policy.Clip(name))
 	}
-	return checkText(what, name, parley.MaxNameBytes)
+	return checkText(what, name, limits.MaxNameBytes)
 }
 
 // checkAttachmentsMember checks the attachments of a message and returns their hashes.
@@ -70,12 +71,12 @@ func checkAttachmentMember(at string, raw json.RawMessage) (h eventdata.Attachme
 	if err := eachMember(raw, func(name, value []byte) { members[string(name)] = value }); err != nil {
 		return h, err
 	}
-	name, err := stringMember(at+".name", members["name"], parley.MaxNameBytes)
+	name, err := stringMember(at+".name", members["name"], limits.MaxNameBytes)
 	if err == nil {
 		err = checkName("payload."+at+".name", name)
 	}
 	if err == nil {
-		_, err = stringMember(at+".mediaType", members["mediaType"], parley.MaxMediaTypeBytes)
+		_, err = stringMember(at+".mediaType", members["mediaType"], limits.MaxMediaTypeBytes)
 	}
 	if err != nil {
 		return h, err

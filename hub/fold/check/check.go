@@ -21,6 +21,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 func invalid(expected, format string, args ...any) error {
@@ -62,8 +63,8 @@ func Create(q *parley.CreateConversationParams) error {
 	if q.ConversationID != "" && !parley.ValidConversationID(q.ConversationID) {
 		return invalid("1 to 64 of A-Z a-z 0-9 _ -", "conversationId %q is not acceptable", policy.Clip(q.ConversationID))
 	}
-	if n := len(q.Participants); n < 1 || n > parley.MaxParticipants {
-		return invalid(fmt.Sprintf("1 to %d", parley.MaxParticipants), "participants: there are %d", n)
+	if n := len(q.Participants); n < 1 || n > limits.MaxParticipants {
+		return invalid(fmt.Sprintf("1 to %d", limits.MaxParticipants), "participants: there are %d", n)
 	}
 	seen := make(map[string]bool, len(q.Participants))
 	for i, p := range q.Participants {
@@ -99,8 +100,8 @@ func Create(q *parley.CreateConversationParams) error {
 
 // Metadata checks metadata, which is compact JSON or empty.
 func Metadata(metadata json.RawMessage) error {
-	if len(metadata) > parley.MaxMetadataBytes {
-		return invalid(fmt.Sprintf("at most %d bytes", parley.MaxMetadataBytes), "metadata has %d bytes", len(metadata))
+	if len(metadata) > limits.MaxMetadataBytes {
+		return invalid(fmt.Sprintf("at most %d bytes", limits.MaxMetadataBytes), "metadata has %d bytes", len(metadata))
 	}
 	if len(metadata) > 0 && metadata[0] != '{' {
 		return invalid("an object", "metadata is %s", jsonKind(metadata))
@@ -125,11 +126,11 @@ func Participant(name string, p parley.Participant) error {
 		return invalid("any, internal or external, for kinds agent and tool", "%s.executor is %q", name,
 			policy.Clip(string(p.Executor)))
 	}
-	if len(p.Private) > parley.MaxPrivateBytes {
-		return invalid(fmt.Sprintf("at most %d bytes", parley.MaxPrivateBytes), "%s.private has %d bytes", name,
+	if len(p.Private) > limits.MaxPrivateBytes {
+		return invalid(fmt.Sprintf("at most %d bytes", limits.MaxPrivateBytes), "%s.private has %d bytes", name,
 			len(p.Private))
 	}
-	return checkText(name+".role", p.Role, parley.MaxRoleBytes)
+	return checkText(name+".role", p.Role, limits.MaxRoleBytes)
 }
 
 func checkPolicy(q *parley.CreateConversationParams) error {
@@ -151,18 +152,18 @@ func checkLimits(l *parley.Limits) error {
 		name       string
 		v, low, up int64
 	}{
-		{"maxTurns", l.MaxTurns, 1, parley.MaxTurnsLimit},
+		{"maxTurns", l.MaxTurns, 1, limits.MaxTurnsLimit},
 		{"maxEvents", l.MaxEvents, 1, parley.MaxEventsLimit},
-		{"maxBytes", l.MaxBytes, parley.MinBytesLimit, parley.MaxBytesLimit},
-		{"idleTimeoutMs", l.IdleTimeoutMs, parley.MinDurationMs, parley.MaxDurationMs},
-		{"deadlineMs", l.DeadlineMs, parley.MinDurationMs, parley.MaxDurationMs},
-		{"turnTimeoutMs", l.TurnTimeoutMs, parley.MinDurationMs, parley.MaxTurnMs},
-		{"maxAttempts", int64(l.MaxAttempts), 1, parley.MaxAttemptsLimit},
-		{"maxClaimMs", l.MaxClaimMs, l.TurnTimeout(), parley.MaxTurnMs},
-		{"claimWindowMs", l.ClaimWindowMs, parley.MinClaimWindowMs, parley.MaxClaimWindowMs},
-		{"maxAutonomousTurns", l.MaxAutonomousTurns, 1, parley.MaxTurnsLimit},
-		{"maxHops", int64(l.MaxHops), 1, parley.MaxHopsLimit},
-		{"maxWakesPerMinute", int64(l.MaxWakesPerMinute), 1, parley.MaxWakesLimit},
+		{"maxBytes", l.MaxBytes, limits.MinBytesLimit, parley.MaxBytesLimit},
+		{"idleTimeoutMs", l.IdleTimeoutMs, limits.MinDurationMs, limits.MaxDurationMs},
+		{"deadlineMs", l.DeadlineMs, limits.MinDurationMs, limits.MaxDurationMs},
+		{"turnTimeoutMs", l.TurnTimeoutMs, limits.MinDurationMs, limits.MaxTurnMs},
+		{"maxAttempts", int64(l.MaxAttempts), 1, limits.MaxAttemptsLimit},
+		{"maxClaimMs", l.MaxClaimMs, l.TurnTimeout(), limits.MaxTurnMs},
+		{"claimWindowMs", l.ClaimWindowMs, limits.MinClaimWindowMs, limits.MaxClaimWindowMs},
+		{"maxAutonomousTurns", l.MaxAutonomousTurns, 1, limits.MaxTurnsLimit},
+		{"maxHops", int64(l.MaxHops), 1, limits.MaxHopsLimit},
+		{"maxWakesPerMinute", int64(l.MaxWakesPerMinute), 1, limits.MaxWakesLimit},
 	} {
 		if x.v != 0 && (x.v < x.low || x.v > x.up) {
 			return invalid(fmt.Sprintf("%d to %d", x.low, x.up), "limits.%s is %d", x.name, x.v)
@@ -201,17 +202,17 @@ func Finality(f parley.Finality, o *parley.Outcome) error {
 
 // WithDefaults returns limits with the default of each bound that is not set. l may be nil.
 func WithDefaults(l *parley.Limits) parley.Limits {
-	var limits parley.Limits
+	var lim parley.Limits
 	if l != nil {
-		limits = *l
+		lim = *l
 	}
-	if limits.MaxEvents == 0 {
-		limits.MaxEvents = parley.DefaultMaxEvents
+	if lim.MaxEvents == 0 {
+		lim.MaxEvents = limits.DefaultMaxEvents
 	}
-	if limits.MaxBytes == 0 {
-		limits.MaxBytes = parley.DefaultMaxBytes
+	if lim.MaxBytes == 0 {
+		lim.MaxBytes = limits.DefaultMaxBytes
 	}
-	return limits
+	return lim
 }
 
 // Speech is what a decision needs of the payload of a message.
@@ -254,7 +255,7 @@ func Message(payload json.RawMessage) (Speech, error) {
 	case parameters != nil && parameters[0] != '{':
 		return Speech{}, invalid("an object", "payload.parameters is %s", jsonKind(parameters))
 	}
-	if _, err := stringMember("schema", schema, parley.MaxTagBytes); err != nil {
+	if _, err := stringMember("schema", schema, limits.MaxTagBytes); err != nil {
 		return Speech{}, err
 	}
 	if err := checkTagsMember(tags); err != nil {
@@ -312,16 +313,16 @@ func Trace(payload json.RawMessage) error {
 	case kind == nil:
 		return invalid("an object with kind", "the payload has no kind")
 	}
-	_, err = stringMember("kind", kind, parley.MaxTagBytes)
+	_, err = stringMember("kind", kind, limits.MaxTagBytes)
 	return err
 }
 
 // Note checks a note.
 func Note(n *parley.Note) error {
-	if n.Schema == "" || len(n.Schema) > parley.MaxTagBytes {
-		return invalid(fmt.Sprintf("1 to %d bytes", parley.MaxTagBytes), "payload.schema has %d bytes", len(n.Schema))
+	if n.Schema == "" || len(n.Schema) > limits.MaxTagBytes {
+		return invalid(fmt.Sprintf("1 to %d bytes", limits.MaxTagBytes), "payload.schema has %d bytes", len(n.Schema))
 	}
-	if err := checkText("payload.schema", n.Schema, parley.MaxTagBytes); err != nil {
+	if err := checkText("payload.schema", n.Schema, limits.MaxTagBytes); err != nil {
 		return err
 	}
 	if len(n.Data) == 0 {
@@ -357,14 +358,14 @@ func checkTagsMember(raw json.RawMessage) error {
 }
 
 func checkTags(tags []string) error {
-	if len(tags) > parley.MaxTags {
-		return invalid(fmt.Sprintf("at most %d", parley.MaxTags), "payload.tags: there are %d", len(tags))
+	if len(tags) > limits.MaxTags {
+		return invalid(fmt.Sprintf("at most %d", limits.MaxTags), "payload.tags: there are %d", len(tags))
 	}
 	for _, tag := range tags {
 		if tag == "" {
 			return invalid("tags that are not empty", "payload.tags: one is empty")
 		}
-		if err := checkText("payload.tags", tag, parley.MaxTagBytes); err != nil {
+		if err := checkText("payload.tags", tag, limits.MaxTagBytes); err != nil {
 			return err
 		}
 	}
@@ -393,17 +394,17 @@ func jsonKind(raw json.RawMessage) string {
 
 // Labels checks labels or demands. Its errors call the parameter name.
 func Labels(name string, labels map[string]string) error {
-	if len(labels) > parley.MaxLabels {
-		return invalid(fmt.Sprintf("at most %d", parley.MaxLabels), "%s: there are %d", name, len(labels))
+	if len(labels) > limits.MaxLabels {
+		return invalid(fmt.Sprintf("at most %d", limits.MaxLabels), "%s: there are %d", name, len(labels))
 	}
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
 		if k == "" {
 			return invalid("keys that are not empty", "%s: a key is empty", name)
 		}
-		if err := checkText(name+": a key", k, parley.MaxLabelBytes); err != nil {
+		if err := checkText(name+": a key", k, limits.MaxLabelBytes); err != nil {
 			return err
 		}
-		if err := checkText(name+"."+policy.Clip(k), labels[k], parley.MaxLabelBytes); err != nil {
+		if err := checkText(name+"."+policy.Clip(k), labels[k], limits.MaxLabelBytes); err != nil {
 			return err
 		}
 	}
@@ -415,7 +416,7 @@ func Fork(q *parley.ForkConversationParams) error {
 	switch {
 	case q.Seq < 1:
 		return invalid("1 or more", "seq is %d", q.Seq)
-	case q.Seq > parley.MaxForkEvents:
+	case q.Seq > limits.MaxForkEvents:
 		return TooMuchShared(fmt.Sprintf("the fork would begin with %d events", q.Seq))
 	case q.ForkID != "" && !parley.ValidConversationID(q.ForkID):
 		return invalid("1 to 64 of A-Z a-z 0-9 _ -", "forkId %q is not acceptable", policy.Clip(q.ForkID))
@@ -429,7 +430,7 @@ func Fork(q *parley.ForkConversationParams) error {
 // TooMuchShared returns ErrTooLarge for a fork of too many events or bytes.
 func TooMuchShared(message string) error {
 	return parley.Refuse(parley.ErrTooLarge, message,
-		fmt.Sprintf("at most %d events of %d bytes together", parley.MaxForkEvents, parley.MaxForkBytes))
+		fmt.Sprintf("at most %d events of %d bytes together", limits.MaxForkEvents, limits.MaxForkBytes))
 }
 
 // ForkRecord checks the record of a fork.
@@ -438,8 +439,8 @@ func ForkRecord(r *parley.ForkRecord) error {
 	switch {
 	case !parley.ValidConversationID(r.ConversationID):
 		return invalid("the id of a conversation", "a fork of %q", policy.Clip(r.ConversationID))
-	case r.Seq < 1 || r.Seq > parley.MaxForkEvents:
-		return invalid(fmt.Sprintf("1 to %d", parley.MaxForkEvents), "a fork at seq %d", r.Seq)
+	case r.Seq < 1 || r.Seq > limits.MaxForkEvents:
+		return invalid(fmt.Sprintf("1 to %d", limits.MaxForkEvents), "a fork at seq %d", r.Seq)
 	case err != nil || len(hash) != sha256.Size || hex.EncodeToString(hash) != r.Hash:
 		return invalid("a SHA-256 in lower-case hex", "a fork with the hash %q", policy.Clip(r.Hash))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold/check"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 var fileA = strings.Repeat("a1", 32)
@@ -180,7 +181,7 @@ func TestCreateOfWaking(t *testing.T) {
 			Kind: parley.KindAgent}}, Workspace: workspace, Limits: &l, Policy: &parley.Policy{Kind: kind}})
 	}
 	for _, workspace := range []string{"", "lab", "Lab-7.x_y"} {
-		if err := create(workspace, parley.Limits{MaxHops: parley.MaxHopsLimit, MaxWakesPerMinute: parley.MaxWakesLimit},
+		if err := create(workspace, parley.Limits{MaxHops: limits.MaxHopsLimit, MaxWakesPerMinute: limits.MaxWakesLimit},
 			parley.PolicyTriggers); err != nil {
 			t.Errorf("workspace %q: %v", workspace, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Compact returns valid JSON without insignificant space. It returns raw if raw has no such space.
@@ -50,7 +51,7 @@ func CompactParam(name string, raw json.RawMessage) (json.RawMessage, error) {
 }
 
 // JSON refuses JSON from a caller in the process that the transports refuse too: invalid UTF-8,
-// half a surrogate pair, a name twice in one object, or more than parley.MaxDepth levels. outer is the
+// half a surrogate pair, a name twice in one object, or more than limits.MaxDepth levels. outer is the
 // number of levels around raw in a message of the protocol. An empty value is valid.
 func JSON(raw json.RawMessage, outer int) error {
 	if len(raw) == 0 {
@@ -60,8 +61,8 @@ func JSON(raw json.RawMessage, outer int) error {
 	if json.Valid(raw) {
 		dec := jsontext.NewDecoder(bytes.NewReader(raw))
 		for _, err = dec.ReadToken(); err == nil; _, err = dec.ReadToken() {
-			if dec.StackDepth() > parley.MaxDepth-outer {
-				return parley.Refuse(parley.ErrParse, "JSON nests too deep", fmt.Sprintf("at most %d levels", parley.MaxDepth))
+			if dec.StackDepth() > limits.MaxDepth-outer {
+				return parley.Refuse(parley.ErrParse, "JSON nests too deep", fmt.Sprintf("at most %d levels", limits.MaxDepth))
 			}
 		}
 	}

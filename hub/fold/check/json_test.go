@@ -8,6 +8,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold/check"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -26,8 +27,8 @@ func TestCheckJSON(t *testing.T) {
 		"surrogate pair":       {raw: `"\ud83d\ude00"`},
 		"escaped backslash":    {raw: `"\\ud800"`},
 		"same name elsewhere":  {raw: `{"a":{"a":1},"b":["a","a"]}`},
-		"deepest":              {raw: nested(parley.MaxDepth - 2), outer: 2},
-		"too deep":             {raw: nested(parley.MaxDepth - 1), outer: 2, want: parley.ErrParse, message: "too deep"},
+		"deepest":              {raw: nested(limits.MaxDepth - 2), outer: 2},
+		"too deep":             {raw: nested(limits.MaxDepth - 1), outer: 2, want: parley.ErrParse, message: "too deep"},
 		"name twice":           {raw: `{"a":{"x/y":1,"x/y":2}}`, want: parley.ErrInvalidParams, message: `has "x/y" twice`},
 		"name twice, escaped":  {raw: `{"a":1,"\u0061":2}`, want: parley.ErrInvalidParams, message: `has "a" twice`},
 		"invalid UTF-8":        {raw: "{\"a\":\"\xff\"}", want: parley.ErrInvalidParams, message: "kept exactly"},

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 func newTestMember(key string, fetch parley.FetchMethod, values ...string) *member {
@@ -89,7 +90,7 @@ func TestDocument_KeepsItsBound(t *testing.T) {
 		rounds = 50
 	}
 	for range rounds {
-		d := &document{bound: parley.MinContextBytes + rng.IntN(4000)}
+		d := &document{bound: limits.MinContextBytes + rng.IntN(4000)}
 		if rng.IntN(4) > 0 {
 			d.trigger = &parley.ContextTrigger{
 				ConversationID: strings.Repeat("c", 64), Seq: 1 << 60, Type: "message", From: strings.Repeat("f", 64),

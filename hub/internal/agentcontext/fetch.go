@@ -12,12 +12,13 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
-// Bounds for all context selectors of one agent. parley.MaxFetchScan bounds each conversation.
+// Bounds for all context selectors of one agent. limits.MaxFetchScan bounds each conversation.
 const (
 	maxConversations  = 1_000 // the newest ones of the workspaces
-	maxWorkspaceScan  = 10 * parley.MaxFetchScan
+	maxWorkspaceScan  = 10 * limits.MaxFetchScan
 	maxCompared       = 2_000 // the last matches of one vector selector
 	maxFetchPage      = 512   // events of the log in memory, and about their bytes
 	maxFetchPageBytes = 4 << 20
@@ -90,7 +91,7 @@ type logReader struct {
 }
 
 func (b *builder) newLogReader(conversation string, state *fold.State, all []*collector, left int) *logReader {
-	r := &logReader{b: b, conversation: conversation, state: state, collectors: all, left: min(left, parley.MaxFetchScan)}
+	r := &logReader{b: b, conversation: conversation, state: state, collectors: all, left: min(left, limits.MaxFetchScan)}
 	r.matches, r.sizes = make([][]match, len(all)), make([]int, len(all))
 	for _, c := range all {
 		name := b.Agent.Set.Subscriptions.Selectors[c.index].SchemaName
@@ -245,7 +246,7 @@ func (b *builder) fetch(ctx context.Context, state *fold.State, frames []conv.Fr
 	bounded, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	if len(here) > 0 {
-		r := b.newLogReader(b.ConversationID, state, here, parley.MaxFetchScan)
+		r := b.newLogReader(b.ConversationID, state, here, limits.MaxFetchScan)
 		setError(here, r.collect(bounded, state.Seq, frames))
 	}
 	if len(inWorkspaces) > 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/policy"
 	"github.com/parleyhub/parley/hub/vector"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/selector"
 )
 
@@ -79,7 +80,7 @@ func (s *Service) GetContext(
 func (s *Service) getContext(
 	ctx context.Context, p *auth.Principal, q *parley.GetContextParams,
 ) (*parley.GetContextResult, error) {
-	if err := s.opts.Auth.Allow(p, parley.MethodGetContext); err != nil {
+	if err := s.opts.Auth.Allow(p, methods.GetContext); err != nil {
 		return nil, err
 	}
 	c, state, err := s.opts.PinConversation(p, q.ConversationID)

@@ -16,6 +16,8 @@ import (
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/internal/page"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // Committed implements conv.Observer.
@@ -62,10 +64,10 @@ func (s *Service) List(
 func (s *Service) list(
 	ctx context.Context, p *auth.Principal, q *parley.ListApprovalsParams,
 ) (*parley.ListApprovalsResult, error) {
-	if err := s.auth.Allow(p, parley.MethodListApprovals); err != nil {
+	if err := s.auth.Allow(p, methods.ListApprovals); err != nil {
 		return nil, err
 	}
-	limit, err := page.CheckLimit(q.Limit, parley.MaxPage, parley.DefaultPage)
+	limit, err := page.CheckLimit(q.Limit, parley.MaxPage, limits.DefaultPage)
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +237,7 @@ func (s *Service) readPage(
 		}
 		a.MayAnswer = r.canAnswerNow()
 		size += estimateSize(a)
-		if len(out.Approvals) == limit || len(out.Approvals) > 0 && size > parley.MaxPageBytes {
+		if len(out.Approvals) == limit || len(out.Approvals) > 0 && size > limits.MaxPageBytes {
 			out.NextCursor = all[i-1].position().String()
 			return out, nil
 		}

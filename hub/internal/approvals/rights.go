@@ -5,6 +5,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // answerer finds the rights of one caller to approvals, during one call.
@@ -147,7 +148,7 @@ func (w *answerer) computeStanding(s *fold.State) standing {
 	if w.isAdminOf(s) {
 		out.err = nil
 	}
-	for x, depth := s, 0; depth <= parley.MaxSessionDepth; depth++ {
+	for x, depth := s, 0; depth <= limits.MaxSessionDepth; depth++ {
 		p := w.caller.In(x.ID)
 		if seat := x.Seat(p.AgentID); seat >= 0 {
 			if x.Participants[seat].Kind.Claims() {

@@ -23,6 +23,8 @@ import (
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/internal/page"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
@@ -62,7 +64,7 @@ func (s *Service) Request(
 	ctx context.Context, p *auth.Principal, q *parley.RequestApprovalParams,
 ) (*parley.Approval, error) {
 	var cmd fold.Command
-	c, p, err := s.turns.EnterClaimed(p, parley.MethodRequestApproval, q.ConversationID, q.ClaimID, &cmd)
+	c, p, err := s.turns.EnterClaimed(p, methods.RequestApproval, q.ConversationID, q.ClaimID, &cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +87,7 @@ func (s *Service) Request(
 
 // checkRequest checks everything about a request that does not depend on a state.
 func checkRequest(q *parley.RequestApprovalParams) (*fold.RequestApproval, error) {
-	a := &fold.RequestApproval{ExpiresInMs: cmp.Or(q.ExpiresInMs, int64(parley.DefaultApprovalMs))}
+	a := &fold.RequestApproval{ExpiresInMs: cmp.Or(q.ExpiresInMs, int64(limits.DefaultApprovalMs))}
 	a.Key, a.Title = q.Key, q.Title
 	var err error
 	if a.Details, err = compactParam("details", q.Details); err != nil {
@@ -160,7 +162,7 @@ func (s *Service) Get(ctx context.Context, p *auth.Principal, q *parley.GetAppro
 }
 
 func (s *Service) get(ctx context.Context, p *auth.Principal, q *parley.GetApprovalParams) (*parley.Approval, error) {
-	if err := s.auth.Allow(p, parley.MethodGetApproval); err != nil {
+	if err := s.auth.Allow(p, methods.GetApproval); err != nil {
 		return nil, err
 	}
 	c, seq, err := s.pin(q.ApprovalID)
@@ -218,7 +220,7 @@ func (s *Service) Resolve(
 func (s *Service) resolve(
 	ctx context.Context, p *auth.Principal, q *parley.ResolveApprovalParams,
 ) (*parley.Approval, error) {
-	if err := s.auth.Allow(p, parley.MethodResolveApproval); err != nil {
+	if err := s.auth.Allow(p, methods.ResolveApproval); err != nil {
 		return nil, err
 	}
 	c, seq, err := s.pin(q.ApprovalID)

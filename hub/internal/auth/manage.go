@@ -15,6 +15,8 @@ import (
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/internal/page"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // CreateToken creates a token that may do no more than that of the caller.
@@ -84,7 +86,7 @@ func (s *Service) checkCreated(q *parley.CreateTokenParams, live bool, err error
 
 // newRecord checks the parameters of a token against the rights of the caller.
 func (s *Service) newRecord(p *Principal, q *parley.CreateTokenParams) (*parley.TokenRecord, error) {
-	if err := s.Allow(p, parley.MethodCreateToken); err != nil {
+	if err := s.Allow(p, methods.CreateToken); err != nil {
 		return nil, err
 	}
 	r := &parley.TokenRecord{
@@ -124,9 +126,9 @@ func refuseWider(format string, args ...any) error {
 }
 
 func checkIDs(_ *Principal, r *parley.TokenRecord) error {
-	if len(r.Agents) > parley.MaxTokenIDs {
+	if len(r.Agents) > limits.MaxTokenIDs {
 		return parley.Refuse(parley.ErrValidationFailed,
-			fmt.Sprintf("agents: there are %d ids", len(r.Agents)), fmt.Sprintf("at most %d", parley.MaxTokenIDs))
+			fmt.Sprintf("agents: there are %d ids", len(r.Agents)), fmt.Sprintf("at most %d", limits.MaxTokenIDs))
 	}
 	for _, id := range r.Agents {
 		if !parley.ValidParticipantID(id) {
@@ -175,9 +177,9 @@ func checkConversations(p *Principal, r *parley.TokenRecord) error {
 		r.Conversations = p.conversations
 		return nil
 	}
-	if n := len(r.Conversations); n == 0 || n > parley.MaxConversationScope {
+	if n := len(r.Conversations); n == 0 || n > limits.MaxConversationScope {
 		return parley.Refuse(parley.ErrValidationFailed,
-			fmt.Sprintf("conversations: there are %d", n), fmt.Sprintf("1 to %d", parley.MaxConversationScope))
+			fmt.Sprintf("conversations: there are %d", n), fmt.Sprintf("1 to %d", limits.MaxConversationScope))
 	}
 	for _, id := range r.Conversations {
 		if !parley.ValidConversationID(id) {
@@ -195,9 +197,9 @@ func checkWorkspaces(p *Principal, r *parley.TokenRecord) error {
 	if r.Workspaces == nil {
 		return nil
 	}
-	if n := len(r.Workspaces); n == 0 || n > parley.MaxWorkspaces {
+	if n := len(r.Workspaces); n == 0 || n > limits.MaxWorkspaces {
 		return parley.Refuse(parley.ErrValidationFailed,
-			fmt.Sprintf("workspaces: there are %d", n), fmt.Sprintf("1 to %d", parley.MaxWorkspaces))
+			fmt.Sprintf("workspaces: there are %d", n), fmt.Sprintf("1 to %d", limits.MaxWorkspaces))
 	}
 	for _, w := range r.Workspaces {
 		if err := checkWorkspace("workspaces", w); err != nil {
@@ -218,9 +220,9 @@ func (s *Service) setExpiry(p *Principal, r *parley.TokenRecord, expiresInMs int
 		}
 		return nil
 	}
-	if expiresInMs < 1000 || expiresInMs > parley.MaxDurationMs {
+	if expiresInMs < 1000 || expiresInMs > limits.MaxDurationMs {
 		return parley.Refuse(parley.ErrValidationFailed,
-			fmt.Sprintf("expiresInMs is %d", expiresInMs), fmt.Sprintf("1000 to %d", int64(parley.MaxDurationMs)))
+			fmt.Sprintf("expiresInMs is %d", expiresInMs), fmt.Sprintf("1000 to %d", int64(limits.MaxDurationMs)))
 	}
 	at := s.engine.Now().Add(time.Duration(expiresInMs) * time.Millisecond)
 	if !p.ExpiresAt.IsZero() && at.After(p.ExpiresAt) {
@@ -268,7 +270,7 @@ func (s *Service) bindToClaim(p *Principal, r *parley.TokenRecord, q *parley.Cre
 	}
 	r.ClaimHash, r.Conversations = hash.String(), []string{q.Claim.ConversationID}
 	if r.ExpiresAt == 0 {
-		r.ExpiresAt = parley.TimestampOf(s.engine.Now().Add(parley.MaxTurnMs * time.Millisecond)) // so that it is dropped
+		r.ExpiresAt = parley.TimestampOf(s.engine.Now().Add(limits.MaxTurnMs * time.Millisecond)) // so that it is dropped
 	}
 	return nil
 }
@@ -279,10 +281,10 @@ const maxTokensPage = 1000
 // ListTokens returns a page of the live tokens that the caller may revoke, in the order of creation.
 func (s *Service) ListTokens(p *Principal, q *parley.ListTokensParams) (parley.ListTokensResult, error) {
 	out := parley.ListTokensResult{Tokens: []parley.TokenInfo{}}
-	if err := s.Allow(p, parley.MethodListTokens); err != nil {
+	if err := s.Allow(p, methods.ListTokens); err != nil {
 		return out, err
 	}
-	limit, err := page.CheckLimit(q.Limit, maxTokensPage, parley.DefaultPage)
+	limit, err := page.CheckLimit(q.Limit, maxTokensPage, limits.DefaultPage)
 	if err != nil {
 		return out, err
 	}
@@ -311,7 +313,7 @@ var errNoToken = parley.Refuse(parley.ErrNotFound, "there is no such token", "")
 // with them is refused, and every wait with them is woken.
 func (s *Service) RevokeToken(p *Principal, q *parley.RevokeTokenParams, done func(parley.RevokeTokenResult, error)) {
 	fail := func(err error) { done(parley.RevokeTokenResult{}, err) }
-	if err := s.Allow(p, parley.MethodRevokeToken); err != nil {
+	if err := s.Allow(p, methods.RevokeToken); err != nil {
 		fail(err)
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // Principal is a caller: a participant, and what its token allows. It does not change.
@@ -154,7 +155,7 @@ func (p *Principal) Home() string { return p.home }
 
 // Has reports whether the principal has a scope. Admin has all.
 func (p *Principal) Has(s parley.Scope) bool {
-	return s == parley.ScopeNone || s == parley.ScopeSelf || p.Admin() || slices.Contains(p.scopes, s)
+	return s == methods.ScopeNone || s == methods.ScopeSelf || p.Admin() || slices.Contains(p.scopes, s)
 }
 
 // Admin reports whether the principal has the scope admin.

@@ -11,8 +11,11 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // Options of a Service.
@@ -146,7 +149,7 @@ func (s *Service) authenticate(ctx context.Context, token, agentID string) (*Pri
 // identify verifies a token. A token with a prefix of the hub is never passed to the Verifier.
 func (s *Service) identify(ctx context.Context, token string) (Identity, error) {
 	switch {
-	case len(token) > parley.MaxTokenBytes:
+	case len(token) > limits.MaxTokenBytes:
 		return Identity{}, errBadToken
 	case s.isRoot(token):
 		return Identity{TokenID: rootTokenID, Agents: []string{"admin"}, Scopes: []parley.Scope{parley.ScopeAdmin}}, nil
@@ -223,7 +226,7 @@ func (s *Service) Allow(p *Principal, method string) error {
 		return parley.Refuse(parley.ErrForbidden, "the token of a command starts, reads and stops its sessions only",
 			"startSession, getSession, stopSession or listAgents")
 	}
-	m, _ := parley.MethodByName(method)
+	m, _ := methods.ByName(method)
 	if !p.Has(m.Scope) {
 		return parley.Refuse(parley.ErrForbidden,
 			method+" needs the scope "+string(m.Scope), "a token with scope "+string(m.Scope))
@@ -233,8 +236,8 @@ func (s *Service) Allow(p *Principal, method string) error {
 
 // commandMethods are the methods that the token of a command may call.
 var commandMethods = map[string]bool{
-	parley.MethodStartSession: true, parley.MethodGetSession: true, parley.MethodStopSession: true,
-	parley.MethodListAgents: true,
+	methods.StartSession: true, methods.GetSession: true, methods.StopSession: true,
+	methods.ListAgents: true,
 }
 
 // AllowClaims is Allow for methods that take claims. It also refuses tokens for one turn, and tokens
@@ -287,7 +290,7 @@ func checkAccess(p *Principal, c *conv.Conversation, writes bool) (err error) {
 
 // Narrow returns a copy of p for one conversation, which p must see; else it fails with ErrNotFound.
 func (s *Service) Narrow(p *Principal, conversation string) (*Principal, error) {
-	if err := s.Allow(p, parley.MethodCreateTicket); err != nil {
+	if err := s.Allow(p, methods.CreateTicket); err != nil {
 		return nil, err
 	}
 	c, err := s.Find(p, conversation, false)
@@ -340,7 +343,7 @@ func (s *Service) Enter(p *Principal, method, conversation string) (*conv.Conver
 }
 
 // adapterMethods are the writes to conversations in which adapters keep data.
-var adapterMethods = map[string]bool{parley.MethodSendNote: true, parley.MethodCloseConversation: true}
+var adapterMethods = map[string]bool{methods.SendNote: true, methods.CloseConversation: true}
 
 // EnterWrite is Enter for a write. A write may follow another one that is not committed. Only the hub
 // writes to reserved conversations, except for those in which adapters keep data.
@@ -350,7 +353,7 @@ func (s *Service) EnterWrite(p *Principal, method, conversation string) (*conv.C
 	}
 	c, err := s.Find(p, conversation, true)
 	if err == nil && conv.Reserved(conversation) &&
-		!(parley.KeptConversationID(conversation) && adapterMethods[method]) {
+		!(check.AdapterConversationID(conversation) && adapterMethods[method]) {
 		s.engine.Unpin(c)
 		return nil, parley.Refuse(parley.ErrForbidden, "only the hub writes to this conversation", "")
 	}

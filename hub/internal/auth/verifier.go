@@ -11,6 +11,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Verifier verifies tokens. The hub's tokens have one; package rpc/oidc has another for those of an
@@ -136,11 +137,11 @@ func (s *Service) checkIdentity(id *Identity) error {
 	switch {
 	case !isForeignTokenID(id.TokenID) || len(id.TokenID) > maxTokenIDBytes:
 		wrong = "TokenID"
-	case len(id.Agents) == 0 || len(id.Agents) > parley.MaxTokenIDs || slices.ContainsFunc(id.Agents, isNotParticipant):
+	case len(id.Agents) == 0 || len(id.Agents) > limits.MaxTokenIDs || slices.ContainsFunc(id.Agents, isNotParticipant):
 		wrong = "Agents"
 	case slices.ContainsFunc(id.Scopes, func(s parley.Scope) bool { return !slices.Contains(parley.Scopes, s) }):
 		wrong = "Scopes"
-	case len(id.Workspaces) > parley.MaxWorkspaces ||
+	case len(id.Workspaces) > limits.MaxWorkspaces ||
 		slices.ContainsFunc(id.Workspaces, func(w string) bool { return !parley.ValidWorkspace(w) }):
 		wrong = "Workspaces"
 	case !id.ExpiresAt.IsZero() && !s.engine.Now().Before(id.ExpiresAt):

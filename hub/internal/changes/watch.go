@@ -9,6 +9,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/page"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // gatherTime is how long a call that a change woke waits for more changes. It bounds how often a call reads
@@ -23,7 +24,7 @@ const maxExamined = 500
 func (f *Feed) Watch(
 	ctx context.Context, p *auth.Principal, q *parley.WatchConversationsParams,
 ) (*parley.WatchConversationsResult, error) {
-	if err := f.opts.Auth.Allow(p, parley.MethodWatchConversations); err != nil {
+	if err := f.opts.Auth.Allow(p, methods.WatchConversations); err != nil {
 		return nil, err
 	}
 	w, err := f.newWatch(p, q)

@@ -10,6 +10,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Frame is a committed event in the form in which readers get it. The bytes are shared by all
@@ -86,7 +87,7 @@ func (c *Conversation) After(out []Frame, seq int64, n int) ([]Frame, error) {
 	if !far {
 		return out, nil
 	}
-	return readFrames(c.engine.journal, c.id, out, seq, int(min(int64(n), latest-seq)), parley.MaxPageBytes)
+	return readFrames(c.engine.journal, c.id, out, seq, int(min(int64(n), latest-seq)), limits.MaxPageBytes)
 }
 
 // recent appends the events in memory after a seq: at most n, and at most so many bytes. far reports
@@ -169,7 +170,7 @@ func (c *Conversation) Page(
 				break
 			}
 			if match(f.Seq, f.Meta) {
-				if len(p.Events) > 0 && size+len(f.Data) > parley.MaxPageBytes {
+				if len(p.Events) > 0 && size+len(f.Data) > limits.MaxPageBytes {
 					return p, nil
 				}
 				p.Events = append(p.Events, f.Data)

@@ -27,6 +27,8 @@ import (
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/quota"
 )
 
@@ -76,7 +78,7 @@ func (s *Service) Upload(
 		if seat := s.runnerSeat(q.ConversationID, p); seat != "" {
 			p = p.As(seat)
 		}
-		return s.auth.EnterWrite(p, parley.MethodPutAttachment, q.ConversationID)
+		return s.auth.EnterWrite(p, methods.PutAttachment, q.ConversationID)
 	})
 	if err != nil {
 		return none, err
@@ -202,7 +204,7 @@ func (s *Service) Get(
 // open pins a conversation that p may read and finds a committed file in it.
 func (s *Service) open(p *auth.Principal, q *parley.GetAttachmentParams) (*conv.Conversation, fold.Attachment, error) {
 	var a fold.Attachment
-	c, err := s.auth.Enter(p.In(q.ConversationID), parley.MethodGetAttachment, q.ConversationID)
+	c, err := s.auth.Enter(p.In(q.ConversationID), methods.GetAttachment, q.ConversationID)
 	if err != nil {
 		return nil, a, err
 	}
@@ -226,11 +228,11 @@ func checkPart(q *parley.GetAttachmentParams, size int64) (length int64, err err
 	case q.Offset < 0 || q.Offset > size:
 		return 0, parley.Refuse(parley.ErrValidationFailed,
 			fmt.Sprintf("offset is %d", q.Offset), fmt.Sprintf("0 to %d, the size of the file", size))
-	case q.Length < 0 || q.Length > parley.MaxAttachmentPart:
+	case q.Length < 0 || q.Length > limits.MaxAttachmentPart:
 		return 0, parley.Refuse(parley.ErrValidationFailed,
-			fmt.Sprintf("length is %d", q.Length), fmt.Sprintf("1 to %d", parley.MaxAttachmentPart))
+			fmt.Sprintf("length is %d", q.Length), fmt.Sprintf("1 to %d", limits.MaxAttachmentPart))
 	}
-	return min(int64(cmp.Or(q.Length, parley.MaxAttachmentPart)), size-q.Offset), nil
+	return min(int64(cmp.Or(q.Length, limits.MaxAttachmentPart)), size-q.Offset), nil
 }
 
 // Describe returns the size, the name and the media type of a file, as its event has them.

@@ -11,6 +11,8 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // Has reports whether a runner is registered.
@@ -104,7 +106,7 @@ func (r *Registry) RegisterAgent(info parley.AgentInfo) (remove func(), err erro
 	switch {
 	case r.hubAgents[info.Name] != nil:
 		return nil, parley.Refuse(parley.ErrAlreadyExists, "an agent "+info.Name+" is registered", "another name")
-	case sumBytes(r.hubAgents)+rowBytes(&info) > parley.MaxPageBytes:
+	case sumBytes(r.hubAgents)+rowBytes(&info) > limits.MaxPageBytes:
 		return nil, parley.Refuse(parley.ErrTooLarge,
 			"the agents no longer fit into one answer", "fewer agents, or smaller schemas")
 	}
@@ -133,7 +135,7 @@ func checkAgent(info *parley.AgentInfo, checkJSON func(json.RawMessage) error) e
 			"runner is no id of a participant")
 	}
 	err := cmp.Or(checkDescription(info.Description),
-		checkSize("parameters_schema has", len(info.ParametersSchema), parley.MaxAgentSchemaBytes))
+		checkSize("parameters_schema has", len(info.ParametersSchema), limits.MaxAgentSchemaBytes))
 	if err != nil {
 		return err
 	}
@@ -168,7 +170,7 @@ func (r *Registry) Agents() []parley.AgentInfo {
 // ListAgents returns all agents by name. If an answer has no room for all, the agents of other hubs
 // and of executors without a blueprint are left out.
 func (r *Registry) ListAgents(p *auth.Principal, q *parley.ListAgentsParams) (out parley.ListAgentsResult, err error) {
-	if err := r.auth.Allow(p, parley.MethodListAgents); err != nil {
+	if err := r.auth.Allow(p, methods.ListAgents); err != nil {
 		return out, err
 	}
 	if q == nil {
@@ -265,7 +267,7 @@ func appendFitting(list []parley.AgentInfo, rows map[string]*parley.AgentInfo) [
 
 // roomFor returns about how many bytes an answer of listAgents has left for more than these rows.
 func roomFor(list []parley.AgentInfo) int {
-	room := parley.MaxPageBytes
+	room := limits.MaxPageBytes
 	for i := range list {
 		room -= rowBytes(&list[i])
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/paramschema"
 	"github.com/parleyhub/parley/internal/selector"
 )
@@ -63,7 +64,7 @@ func (x *Runner) compile() error {
 func (x *Runner) key() string { return fold.ExecutorKey(x.ParticipantID, x.RunnerID) }
 
 func (x *Runner) isOffline(now parley.Timestamp) bool {
-	return x.awaySince != 0 && now >= x.awaySince+parley.OfflineMs
+	return x.awaySince != 0 && now >= x.awaySince+limits.OfflineMs
 }
 
 // isSame reports whether two records are equal.
@@ -78,7 +79,7 @@ func (b *Blueprint) IsCommand() bool { return b.Kind() == parley.AgentTypeDeterm
 // MaxClaimMs is how long the agent may hold a turn, if that is longer than usual; else 0. It is 0
 // for a command.
 func (b *Blueprint) MaxClaimMs() int64 {
-	whole := b.TimeoutMs + parley.SessionSlackMs
+	whole := b.TimeoutMs + limits.SessionSlackMs
 	if b.IsCommand() || whole <= (&parley.Limits{}).MaxClaim() {
 		return 0
 	}
@@ -103,7 +104,7 @@ func (b *Blueprint) row(name string, now parley.Timestamp) parley.AgentInfo {
 		ParametersSchema: b.ParametersSchema, OutputSchema: b.OutputSchema,
 		AgentConfig: b.AgentConfig, Subscriptions: b.Subscriptions,
 		Runner: b.Runner.ParticipantID, RunnerID: b.Runner.RunnerID, Labels: b.allLabels(),
-		Online: away == 0, Stale: away != 0 && now >= away+parley.StaleMs,
+		Online: away == 0, Stale: away != 0 && now >= away+limits.StaleMs,
 	}
 	if b.Runner.Internal {
 		info.Runner = ""

@@ -5,6 +5,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Connected implements turns.Runners.
@@ -38,7 +39,7 @@ func (r *Registry) setOnline(key string, online bool) {
 
 func (r *Registry) setAwayLocked(x *Runner) {
 	x.awaySince = r.now()
-	r.alarm.Set(x.RunnerID, x.awaySince+parley.OfflineMs)
+	r.alarm.Set(x.RunnerID, x.awaySince+limits.OfflineMs)
 }
 
 func (r *Registry) now() parley.Timestamp { return parley.TimestampOf(r.engine.Now()) }
@@ -54,7 +55,7 @@ func (r *Registry) checkAway(id string) {
 		ref := x.RunnerRef
 		r.engine.Go(func() { r.removeOffline(ref) })
 	default: // it was online for a while
-		r.alarm.Set(id, x.awaySince+parley.OfflineMs)
+		r.alarm.Set(id, x.awaySince+limits.OfflineMs)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/turns"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // RegisterBlueprints replaces the agents of the executor of p's connection. Without blueprints the
@@ -40,7 +42,7 @@ func (r *Registry) RegisterBlueprints(
 
 // executorOf returns the executor of p's connection.
 func executorOf(a *auth.Service, p *auth.Principal) (*turns.Registration, error) {
-	if err := a.AllowClaims(p, parley.MethodRegisterBlueprints); err != nil {
+	if err := a.AllowClaims(p, methods.RegisterBlueprints); err != nil {
 		return nil, err
 	}
 	if x := turns.ConnectionOf(p).Registration(); x != nil {
@@ -124,7 +126,7 @@ func (r *Registry) admit(x *Runner) (isKnown bool, err error) {
 			bytes += other.bytes
 		}
 	}
-	if bytes > parley.MaxPageBytes {
+	if bytes > limits.MaxPageBytes {
 		return false, parley.Refuse(parley.ErrTooLarge,
 			"the agents no longer fit into one answer", "fewer blueprints, or smaller schemas")
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // A name belongs to the runner that registered it first. It keeps its place while the runner changes
@@ -98,7 +99,7 @@ func TestOfflineRunnersLeave(t *testing.T) {
 		}
 		other, _ := connect(t, r, "ops", "three")
 		register(t, r, other, command("three"))
-		time.Sleep(parley.OfflineMs*time.Millisecond - 1)
+		time.Sleep(limits.OfflineMs*time.Millisecond - 1)
 		if synctest.Wait(); !r.Has(refs[0]) || !r.Has(refs[1]) {
 			t.Error("a runner left too early")
 		}

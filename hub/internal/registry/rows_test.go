@@ -10,6 +10,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/internal/auth"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 func TestRow(t *testing.T) {
@@ -35,9 +36,9 @@ func TestRow(t *testing.T) {
 		}
 	}
 	check("online")
-	x.awaySince, want.Online = now-parley.StaleMs+1, false
+	x.awaySince, want.Online = now-limits.StaleMs+1, false
 	check("away")
-	x.awaySince, want.Stale = now-parley.StaleMs, true
+	x.awaySince, want.Stale = now-limits.StaleMs, true
 	check("stale")
 	x.Internal, want.Runner = true, ""
 	check("of the process of the hub")
@@ -46,7 +47,7 @@ func TestRow(t *testing.T) {
 // The estimate of a row is at least its size in JSON, also if every byte of its texts is escaped.
 func TestRowBytesCoversJSON(t *testing.T) {
 	labels := make(map[string]string)
-	for i := range parley.MaxLabels {
+	for i := range limits.MaxLabels {
 		labels[fmt.Sprintf("\x01%02d", i)] = strings.Repeat("\x01", 10)
 	}
 	name := strings.Repeat("n", 64)
@@ -69,7 +70,7 @@ func TestRowBytesCoversJSON(t *testing.T) {
 
 // Rows with known names are skipped and use no room. The first row that does not fit ends the list.
 func TestAppendFitting(t *testing.T) {
-	large := strings.Repeat("x", parley.MaxPageBytes/6-130)
+	large := strings.Repeat("x", limits.MaxPageBytes/6-130)
 	rows := map[string]*parley.AgentInfo{
 		"a": {Name: "a", Description: large}, "b": {Name: "b"}, "c": {Name: "c", Description: large},
 		"d": {Name: "d"},

@@ -15,13 +15,15 @@ import (
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/policy"
 	"github.com/parleyhub/parley/internal/arguments"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/paramschema"
+	"github.com/parleyhub/parley/internal/toolnames"
 )
 
 // checkBlueprints returns a copy of the blueprints that p registers, with compact JSON.
 func checkBlueprints(p *auth.Principal, all []parley.Blueprint) ([]parley.Blueprint, error) {
-	if len(all) > parley.MaxBlueprints {
-		return nil, invalid(fmt.Sprintf("at most %d", parley.MaxBlueprints), "blueprints: there are %d", len(all))
+	if len(all) > limits.MaxBlueprints {
+		return nil, invalid(fmt.Sprintf("at most %d", limits.MaxBlueprints), "blueprints: there are %d", len(all))
 	}
 	all = slices.Clone(all)
 	seen := make(map[string]bool, len(all))
@@ -55,8 +57,8 @@ func checkBlueprint(b *parley.Blueprint) error {
 	switch {
 	case !b.ParamsVia.Valid():
 		return invalid("flags, stdin or env", "params_via is %q", policy.Clip(string(b.ParamsVia)))
-	case b.TimeoutMs != 0 && (b.TimeoutMs < parley.MinDurationMs || b.TimeoutMs > parley.MaxSessionTimeoutMs):
-		return invalid(fmt.Sprintf("%d to %d", parley.MinDurationMs, parley.MaxSessionTimeoutMs),
+	case b.TimeoutMs != 0 && (b.TimeoutMs < limits.MinDurationMs || b.TimeoutMs > limits.MaxSessionTimeoutMs):
+		return invalid(fmt.Sprintf("%d to %d", limits.MinDurationMs, limits.MaxSessionTimeoutMs),
 			"timeout_ms is %d", b.TimeoutMs)
 	case len(b.ParametersSchema) == 0:
 		return invalid("a JSON Schema", "there is no parameters_schema")
@@ -75,14 +77,14 @@ func checkDescription(s string) error {
 	if !utf8.ValidString(s) {
 		return invalid("text in UTF-8", "description is not UTF-8")
 	}
-	return checkSize("description has", len(s), parley.MaxAgentDescriptionBytes)
+	return checkSize("description has", len(s), limits.MaxAgentDescriptionBytes)
 }
 
 // checkSchema compiles a schema, and returns nil for an empty one.
 func checkSchema(schema *json.RawMessage) (*paramschema.Schema, error) {
 	err := compactJSON(schema, "a schema is", "a JSON Schema")
 	if err == nil {
-		err = checkSize("a schema has", len(*schema), parley.MaxAgentSchemaBytes)
+		err = checkSize("a schema has", len(*schema), limits.MaxAgentSchemaBytes)
 	}
 	if err != nil || *schema == nil {
 		return nil, err
@@ -120,7 +122,7 @@ func checkConfig(b *parley.Blueprint) error {
 	if len(b.AgentConfig) == 0 {
 		return invalid("an agent config: it is of type agent", "there is no agent_config")
 	}
-	if err := checkSize("agent_config has", len(b.AgentConfig), parley.MaxAgentConfigBytes); err != nil {
+	if err := checkSize("agent_config has", len(b.AgentConfig), limits.MaxAgentConfigBytes); err != nil {
 		return err
 	}
 	if err := compactJSON(&b.AgentConfig, "agent_config is", "an agent config"); err != nil {
@@ -130,16 +132,16 @@ func checkConfig(b *parley.Blueprint) error {
 	switch {
 	case len(faults) > 0:
 		return invalid("a config as docs/blueprint.schema.json says", "agent_config: %s", describeFaults(faults))
-	case config.Spawns() && len(b.Name) > parley.MaxSpawnerName:
-		return invalid(fmt.Sprintf("at most %d", parley.MaxSpawnerName),
-			"the name has %d bytes, and its children are named NAME%s", len(b.Name), parley.ChildSuffix)
+	case config.Spawns() && len(b.Name) > toolnames.MaxSpawnerName:
+		return invalid(fmt.Sprintf("at most %d", toolnames.MaxSpawnerName),
+			"the name has %d bytes, and its children are named NAME%s", len(b.Name), toolnames.ChildSuffix)
 	}
 	return nil
 }
 
 // checkSubscriptions checks the JSON of subscriptions. Runner.compile checks their selectors.
 func checkSubscriptions(b *parley.Blueprint) error {
-	if err := checkSize("subscriptions have", len(b.Subscriptions), parley.MaxSubscriptionBytes); err != nil {
+	if err := checkSize("subscriptions have", len(b.Subscriptions), limits.MaxSubscriptionBytes); err != nil {
 		return err
 	}
 	if err := compactJSON(&b.Subscriptions, "subscriptions are", "selectors"); err != nil {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/internal/auth"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/toolnames"
 )
 
 // checkRegistration checks blueprints as their registration does.
@@ -64,24 +66,24 @@ func selectorFault(name, subscriptions, words string) refusal {
 func TestCommandsAreChecked(t *testing.T) {
 	invalid := parley.ErrValidationFailed
 	labels := make(map[string]string)
-	for i := range parley.MaxLabels + 1 {
+	for i := range limits.MaxLabels + 1 {
 		labels[fmt.Sprint(i)] = "x"
 	}
 	checkRefused(t, func() parley.Blueprint { return command("bad") }, []refusal{
 		{"no name", func(b *parley.Blueprint) { b.Name = "" }, invalid, "blueprints[0]"},
 		{"bad name", func(b *parley.Blueprint) { b.Name = "a@b" }, invalid, "a@b"},
 		{"long description", func(b *parley.Blueprint) {
-			b.Description = strings.Repeat("x", parley.MaxAgentDescriptionBytes+1)
+			b.Description = strings.Repeat("x", limits.MaxAgentDescriptionBytes+1)
 		}, parley.ErrTooLarge, "bad: description has 1025 bytes at most 1024"},
 		{"not UTF-8", func(b *parley.Blueprint) { b.Description = "\xff" }, invalid, "UTF-8"},
 		{"unknown params_via", func(b *parley.Blueprint) { b.ParamsVia = "pipes" }, invalid, "params_via"},
 		{"too short", func(b *parley.Blueprint) { b.TimeoutMs = 99 }, invalid, "timeout_ms"},
-		{"too long", func(b *parley.Blueprint) { b.TimeoutMs = parley.MaxSessionTimeoutMs + 1 }, invalid, "timeout_ms"},
+		{"too long", func(b *parley.Blueprint) { b.TimeoutMs = limits.MaxSessionTimeoutMs + 1 }, invalid, "timeout_ms"},
 		{"too many labels", func(b *parley.Blueprint) { b.Labels = labels }, invalid, "labels"},
 		{"bad output schema", func(b *parley.Blueprint) { b.OutputSchema = json.RawMessage(`{"type":7}`) },
 			invalid, "blueprint bad"},
 		{"large schema", func(b *parley.Blueprint) {
-			text := strings.Repeat("x", parley.MaxAgentSchemaBytes)
+			text := strings.Repeat("x", limits.MaxAgentSchemaBytes)
 			b.ParametersSchema = json.RawMessage(`{"description":"` + text + `"}`)
 		}, parley.ErrTooLarge, "schema"},
 		{"one variable twice", func(b *parley.Blueprint) {
@@ -116,7 +118,7 @@ func TestAgentsAreChecked(t *testing.T) {
 			invalid, "agent_config with a"},
 		{"no type", func(b *parley.Blueprint) { b.Type = "" }, invalid, "agent_config with a deterministic agent"},
 		{"large config", func(b *parley.Blueprint) {
-			text := strings.Repeat("x", parley.MaxAgentConfigBytes)
+			text := strings.Repeat("x", limits.MaxAgentConfigBytes)
 			b.AgentConfig = json.RawMessage(`{"model":"a:b","x":"` + text + `"}`)
 		}, parley.ErrTooLarge, "agent_config has"},
 		{"params_via", func(b *parley.Blueprint) { b.ParamsVia = parley.ParamsStdin },
@@ -124,7 +126,7 @@ func TestAgentsAreChecked(t *testing.T) {
 		{"idempotent", func(b *parley.Blueprint) { b.Idempotent = true }, invalid, "params_via or idempotent"},
 		{"timeout", func(b *parley.Blueprint) { b.TimeoutMs = 99 }, invalid, "timeout_ms"},
 		{"long name of a spawner", func(b *parley.Blueprint) {
-			b.Name = strings.Repeat("n", parley.MaxSpawnerName+1)
+			b.Name = strings.Repeat("n", toolnames.MaxSpawnerName+1)
 			b.AgentConfig = json.RawMessage(`{"model":"a:b","allow_self_spawn":true}`)
 		}, invalid, "its children are named NAME.child"},
 		schemaFault("no schema", "", "parameters_schema"),
@@ -153,7 +155,7 @@ func TestSubscriptionsAreChecked(t *testing.T) {
 		selectorFault("no JSON", `[`, "subscriptions: $: expected a list"),
 		selectorFault("empty", `[]`, "subscriptions"),
 		{"large", func(b *parley.Blueprint) {
-			b.Subscriptions = json.RawMessage(`["` + strings.Repeat("x", parley.MaxSubscriptionBytes) + `"]`)
+			b.Subscriptions = json.RawMessage(`["` + strings.Repeat("x", limits.MaxSubscriptionBytes) + `"]`)
 		}, parley.ErrTooLarge, "subscriptions have"},
 		{"agent of others", func(b *parley.Blueprint) { b.Name, b.Subscriptions = "foreign", json.RawMessage(`[{}]`) },
 			parley.ErrForbidden, "subscriptions of foreign need a token that may speak as foreign"},

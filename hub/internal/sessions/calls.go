@@ -12,6 +12,7 @@ import (
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/internal/page"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 var errNoSession = parley.Refuse(parley.ErrNotFound, "there is no such session", "")
@@ -78,7 +79,7 @@ func runsTriggered(p *auth.Principal, state *fold.State) bool {
 // Get returns a session. It waits until the session ended, waits for its caller or has newer progress,
 // for as long as the params say.
 func (s *Service) Get(ctx context.Context, p *auth.Principal, q *parley.GetSessionParams) (*parley.Session, error) {
-	if err := s.opts.Auth.Allow(p, parley.MethodGetSession); err != nil {
+	if err := s.opts.Auth.Allow(p, methods.GetSession); err != nil {
 		return nil, err
 	}
 	if q.ProgressSince != nil && *q.ProgressSince < 0 {
@@ -149,7 +150,7 @@ func (s *Service) await(
 
 // Stop ends a session. It returns one that ended before as it is.
 func (s *Service) Stop(ctx context.Context, p *auth.Principal, q *parley.StopSessionParams) (*parley.Session, error) {
-	if err := s.opts.Auth.Allow(p, parley.MethodStopSession); err != nil {
+	if err := s.opts.Auth.Allow(p, methods.StopSession); err != nil {
 		return nil, err
 	}
 	c, by, reads, err := s.findToStop(p, q.SessionID)

@@ -8,6 +8,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Live has the sessions that are known to be started and not ended, and the places that they take in
@@ -182,14 +183,14 @@ func (l *Live) SeatOf(conversation string, p *auth.Principal) string {
 func (l *Live) HasRoom(root string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.trees[root]) < parley.MaxLiveSessions
+	return len(l.trees[root]) < limits.MaxLiveSessions
 }
 
 // reserve takes a place in a tree for a session that is about to start.
 func (l *Live) reserve(root, id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, held := l.trees[root][id]; !held && len(l.trees[root]) >= parley.MaxLiveSessions {
+	if _, held := l.trees[root][id]; !held && len(l.trees[root]) >= limits.MaxLiveSessions {
 		return ErrTreeFull
 	}
 	l.holdLocked(root, id)

@@ -10,6 +10,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // describe returns a session as Get does.
@@ -77,7 +78,7 @@ func (s *Service) callBack(parent *fold.State) error {
 		if err != nil {
 			return err
 		}
-		if size += len(encoded); size > parley.MaxCallbackBytes && len(callbacks) > 0 {
+		if size += len(encoded); size > limits.MaxCallbackBytes && len(callbacks) > 0 {
 			break // the others follow in the next callback
 		}
 		callbacks, traceparent = append(callbacks, callback), cmp.Or(traceparent, trace)
@@ -103,7 +104,7 @@ func (r *Results) FitsNotification(data json.RawMessage) bool {
 // fit returns a result as a callback has it: whole, or without what is large or nests too deep.
 func (r *Results) fit(result *parley.SessionResult) *parley.SessionResult {
 	b, err := json.Marshal(result)
-	if err == nil && len(b) <= parley.MaxCallbackResultBytes && r.FitsNotification(result.ResultData) {
+	if err == nil && len(b) <= limits.MaxCallbackResultBytes && r.FitsNotification(result.ResultData) {
 		return result
 	}
 	less := *result

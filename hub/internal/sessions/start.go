@@ -19,6 +19,8 @@ import (
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // start is the start of one session.
@@ -41,7 +43,7 @@ type start struct {
 // Start starts a session, or finds the one that the same caller started with the same key. In mode sync
 // it waits for the end. The session does not end with ctx.
 func (s *Service) Start(ctx context.Context, p *auth.Principal, q *parley.StartSessionParams) (*parley.Session, error) {
-	if err := s.opts.Auth.Allow(p, parley.MethodStartSession); err != nil {
+	if err := s.opts.Auth.Allow(p, methods.StartSession); err != nil {
 		return nil, err
 	}
 	if p.Claim() != nil {
@@ -268,9 +270,9 @@ func (x *start) prepare(a *Agent, parameters json.RawMessage) (err error) {
 	switch {
 	case x.parent.Closed():
 		return parley.Refuse(parley.ErrConversationClosed, "the parent conversation is closed", "")
-	case x.record.Depth > parley.MaxSessionDepth:
+	case x.record.Depth > limits.MaxSessionDepth:
 		return parley.Refuse(parley.ErrTooLarge,
-			fmt.Sprintf("the session would be %d deep", x.record.Depth), fmt.Sprintf("at most %d", parley.MaxSessionDepth))
+			fmt.Sprintf("the session would be %d deep", x.record.Depth), fmt.Sprintf("at most %d", limits.MaxSessionDepth))
 	case x.record.Mode == parley.ModeAsyncCallback && x.parent.Session.Deterministic():
 		return parley.Refuse(parley.ErrValidationFailed, "a deterministic agent takes no callbacks", "mode sync")
 	}
@@ -309,14 +311,14 @@ func askKeyed(ctx context.Context, c *conv.Conversation, r *conv.Request) (*fold
 
 // conversation returns the params with which createConversation would create the session.
 func (x *start) conversation() *parley.CreateConversationParams {
-	limits := &parley.Limits{
-		OnTurnTimeout: parley.TurnClose, IdleTimeoutMs: parley.SessionIdleMs, MaxClaimMs: x.agent.MaxClaimMs,
+	lim := &parley.Limits{
+		OnTurnTimeout: parley.TurnClose, IdleTimeoutMs: limits.SessionIdleMs, MaxClaimMs: x.agent.MaxClaimMs,
 	}
 	if x.agent.Type == parley.AgentTypeDeterministic {
-		whole := x.agent.TimeoutMs + parley.SessionSlackMs
-		limits = &parley.Limits{OnTurnTimeout: parley.TurnClose, MaxAttempts: 1, TurnTimeoutMs: whole, MaxClaimMs: whole}
+		whole := x.agent.TimeoutMs + limits.SessionSlackMs
+		lim = &parley.Limits{OnTurnTimeout: parley.TurnClose, MaxAttempts: 1, TurnTimeoutMs: whole, MaxClaimMs: whole}
 		if x.agent.Idempotent {
-			limits.MaxAttempts = parley.IdempotentAttempts
+			lim.MaxAttempts = limits.IdempotentAttempts
 		}
 	}
 	seat, agent := x.agent.seat(x.by.AgentID)
@@ -325,7 +327,7 @@ func (x *start) conversation() *parley.CreateConversationParams {
 		Participants: []parley.Participant{
 			{ID: x.by.AgentID, Kind: parley.KindPeer}, {ID: seat, Kind: parley.KindAgent, Agent: agent},
 		},
-		StartsWith: x.by.AgentID, Limits: limits, Metadata: x.params.Metadata,
+		StartsWith: x.by.AgentID, Limits: lim, Metadata: x.params.Metadata,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // AddAnswer implements sessions.Triggers: it sets the note with which child answers the event that started
@@ -49,7 +50,7 @@ func (s *Service) refuse(parent *fold.State, w *fold.Woken, why *parley.Error) e
 func (s *Service) setAnswer(parent *fold.State, w *fold.Woken, a parley.Answer, answer *fold.Answer) {
 	a.Agent, a.SessionID, a.TriggerSeq = w.Agent, w.SessionID, w.Seq
 	data := eventdata.Encode(a)
-	if len(data) > parley.MaxAnswerBytes || !s.opts.Sessions.FitsNotification(a.Output) {
+	if len(data) > limits.MaxAnswerBytes || !s.opts.Sessions.FitsNotification(a.Output) {
 		a.Output, a.Text, a.ValidationErrors, a.Omitted = nil, "", nil, true
 		a.Error = policy.Cut(a.Error, parley.MaxReasonBytes)
 		data = eventdata.Encode(a)

@@ -11,6 +11,8 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // contextTimeout bounds the time for the contexts of all agents of one call together.
@@ -36,7 +38,7 @@ func (s *Service) Explain(
 	ctx context.Context, p *auth.Principal, q *parley.ExplainTriggersParams,
 ) (*parley.ExplainTriggersResult, error) {
 	p = p.In(q.ConversationID)
-	c, err := s.opts.Auth.Enter(p, parley.MethodExplainTriggers, q.ConversationID)
+	c, err := s.opts.Auth.Enter(p, methods.ExplainTriggers, q.ConversationID)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +65,7 @@ func (s *Service) Explain(
 		out.Agents = append(out.Agents, row)
 	}
 	for _, name := range x.watchers() {
-		if len(out.Agents) == parley.MaxExplained {
+		if len(out.Agents) == limits.MaxExplained {
 			out.More++
 			continue
 		}

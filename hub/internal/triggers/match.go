@@ -7,6 +7,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/selector"
 )
 
@@ -151,14 +152,14 @@ func (s *Service) matchWatchers(state *fold.State, e *event) []parley.Wake {
 		if x == nil {
 			continue
 		}
-		most := parley.MaxWatchers + 2*len(state.Participants) + 1 // some may take part, or be the author
+		most := limits.MaxWatchers + 2*len(state.Participants) + 1 // some may take part, or be the author
 		hits, _ := x.Match(&e.Event, most)
 		for _, h := range hits {
 			s.mu.RLock()
 			a, counts := s.watches[h.Key][workspace], s.findWatcherLocked(h.Key, state.Workspace)
 			s.mu.RUnlock()
 			switch {
-			case len(out) == parley.MaxWatchers:
+			case len(out) == limits.MaxWatchers:
 				return out
 			case a == nil || a != counts, isTaken(state, h.Key), // a is nil if it has just left
 				e.from == h.Key && !a.Set.Subscriptions.IncludeSelf:

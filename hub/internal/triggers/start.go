@@ -13,12 +13,13 @@ import (
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/internal/sessions"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/triggerinput"
 )
 
 // maxOfAgent bounds the sessions of one agent that run at once for the events of one conversation, so
 // that others of the tree find room too.
-const maxOfAgent = parley.MaxLiveSessions / 2
+const maxOfAgent = limits.MaxLiveSessions / 2
 
 // Committed implements conv.Observer: it queues the start of sessions. After a failed append the state
 // may be one whose starts failed; the queue tries these again later.

@@ -10,6 +10,7 @@ import (
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // ClaimTurn claims a turn: an offered one by the id of the offer, or one of the caller by its number.
@@ -62,7 +63,7 @@ func (d *Dispatcher) MintClaim(c *conv.Conversation, r *conv.Request) {
 func (d *Dispatcher) enterTake(
 	p *auth.Principal, q *parley.ClaimTurnParams, cmd *fold.Command,
 ) (*conv.Conversation, *auth.Principal, error) {
-	if err := d.auth.AllowClaims(p, parley.MethodClaimTurn); err != nil {
+	if err := d.auth.AllowClaims(p, methods.ClaimTurn); err != nil {
 		return nil, nil, err
 	}
 	c, s, err := d.Pin(p, q.ConversationID)
@@ -180,7 +181,7 @@ func (d *Dispatcher) PinClaimed(
 func (d *Dispatcher) EnterClaimed(
 	p *auth.Principal, method, conversation, claimID string, cmd *fold.Command,
 ) (*conv.Conversation, *auth.Principal, error) {
-	needsClaim := method == parley.MethodRenewClaim || method == parley.MethodReleaseClaim
+	needsClaim := method == methods.RenewClaim || method == methods.ReleaseClaim
 	if claimID == "" && !needsClaim {
 		p = p.In(conversation)
 		c, err := d.auth.EnterWrite(p, method, conversation)
@@ -237,7 +238,7 @@ func (d *Dispatcher) RenewClaim(
 	p *auth.Principal, q *parley.RenewClaimParams, done func(parley.RenewClaimResult, error),
 ) {
 	var cmd fold.Command
-	c, p, err := d.EnterClaimed(p, parley.MethodRenewClaim, q.ConversationID, q.ClaimID, &cmd)
+	c, p, err := d.EnterClaimed(p, methods.RenewClaim, q.ConversationID, q.ClaimID, &cmd)
 	if err != nil {
 		done(parley.RenewClaimResult{}, err)
 		return
@@ -276,7 +277,7 @@ func (d *Dispatcher) ReleaseClaim(
 ) {
 	release := &fold.Release{Detail: q.Reason}
 	cmd := fold.Command{Do: release}
-	c, p, err := d.EnterClaimed(p, parley.MethodReleaseClaim, q.ConversationID, q.ClaimID, &cmd)
+	c, p, err := d.EnterClaimed(p, methods.ReleaseClaim, q.ConversationID, q.ClaimID, &cmd)
 	if err != nil {
 		done(parley.EmptyResult{}, err)
 		return

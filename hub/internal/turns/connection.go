@@ -9,6 +9,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/auth"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Connection is a lasting connection of a caller: a socket, or a client in the hub's process. It can be
@@ -208,5 +209,5 @@ func (c *Connection) graceMs() int64 {
 	if x := c.registered(); x != nil {
 		return x.graceMs
 	}
-	return parley.DefaultGraceMs
+	return limits.DefaultGraceMs
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/cluster"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // executor is a connection that runs agents. Only its load changes; a new registration is a new executor.
@@ -40,7 +41,7 @@ const maxOffered = 256
 // view returns x as a desk sees it.
 func (x *executor) view(now desk.Time) desk.Executor {
 	if now >= x.pendingUntil {
-		x.pendingUntil = now + desk.Time(parley.MaxClaimWindowMs)
+		x.pendingUntil = now + desk.Time(limits.MaxClaimWindowMs)
 		maps.DeleteFunc(x.pending, func(_ string, until desk.Time) bool {
 			if until > now {
 				x.pendingUntil = min(x.pendingUntil, until)

@@ -16,6 +16,8 @@ import (
 	"github.com/parleyhub/parley/hub/internal/cluster"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // RegisterExecutor registers p's connection as an executor. It waits until the hub knows all claims.
@@ -49,7 +51,7 @@ func (d *Dispatcher) RegisterExecutor(
 }
 
 func (d *Dispatcher) newExecutor(p *auth.Principal, q *parley.RegisterExecutorParams) (*executor, error) {
-	if err := d.auth.AllowClaims(p, parley.MethodRegisterExecutor); err != nil {
+	if err := d.auth.AllowClaims(p, methods.RegisterExecutor); err != nil {
 		return nil, err
 	}
 	conn := ConnectionOf(p)
@@ -70,8 +72,8 @@ func (d *Dispatcher) newExecutor(p *auth.Principal, q *parley.RegisterExecutorPa
 		key: key, id: q.ExecutorID, stamp: d.nextStamp(), by: p, conn: conn,
 		agents: slices.Clone(q.Agents), serves: append(slices.Clone(q.Agents), key),
 		labels: maps.Clone(q.Labels), push: q.Mode == parley.ModePush,
-		pending: make(map[string]desk.Time), capacity: cmp.Or(q.Capacity, parley.DefaultCapacity),
-		graceMs: cmp.Or(q.GraceMs, int64(parley.DefaultGraceMs)),
+		pending: make(map[string]desk.Time), capacity: cmp.Or(q.Capacity, limits.DefaultCapacity),
+		graceMs: cmp.Or(q.GraceMs, int64(limits.DefaultGraceMs)),
 	}, nil
 }
 
@@ -83,16 +85,16 @@ func checkExecutor(q *parley.RegisterExecutorParams) error {
 	case !parley.ValidParticipantID(q.ExecutorID):
 		return refuse("1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub",
 			"executorId %q is not acceptable", policy.Clip(q.ExecutorID))
-	case len(q.Agents) > parley.MaxExecutorAgents:
-		return refuse(fmt.Sprintf("at most %d", parley.MaxExecutorAgents), "agents: there are %d", len(q.Agents))
+	case len(q.Agents) > limits.MaxExecutorAgents:
+		return refuse(fmt.Sprintf("at most %d", limits.MaxExecutorAgents), "agents: there are %d", len(q.Agents))
 	case q.Mode != "" && !q.Mode.Valid():
 		return refuse("pull or push", "mode is %q", policy.Clip(string(q.Mode)))
-	case q.Capacity != 0 && (q.Capacity < 1 || q.Capacity > parley.MaxCapacity):
-		return refuse(fmt.Sprintf("1 to %d", parley.MaxCapacity), "capacity is %d", q.Capacity)
-	case q.GraceMs != 0 && (q.GraceMs < parley.MinGraceMs || q.GraceMs > parley.MaxGraceMs):
-		return refuse(fmt.Sprintf("%d to %d", parley.MinGraceMs, parley.MaxGraceMs), "graceMs is %d", q.GraceMs)
-	case len(q.Holding) > parley.MaxHolding:
-		return refuse(fmt.Sprintf("at most %d", parley.MaxHolding), "holding: there are %d", len(q.Holding))
+	case q.Capacity != 0 && (q.Capacity < 1 || q.Capacity > limits.MaxCapacity):
+		return refuse(fmt.Sprintf("1 to %d", limits.MaxCapacity), "capacity is %d", q.Capacity)
+	case q.GraceMs != 0 && (q.GraceMs < limits.MinGraceMs || q.GraceMs > limits.MaxGraceMs):
+		return refuse(fmt.Sprintf("%d to %d", limits.MinGraceMs, limits.MaxGraceMs), "graceMs is %d", q.GraceMs)
+	case len(q.Holding) > limits.MaxHolding:
+		return refuse(fmt.Sprintf("at most %d", limits.MaxHolding), "holding: there are %d", len(q.Holding))
 	}
 	seen := map[string]bool{}
 	for _, name := range q.Agents {
@@ -189,7 +191,7 @@ func (d *Dispatcher) renewOwner(c *Connection, p *auth.Principal) {
 		return
 	}
 	mayNot := func(name string) bool { return !p.MaySpeakAs(name) }
-	if x.by.AgentID != p.AgentID || d.auth.AllowClaims(p, parley.MethodRegisterExecutor) != nil ||
+	if x.by.AgentID != p.AgentID || d.auth.AllowClaims(p, methods.RegisterExecutor) != nil ||
 		slices.ContainsFunc(x.agents, mayNot) {
 		d.executors.removeLocked(x)
 		c.executor.Store(nil)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/internal/spannames"
 )
 
 // turnSpan identifies the span of a turn. Every reader of the log computes the same one: the id is made
@@ -51,7 +52,7 @@ func (s turnSpan) traceparent(tracer parley.Tracer) string {
 
 // start is the beginning of the span, without what is known at the end of the turn.
 func (s turnSpan) start() parley.SpanStart {
-	return parley.SpanStart{Name: parley.SpanTurn, Parent: s.answers, ID: s.id, TraceID: s.trace}
+	return parley.SpanStart{Name: spannames.SpanTurn, Parent: s.answers, ID: s.id, TraceID: s.trace}
 }
 
 // spans makes the spans of turns.
@@ -76,17 +77,17 @@ func (a spans) ReportTurn(s *fold.State, first int64) {
 		return
 	}
 	start := newTurnSpan(s.ID, w.Turn, w.Traceparent).start()
-	start.Name, start.At = parley.SpanTurn+w.Agent, w.From.Time()
+	start.Name, start.At = spannames.SpanTurn+w.Agent, w.From.Time()
 	start.Attributes = []parley.Attribute{
-		{Key: parley.AttrGenAIConversationID, Value: s.ID},
-		{Key: parley.AttrGenAIAgentID, Value: w.AgentID},
-		{Key: parley.AttrGenAIAgentName, Value: w.Agent},
-		{Key: parley.AttrTurnNumber, Value: w.Turn},
-		{Key: parley.AttrTurnAttempts, Value: w.Attempts},
-		{Key: parley.AttrTurnOutcome, Value: w.Outcome},
+		{Key: spannames.AttrGenAIConversationID, Value: s.ID},
+		{Key: spannames.AttrGenAIAgentID, Value: w.AgentID},
+		{Key: spannames.AttrGenAIAgentName, Value: w.Agent},
+		{Key: spannames.AttrTurnNumber, Value: w.Turn},
+		{Key: spannames.AttrTurnAttempts, Value: w.Attempts},
+		{Key: spannames.AttrTurnOutcome, Value: w.Outcome},
 	}
 	if s.Workspace != "" {
-		start.Attributes = append(start.Attributes, parley.Attribute{Key: parley.AttrWorkspace, Value: s.Workspace})
+		start.Attributes = append(start.Attributes, parley.Attribute{Key: spannames.AttrWorkspace, Value: s.Workspace})
 	}
 	_, span := parley.StartSpan(parley.WithTracer(context.Background(), a.tracer), start)
 	if w.Outcome != fold.WorkedFinal && w.Outcome != string(parley.TurnYielded) {

@@ -9,6 +9,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // bound narrows the schema of a field.
@@ -37,39 +38,39 @@ var bounds = map[string]bound{
 
 	"CreateConversationParams.ConversationID":  newConversation,
 	"CreateConversationParams.Title":           line(1, parley.MaxTitleBytes),
-	"CreateConversationParams.Participants":    items(1, parley.MaxParticipants),
+	"CreateConversationParams.Participants":    items(1, limits.MaxParticipants),
 	"CreateConversationParams.StartsWith":      participant,
 	"CreateConversationParams.Metadata":        object,
 	"CreateConversationParams.Workspace":       workspace,
 	"CreateConversationParams.ClientRequestID": line(1, parley.MaxKeyBytes),
 
-	"ForkConversationParams.Seq":             between(1, parley.MaxForkEvents),
+	"ForkConversationParams.Seq":             between(1, limits.MaxForkEvents),
 	"ForkConversationParams.ForkID":          newConversation,
 	"ForkConversationParams.Title":           line(1, parley.MaxTitleBytes),
 	"ForkConversationParams.ClientRequestID": line(1, parley.MaxKeyBytes),
 
 	"Participant.ID":       participant,
-	"Participant.Role":     line(1, parley.MaxRoleBytes),
-	"Participant.Private":  text(1, parley.MaxPrivateBytes),
+	"Participant.Role":     line(1, limits.MaxRoleBytes),
+	"Participant.Private":  text(1, limits.MaxPrivateBytes),
 	"Outcome.Reason":       line(1, parley.MaxReasonBytes),
-	"Limits.MaxTurns":      between(1, parley.MaxTurnsLimit),
+	"Limits.MaxTurns":      between(1, limits.MaxTurnsLimit),
 	"Limits.MaxEvents":     between(1, parley.MaxEventsLimit),
-	"Limits.MaxBytes":      between(parley.MinBytesLimit, parley.MaxBytesLimit),
-	"Limits.IdleTimeoutMs": between(parley.MinDurationMs, parley.MaxDurationMs),
-	"Limits.DeadlineMs":    between(parley.MinDurationMs, parley.MaxDurationMs),
+	"Limits.MaxBytes":      between(limits.MinBytesLimit, parley.MaxBytesLimit),
+	"Limits.IdleTimeoutMs": between(limits.MinDurationMs, limits.MaxDurationMs),
+	"Limits.DeadlineMs":    between(limits.MinDurationMs, limits.MaxDurationMs),
 
-	"Limits.TurnTimeoutMs":      between(parley.MinDurationMs, parley.MaxTurnMs),
-	"Limits.MaxAttempts":        between(1, parley.MaxAttemptsLimit),
-	"Limits.MaxClaimMs":         between(parley.MinDurationMs, parley.MaxTurnMs),
-	"Limits.ClaimWindowMs":      between(parley.MinClaimWindowMs, parley.MaxClaimWindowMs),
-	"Limits.MaxAutonomousTurns": between(1, parley.MaxTurnsLimit),
-	"Limits.MaxHops":            between(1, parley.MaxHopsLimit),
-	"Limits.MaxWakesPerMinute":  between(1, parley.MaxWakesLimit),
-	"Limits.StopWhen":           text(1, parley.MaxExpressionBytes),
+	"Limits.TurnTimeoutMs":      between(limits.MinDurationMs, limits.MaxTurnMs),
+	"Limits.MaxAttempts":        between(1, limits.MaxAttemptsLimit),
+	"Limits.MaxClaimMs":         between(limits.MinDurationMs, limits.MaxTurnMs),
+	"Limits.ClaimWindowMs":      between(limits.MinClaimWindowMs, limits.MaxClaimWindowMs),
+	"Limits.MaxAutonomousTurns": between(1, limits.MaxTurnsLimit),
+	"Limits.MaxHops":            between(1, limits.MaxHopsLimit),
+	"Limits.MaxWakesPerMinute":  between(1, limits.MaxWakesLimit),
+	"Limits.StopWhen":           text(1, limits.MaxExpressionBytes),
 	"Participant.Agent":         participant,
-	"Policy.Rules":              items(1, parley.MaxRules),
+	"Policy.Rules":              items(1, limits.MaxRules),
 	"Policy.Moderator":          participant,
-	"Rule.When":                 text(1, parley.MaxExpressionBytes),
+	"Rule.When":                 text(1, limits.MaxExpressionBytes),
 	"Rule.Next":                 participant,
 	"TurnHint.Next":             participant,
 
@@ -89,23 +90,23 @@ var bounds = map[string]bound{
 	"GetContextParams.ClaimID":   claim,
 
 	"RegisterExecutorParams.ExecutorID": participant,
-	"RegisterExecutorParams.Agents":     each(0, parley.MaxExecutorAgents, participant),
-	"RegisterExecutorParams.Capacity":   between(1, parley.MaxCapacity),
-	"RegisterExecutorParams.GraceMs":    between(parley.MinGraceMs, parley.MaxGraceMs),
-	"RegisterExecutorParams.Holding":    items(0, parley.MaxHolding),
+	"RegisterExecutorParams.Agents":     each(0, limits.MaxExecutorAgents, participant),
+	"RegisterExecutorParams.Capacity":   between(1, limits.MaxCapacity),
+	"RegisterExecutorParams.GraceMs":    between(limits.MinGraceMs, limits.MaxGraceMs),
+	"RegisterExecutorParams.Holding":    items(0, limits.MaxHolding),
 	"RegisterExecutorParams.Labels":     labels,
 	"ReleaseClaimParams.Reason":         line(1, parley.MaxReasonBytes),
 	"CancelTurnParams.Turn":             between(1, maxInteger),
 	"CancelTurnParams.Reason":           line(1, parley.MaxReasonBytes),
 
-	"RegisterBlueprintsParams.Blueprints": items(0, parley.MaxBlueprints),
+	"RegisterBlueprintsParams.Blueprints": items(0, limits.MaxBlueprints),
 	"Blueprint.Name":                      participant,
-	"Blueprint.Description":               text(1, parley.MaxAgentDescriptionBytes),
+	"Blueprint.Description":               text(1, limits.MaxAgentDescriptionBytes),
 	"Blueprint.ParametersSchema":          object,
 	"Blueprint.OutputSchema":              object,
 	"Blueprint.AgentConfig":               object,
 	"Blueprint.Subscriptions":             objectOrList,
-	"Blueprint.TimeoutMs":                 between(parley.MinDurationMs, parley.MaxSessionTimeoutMs),
+	"Blueprint.TimeoutMs":                 between(limits.MinDurationMs, limits.MaxSessionTimeoutMs),
 	"Blueprint.Labels":                    labels,
 
 	"StartSessionParams.AgentName":       agentName,
@@ -124,7 +125,7 @@ var bounds = map[string]bound{
 	"RequestApprovalParams.Title":           line(1, parley.MaxTitleBytes),
 	"RequestApprovalParams.Details":         object,
 	"RequestApprovalParams.AnswerSchema":    object,
-	"RequestApprovalParams.ExpiresInMs":     between(parley.MinApprovalMs, parley.MaxApprovalMs),
+	"RequestApprovalParams.ExpiresInMs":     between(limits.MinApprovalMs, limits.MaxApprovalMs),
 	"GetApprovalParams.TimeoutMs":           between(0, maxInteger),
 	"ListApprovalsParams.Limit":             between(1, parley.MaxPage),
 	"ResolveApprovalParams.Comment":         line(1, parley.MaxReasonBytes),
@@ -155,37 +156,37 @@ var bounds = map[string]bound{
 	"SendMessageParams.ClientRequestID": line(1, parley.MaxKeyBytes),
 	"SendTraceParams.ClientRequestID":   line(1, parley.MaxKeyBytes),
 	"SendNoteParams.ClientRequestID":    line(1, parley.MaxKeyBytes),
-	"Note.Schema":                       line(1, parley.MaxTagBytes),
+	"Note.Schema":                       line(1, limits.MaxTagBytes),
 	"Note.Tags":                         tags,
 	"SendDeltaParams.Turn":              between(1, maxInteger),
 	"SendDeltaParams.Index":             between(0, maxInteger),
 	"SendDeltaParams.Text":              text(0, parley.MaxDeltaBytes),
 
 	"PutAttachmentParams.Data":      text(4, 0), // one byte
-	"PutAttachmentParams.Name":      line(1, parley.MaxNameBytes),
-	"PutAttachmentParams.MediaType": line(1, parley.MaxMediaTypeBytes),
+	"PutAttachmentParams.Name":      line(1, limits.MaxNameBytes),
+	"PutAttachmentParams.MediaType": line(1, limits.MaxMediaTypeBytes),
 	"GetAttachmentParams.Offset":    between(0, maxInteger),
-	"GetAttachmentParams.Length":    between(1, parley.MaxAttachmentPart),
+	"GetAttachmentParams.Length":    between(1, limits.MaxAttachmentPart),
 
 	"CreateTokenParams.AgentID":       participant,
 	"CreateTokenParams.Agents":        each(0, 0, participant), // the hub counts different ids
 	"CreateTokenParams.Scopes":        items(1, 0),
-	"CreateTokenParams.Conversations": each(1, parley.MaxConversationScope, conversation),
-	"CreateTokenParams.Workspaces":    each(1, parley.MaxWorkspaces, workspace),
-	"CreateTokenParams.ExpiresInMs":   between(1000, parley.MaxDurationMs),
+	"CreateTokenParams.Conversations": each(1, limits.MaxConversationScope, conversation),
+	"CreateTokenParams.Workspaces":    each(1, limits.MaxWorkspaces, workspace),
+	"CreateTokenParams.ExpiresInMs":   between(1000, limits.MaxDurationMs),
 	"ListTokensParams.Limit":          between(1, parley.MaxPage),
 }
 
 // payloadBounds are those of the payloads that clients put together, by schema and property.
 var payloadBounds = map[string]bound{
-	"Message.schema":       line(1, parley.MaxTagBytes),
+	"Message.schema":       line(1, limits.MaxTagBytes),
 	"Message.tags":         tags,
 	"Message.attachments":  items(1, parley.MaxMessageAttachments),
 	"Message.parameters":   object,
 	"Attachment.sha256":    pattern(sha256Pattern),
-	"Attachment.name":      line(1, parley.MaxNameBytes),
-	"Attachment.mediaType": line(1, parley.MaxMediaTypeBytes),
-	"Trace.kind":           line(1, parley.MaxTagBytes),
+	"Attachment.name":      line(1, limits.MaxNameBytes),
+	"Attachment.mediaType": line(1, limits.MaxMediaTypeBytes),
+	"Trace.kind":           line(1, limits.MaxTagBytes),
 }
 
 func between(least, most int64) bound {
@@ -277,7 +278,7 @@ func each(least, most int, b bound) bound {
 	}
 }
 
-func tags(s *jsonschema.Schema) { each(0, parley.MaxTags, line(1, parley.MaxTagBytes))(s) }
+func tags(s *jsonschema.Schema) { each(0, limits.MaxTags, line(1, limits.MaxTagBytes))(s) }
 
 func object(s *jsonschema.Schema) { s.Type = "object" }
 
@@ -288,8 +289,8 @@ func objectOrList(s *jsonschema.Schema) {
 
 // labels are names and what they stand for.
 func labels(s *jsonschema.Schema) {
-	s.MaxProperties = size(parley.MaxLabels)
+	s.MaxProperties = size(limits.MaxLabels)
 	s.PropertyNames = &jsonschema.Schema{}
-	line(1, parley.MaxLabelBytes)(s.PropertyNames)
-	line(0, parley.MaxLabelBytes)(s.AdditionalProperties)
+	line(1, limits.MaxLabelBytes)(s.PropertyNames)
+	line(0, limits.MaxLabelBytes)(s.AdditionalProperties)
 }

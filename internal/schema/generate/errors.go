@@ -8,6 +8,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 func typeName(v any) string { return reflect.TypeOf(v).Name() }
@@ -87,10 +88,10 @@ func (d *definitions) refusals(m Method) []parley.ErrorRow {
 	add(claims && takes("conversationId"), parley.ErrNotYourTurn, parley.ErrTurnClosed, parley.ErrTurnConflict, parley.ErrConversationClosed)
 	add(takes("claimId", "claim"), parley.ErrClaimLost)
 	add(writes && takes("claimId") && !slices.Contains(d.schemas[d.name(m.Params, true)].Required, "claimId"), parley.ErrClaimRequired)
-	stores := writes || claims || m.Scope == parley.ScopeApprove || m.Name == parley.MethodCreateToken || m.Name == parley.MethodRevokeToken
-	add(stores && m.Name != parley.MethodSendDelta, parley.ErrOutcomeUnknown, parley.ErrStorageFull)
-	add(m.Name == parley.MethodRequestApproval, parley.ErrNotYourTurn, parley.ErrTurnClosed, parley.ErrIdempotencyConflict)
-	add(m.Name == parley.MethodResolveApproval, parley.ErrAlreadyResolved)
+	stores := writes || claims || m.Scope == parley.ScopeApprove || m.Name == methods.CreateToken || m.Name == methods.RevokeToken
+	add(stores && m.Name != methods.SendDelta, parley.ErrOutcomeUnknown, parley.ErrStorageFull)
+	add(m.Name == methods.RequestApproval, parley.ErrNotYourTurn, parley.ErrTurnClosed, parley.ErrIdempotencyConflict)
+	add(m.Name == methods.ResolveApproval, parley.ErrAlreadyResolved)
 	add(m.Socket, parley.ErrMethodNotFound)
 	var rows []parley.ErrorRow
 	for _, row := range parley.Errors {

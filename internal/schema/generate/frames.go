@@ -5,7 +5,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // cut splits "Event.seq".
@@ -33,7 +33,7 @@ func version() *jsonschema.Schema { return &jsonschema.Schema{Const: "2.0"} }
 func id() *jsonschema.Schema {
 	return &jsonschema.Schema{
 		Description: "Comes back as it was written. At most 128 bytes as written.",
-		AnyOf:       []*jsonschema.Schema{{Type: "string", MaxLength: size(parley.MaxIDBytes - 2)}, {Type: "integer"}},
+		AnyOf:       []*jsonschema.Schema{{Type: "string", MaxLength: size(limits.MaxIDBytes - 2)}, {Type: "integer"}},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"reflect"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // The files that Documents makes.
@@ -20,7 +21,7 @@ const (
 
 // Method is a method that is served, with the types of its params and result.
 type Method struct {
-	parley.Method
+	methods.Method
 	Params, Result reflect.Type
 }
 
@@ -29,14 +30,14 @@ var notifications = []struct {
 	name   string
 	params any
 }{
-	{parley.NotifyEvent, parley.EventNotification{}},
-	{parley.NotifyCaughtUp, parley.CaughtUpNotification{}},
-	{parley.NotifyGuidance, parley.GuidanceNotification{}},
-	{parley.NotifyDelta, parley.DeltaNotification{}},
-	{parley.NotifyRequestTurn, parley.RequestTurn{}},
-	{parley.NotifyClaimEnded, parley.ClaimEndedNotification{}},
-	{parley.NotifyClaimWaiting, parley.ClaimWaitingNotification{}},
-	{parley.NotifyClosing, parley.ClosingNotification{}},
+	{methods.NotifyEvent, parley.EventNotification{}},
+	{methods.NotifyCaughtUp, parley.CaughtUpNotification{}},
+	{methods.NotifyGuidance, parley.GuidanceNotification{}},
+	{methods.NotifyDelta, parley.DeltaNotification{}},
+	{methods.NotifyRequestTurn, parley.RequestTurn{}},
+	{methods.NotifyClaimEnded, parley.ClaimEndedNotification{}},
+	{methods.NotifyClaimWaiting, parley.ClaimWaitingNotification{}},
+	{methods.NotifyClosing, parley.ClosingNotification{}},
 }
 
 // Documents gives the files by name. dir is the root of the module, whose sources are read; methods are those that are served, in

@@ -8,22 +8,23 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // The tables of this package are private, and so are their tests.
 
 func testMethods() []Method {
-	var methods []Method
+	var all []Method
 	for name, types := range map[string][2]reflect.Type{
-		parley.MethodCreateConversation: {reflect.TypeFor[parley.CreateConversationParams](), reflect.TypeFor[parley.Snapshot]()},
-		parley.MethodSendMessage:        {reflect.TypeFor[parley.SendMessageParams](), reflect.TypeFor[parley.SendResult]()},
-		parley.MethodSendTrace:          {reflect.TypeFor[parley.SendTraceParams](), reflect.TypeFor[parley.SendResult]()},
-		parley.MethodSendNote:           {reflect.TypeFor[parley.SendNoteParams](), reflect.TypeFor[parley.SeqResult]()},
+		methods.CreateConversation: {reflect.TypeFor[parley.CreateConversationParams](), reflect.TypeFor[parley.Snapshot]()},
+		methods.SendMessage:        {reflect.TypeFor[parley.SendMessageParams](), reflect.TypeFor[parley.SendResult]()},
+		methods.SendTrace:          {reflect.TypeFor[parley.SendTraceParams](), reflect.TypeFor[parley.SendResult]()},
+		methods.SendNote:           {reflect.TypeFor[parley.SendNoteParams](), reflect.TypeFor[parley.SeqResult]()},
 	} {
-		m, _ := parley.MethodByName(name)
-		methods = append(methods, Method{m, types[0], types[1]})
+		m, _ := methods.ByName(name)
+		all = append(all, Method{m, types[0], types[1]})
 	}
-	return methods
+	return all
 }
 
 // TestTablesNameWhatThereIs: a bound for a field that is gone would bind nothing, and nobody would see it.
@@ -40,7 +41,7 @@ func TestTablesNameWhatThereIs(t *testing.T) {
 		}
 	}
 	for name := range httpDiffers {
-		if m, ok := parley.MethodByName(name); !ok || m.Route == "" {
+		if m, ok := methods.ByName(name); !ok || m.Route == "" {
 			t.Errorf("httpDiffers: there is no route of %s", name)
 		}
 	}
@@ -85,10 +86,11 @@ func TestWordsOfTheWire(t *testing.T) {
 		field string
 		want  string
 	}{
-		{reflect.TypeFor[parley.WaitForChangeParams](), "TimeoutMs", "timeoutMs absent or 0 answers at once; more than 60000 is taken as 60000."},
-		{reflect.TypeFor[parley.SendMessageParams](), "Outcome", "outcome goes with finality conversation only; absent means completed."},
-		{reflect.TypeFor[parley.SubscribeParams](), "Types", "types filters events, replay and live alike; absent means all. Empty is refused."},
-		{reflect.TypeFor[parley.TailParams](), "", "Asks for the events after sinceSeq."},
+		{reflect.TypeFor[parley.WaitForChangeParams](), "TimeoutMs", "timeoutMs is how long the call waits. If it is absent or 0, the call does not wait. The hub reduces a "+
+				"value over 60000 to 60000."},
+		{reflect.TypeFor[parley.SendMessageParams](), "Outcome", "outcome is allowed with finality conversation only; absent means completed."},
+		{reflect.TypeFor[parley.SubscribeParams](), "Types", "types filters stored and new events alike; absent means all. An empty list is refused."},
+		{reflect.TypeFor[parley.TailParams](), "", "Request the events after sinceSeq."},
 		{reflect.TypeFor[parley.ListTokensResult](), "", "A page; nextCursor is empty on the last."},
 		{reflect.TypeFor[parley.TailParams](), "Limit", ""},
 	} {

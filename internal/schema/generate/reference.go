@@ -10,6 +10,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // The files that Reference creates.
@@ -145,9 +146,9 @@ func (p *typesPage) writeMethod(m Method, rules string) {
 	fmt.Fprintf(p, "\n## %s\n\n", m.Name)
 	scope := "scope `" + string(m.Scope) + "`"
 	switch m.Scope {
-	case parley.ScopeNone:
+	case methods.ScopeNone:
 		scope = "no token needed"
-	case parley.ScopeSelf:
+	case methods.ScopeSelf:
 		scope = "any token"
 	}
 	facts := []string{scope}

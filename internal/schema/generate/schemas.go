@@ -8,6 +8,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // schemaFile holds all JSON Schemas. Names are those under which package schema gives them out.
@@ -49,7 +50,7 @@ func schemas(d *definitions) schemaFile {
 			f.Names[n.name+".stream"] = name
 		}
 	}
-	f.Names[parley.MethodWaitForChange+".events"] = waitEvents
+	f.Names[methods.WaitForChange+".events"] = waitEvents
 	maps.Copy(f.Names, lines)
 	return f
 }

@@ -130,7 +130,6 @@ func (s *source) describe(t reflect.Type, field string) string {
 	if field == "" {
 		text = sentence(strings.TrimPrefix(text, t.Name()+" "))
 	}
-	text = strings.ReplaceAll(text, "Empty but not nil", "Empty")
 	return word.ReplaceAllStringFunc(text, func(w string) string { return s.onTheWire(t, w) })
 }
 

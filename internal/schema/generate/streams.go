@@ -4,6 +4,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // subscriptionID is the member of notifications that a stream, which is one subscription, does not have.
@@ -13,7 +14,7 @@ const subscriptionID = "subscriptionId"
 // executor is told.
 func streamed(notification string, params any) string {
 	switch notification {
-	case parley.NotifyEvent, parley.NotifyRequestTurn, parley.NotifyClaimEnded, parley.NotifyClaimWaiting:
+	case methods.NotifyEvent, methods.NotifyRequestTurn, methods.NotifyClaimEnded, methods.NotifyClaimWaiting:
 		return ""
 	}
 	return typeName(params) + "OfStream"

@@ -25,12 +25,13 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/quota"
 	"github.com/parleyhub/parley/internal/wire"
 	"github.com/parleyhub/parley/rpc/internal/admission"
 )
 
-// The most answers with events, of at most [parley.MaxPageBytes] each, that are on their way over
+// The most answers with events, of at most [limits.MaxPageBytes] each, that are on their way over
 // HTTP: of all accounts, and of one. A socket has one at a time.
 const (
 	maxPages          = 512
@@ -176,7 +177,7 @@ func (c *Call) size() int {
 // CheckAllowed refuses a caller whose token is no longer valid, or lacks the scope of the method. It is
 // called before the params are read.
 func (c *Call) CheckAllowed() error {
-	if c.Principal == nil || c.Handler.Name == parley.MethodAuthenticate {
+	if c.Principal == nil || c.Handler.Name == methods.Authenticate {
 		return nil
 	}
 	if err := c.Hub().Valid(c.Principal); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -43,7 +44,7 @@ func AppendNotification(b []byte, method string, params any) []byte {
 
 // AppendEventHead appends the first part of an event notification; hub.Item.Tail is the rest.
 func AppendEventHead(b []byte, subscriptionID string) []byte {
-	b = append(wire.AppendNotificationHead(b, parley.NotifyEvent), `{"subscriptionId":"`...)
+	b = append(wire.AppendNotificationHead(b, methods.NotifyEvent), `{"subscriptionId":"`...)
 	b = append(b, subscriptionID...)
 	return append(b, `",`...)
 }

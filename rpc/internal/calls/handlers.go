@@ -6,57 +6,59 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // newHandlers returns the handlers of all methods except those that need the socket of the caller.
 func newHandlers() Table {
 	return Table{
-		parley.MethodPing: NewHandler[parley.PingParams, parley.PingResult](false, ping),
+		methods.Ping: NewHandler[parley.PingParams, parley.PingResult](false, ping),
 
-		parley.MethodCreateConversation: newWrite((*hub.Hub).CreateConversation, encodeJSON[*parley.Snapshot]),
-		parley.MethodForkConversation: NewHandler[parley.ForkConversationParams, *parley.Snapshot](
+		methods.CreateConversation: newWrite((*hub.Hub).CreateConversation, encodeJSON[*parley.Snapshot]),
+		methods.ForkConversation: NewHandler[parley.ForkConversationParams, *parley.Snapshot](
 			false, forkConversation),
-		parley.MethodAddParticipant:     newWrite((*hub.Hub).AddParticipant, encodeSeqResult),
-		parley.MethodCloseConversation:  newWrite((*hub.Hub).CloseConversation, encodeSeqResult),
-		parley.MethodSendMessage:        newWrite((*hub.Hub).SendMessage, encodeSendResult),
-		parley.MethodSendTrace:          newWrite((*hub.Hub).SendTrace, encodeSendResult),
-		parley.MethodSendNote:           newWrite((*hub.Hub).SendNote, encodeSeqResult),
-		parley.MethodSendDelta:          newWrite(sendDelta, encodeJSON[parley.EmptyResult]),
-		parley.MethodRegisterExecutor:   newWrite((*hub.Hub).RegisterExecutor, encodeJSON[parley.RegisterExecutorResult]),
-		parley.MethodClaimTurn:          newWrite((*hub.Hub).ClaimTurn, encodeJSON[parley.ClaimTurnResult]),
-		parley.MethodRenewClaim:         newWrite((*hub.Hub).RenewClaim, encodeJSON[parley.RenewClaimResult]),
-		parley.MethodReleaseClaim:       newWrite((*hub.Hub).ReleaseClaim, encodeJSON[parley.EmptyResult]),
-		parley.MethodCancelTurn:         newWrite((*hub.Hub).CancelTurn, encodeSeqResult),
-		parley.MethodRegisterBlueprints: newWrite((*hub.Hub).RegisterBlueprints, encodeJSON[parley.RegisterBlueprintsResult]),
-		parley.MethodCreateToken:        newWrite((*hub.Hub).CreateToken, encodeJSON[parley.CreateTokenResult]),
-		parley.MethodRevokeToken:        newWrite((*hub.Hub).RevokeToken, encodeJSON[parley.RevokeTokenResult]),
-		parley.MethodPutAttachment:      NewRead(small((*hub.Hub).PutAttachment)), // waits for the disk
-		parley.MethodCreateTicket:       NewHandler[parley.CreateTicketParams, parley.CreateTicketResult](true, createTicket),
+		methods.AddParticipant:     newWrite((*hub.Hub).AddParticipant, encodeSeqResult),
+		methods.CloseConversation:  newWrite((*hub.Hub).CloseConversation, encodeSeqResult),
+		methods.SendMessage:        newWrite((*hub.Hub).SendMessage, encodeSendResult),
+		methods.SendTrace:          newWrite((*hub.Hub).SendTrace, encodeSendResult),
+		methods.SendNote:           newWrite((*hub.Hub).SendNote, encodeSeqResult),
+		methods.SendDelta:          newWrite(sendDelta, encodeJSON[parley.EmptyResult]),
+		methods.RegisterExecutor:   newWrite((*hub.Hub).RegisterExecutor, encodeJSON[parley.RegisterExecutorResult]),
+		methods.ClaimTurn:          newWrite((*hub.Hub).ClaimTurn, encodeJSON[parley.ClaimTurnResult]),
+		methods.RenewClaim:         newWrite((*hub.Hub).RenewClaim, encodeJSON[parley.RenewClaimResult]),
+		methods.ReleaseClaim:       newWrite((*hub.Hub).ReleaseClaim, encodeJSON[parley.EmptyResult]),
+		methods.CancelTurn:         newWrite((*hub.Hub).CancelTurn, encodeSeqResult),
+		methods.RegisterBlueprints: newWrite((*hub.Hub).RegisterBlueprints, encodeJSON[parley.RegisterBlueprintsResult]),
+		methods.CreateToken:        newWrite((*hub.Hub).CreateToken, encodeJSON[parley.CreateTokenResult]),
+		methods.RevokeToken:        newWrite((*hub.Hub).RevokeToken, encodeJSON[parley.RevokeTokenResult]),
+		methods.PutAttachment:      NewRead(small((*hub.Hub).PutAttachment)), // waits for the disk
+		methods.CreateTicket:       NewHandler[parley.CreateTicketParams, parley.CreateTicketResult](true, createTicket),
 
-		parley.MethodGetConversation: NewRead(
+		methods.GetConversation: NewRead(
 			gated(Reader[parley.GetConversationParams, parley.Snapshot](getConversation))),
-		parley.MethodListConversations: NewRead(gated(small((*hub.Hub).ListConversations))),
-		parley.MethodWatchConversations: NewRead(
+		methods.ListConversations: NewRead(gated(small((*hub.Hub).ListConversations))),
+		methods.WatchConversations: NewRead(
 			Reader[parley.WatchConversationsParams, parley.WatchConversationsResult](watchConversations)),
-		parley.MethodTail:            NewRead(gated(Reader[parley.TailParams, parley.TailResult](readTail))),
-		parley.MethodWaitForChange:   NewRead(small((*hub.Hub).WaitForChange)),
-		parley.MethodGetUpdates:      NewRead(Reader[parley.GetUpdatesParams, parley.GetUpdatesResult](getUpdates)),
-		parley.MethodGetGuidance:     NewRead(small((*hub.Hub).GetGuidance)),
-		parley.MethodExplain:         NewRead(gated(small((*hub.Hub).Explain))),
-		parley.MethodGetAttachment:   NewRead(gated(small((*hub.Hub).GetAttachment))),
-		parley.MethodListAgents:      NewRead(gated(small((*hub.Hub).ListAgents))),
-		parley.MethodStartSession:    NewRead(Reader[parley.StartSessionParams, parley.Session](startSession)), // may wait
-		parley.MethodGetSession:      NewRead(Reader[parley.GetSessionParams, parley.Session](getSession)),
-		parley.MethodStopSession:     NewRead(gated(Reader[parley.StopSessionParams, parley.Session](stopSession))),
-		parley.MethodRequestApproval: NewRead(gated(small((*hub.Hub).RequestApproval))),
-		parley.MethodGetApproval:     NewRead(Reader[parley.GetApprovalParams, parley.Approval](getApproval)),
-		parley.MethodListApprovals:   NewRead(gated(small((*hub.Hub).ListApprovals))),
-		parley.MethodResolveApproval: NewRead(gated(small((*hub.Hub).ResolveApproval))),
-		parley.MethodGetContext:      NewRead(waiting((*hub.Hub).GetContext)), // may wait for an embedder
-		parley.MethodExplainTriggers: NewRead(
+		methods.Tail:            NewRead(gated(Reader[parley.TailParams, parley.TailResult](readTail))),
+		methods.WaitForChange:   NewRead(small((*hub.Hub).WaitForChange)),
+		methods.GetUpdates:      NewRead(Reader[parley.GetUpdatesParams, parley.GetUpdatesResult](getUpdates)),
+		methods.GetGuidance:     NewRead(small((*hub.Hub).GetGuidance)),
+		methods.Explain:         NewRead(gated(small((*hub.Hub).Explain))),
+		methods.GetAttachment:   NewRead(gated(small((*hub.Hub).GetAttachment))),
+		methods.ListAgents:      NewRead(gated(small((*hub.Hub).ListAgents))),
+		methods.StartSession:    NewRead(Reader[parley.StartSessionParams, parley.Session](startSession)), // may wait
+		methods.GetSession:      NewRead(Reader[parley.GetSessionParams, parley.Session](getSession)),
+		methods.StopSession:     NewRead(gated(Reader[parley.StopSessionParams, parley.Session](stopSession))),
+		methods.RequestApproval: NewRead(gated(small((*hub.Hub).RequestApproval))),
+		methods.GetApproval:     NewRead(Reader[parley.GetApprovalParams, parley.Approval](getApproval)),
+		methods.ListApprovals:   NewRead(gated(small((*hub.Hub).ListApprovals))),
+		methods.ResolveApproval: NewRead(gated(small((*hub.Hub).ResolveApproval))),
+		methods.GetContext:      NewRead(waiting((*hub.Hub).GetContext)), // may wait for an embedder
+		methods.ExplainTriggers: NewRead(
 			Reader[parley.ExplainTriggersParams, *parley.ExplainTriggersResult](explainTriggers)),
-		parley.MethodListTokens: NewRead(gated(small((*hub.Hub).ListTokens))),
-		parley.MethodStats:      NewHandler[parley.StatsParams, parley.Stats](true, getStats),
+		methods.ListTokens: NewRead(gated(small((*hub.Hub).ListTokens))),
+		methods.Stats:      NewHandler[parley.StatsParams, parley.Stats](true, getStats),
 	}
 }
 
@@ -89,14 +91,14 @@ func createTicket(_ context.Context, c *Call, q *parley.CreateTicketParams) {
 	}
 	var ticket string
 	if err == nil {
-		ticket, err = c.dispatcher.Admission.CreateTicket(holder, q.Origin, parley.TicketLifeMs*time.Millisecond)
+		ticket, err = c.dispatcher.Admission.CreateTicket(holder, q.Origin, limits.TicketLifeMs*time.Millisecond)
 	}
 	if err != nil {
 		c.Fail(err)
 		return
 	}
 	c.dispatcher.Admission.Audit.Grant("ticket_created", c.Actor())
-	c.Succeed(JSON(parley.CreateTicketResult{Ticket: ticket, ExpiresInMs: parley.TicketLifeMs}))
+	c.Succeed(JSON(parley.CreateTicketResult{Ticket: ticket, ExpiresInMs: limits.TicketLifeMs}))
 }
 
 // getStats answers with the counters of the hub and of the server.

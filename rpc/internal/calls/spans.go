@@ -6,13 +6,14 @@ import (
 	"strconv"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/spannames"
 )
 
 // traceOf returns the traceparent in the params of a call, nil if they have none, and the attribute of
 // the span for the conversation that they name.
 func traceOf(params any) (traceparent *string, conversation parley.Attribute) {
 	in := func(id string) parley.Attribute {
-		return parley.Attribute{Key: parley.AttrGenAIConversationID, Value: id}
+		return parley.Attribute{Key: spannames.AttrGenAIConversationID, Value: id}
 	}
 	switch q := params.(type) {
 	case *parley.SendMessageParams:
@@ -24,9 +25,9 @@ func traceOf(params any) (traceparent *string, conversation parley.Attribute) {
 	case *parley.CreateConversationParams:
 		return &q.Traceparent, in(q.ConversationID)
 	case *parley.ForkConversationParams:
-		return &q.Traceparent, parley.Attribute{Key: parley.AttrParentConversationID, Value: q.ConversationID}
+		return &q.Traceparent, parley.Attribute{Key: spannames.AttrParentConversationID, Value: q.ConversationID}
 	case *parley.StartSessionParams:
-		return &q.Traceparent, parley.Attribute{Key: parley.AttrParentConversationID, Value: q.ParentConversationID}
+		return &q.Traceparent, parley.Attribute{Key: spannames.AttrParentConversationID, Value: q.ParentConversationID}
 	}
 	return nil, parley.Attribute{}
 }
@@ -45,16 +46,16 @@ func (c *Call) startSpan(params any) {
 		return
 	}
 	attributes := []parley.Attribute{
-		{Key: parley.AttrRPCSystemName, Value: "jsonrpc"},
-		{Key: parley.AttrRPCMethod, Value: c.Handler.Name},
-		{Key: parley.AttrDoor, Value: c.door()},
-		{Key: parley.AttrCallerID, Value: c.Principal.AgentID},
+		{Key: spannames.AttrRPCSystemName, Value: "jsonrpc"},
+		{Key: spannames.AttrRPCMethod, Value: c.Handler.Name},
+		{Key: spannames.AttrDoor, Value: c.door()},
+		{Key: spannames.AttrCallerID, Value: c.Principal.AgentID},
 	}
 	if id, _ := conversation.Value.(string); parley.ValidConversationID(id) {
 		attributes = append(attributes, conversation)
 	}
 	_, c.span = parley.StartSpan(parley.WithTracer(context.Background(), t), parley.SpanStart{
-		Name: parley.SpanCall + c.Handler.Name, Kind: parley.SpanServer, Parent: *own, Attributes: attributes,
+		Name: spannames.SpanCall + c.Handler.Name, Kind: parley.SpanServer, Parent: *own, Attributes: attributes,
 	})
 	*own = c.span.Traceparent()
 }
@@ -73,17 +74,17 @@ func (c *Call) setSpanResult(result any) {
 		return
 	}
 	set := func(key string, value any, duplicate bool) {
-		c.span.Set(parley.Attribute{Key: key, Value: value}, parley.Attribute{Key: parley.AttrDuplicate, Value: duplicate})
+		c.span.Set(parley.Attribute{Key: key, Value: value}, parley.Attribute{Key: spannames.AttrDuplicate, Value: duplicate})
 	}
 	switch r := result.(type) {
 	case parley.SendResult:
-		set(parley.AttrEventSeq, r.Seq, r.Duplicate)
+		set(spannames.AttrEventSeq, r.Seq, r.Duplicate)
 	case parley.SeqResult:
-		set(parley.AttrEventSeq, r.Seq, r.Duplicate)
+		set(spannames.AttrEventSeq, r.Seq, r.Duplicate)
 	case *parley.Session:
-		set(parley.AttrChildConversationID, r.SessionID, r.Duplicate)
+		set(spannames.AttrChildConversationID, r.SessionID, r.Duplicate)
 	case *parley.Snapshot:
-		set(parley.AttrGenAIConversationID, r.ConversationID, r.Duplicate)
+		set(spannames.AttrGenAIConversationID, r.ConversationID, r.Duplicate)
 	}
 }
 
@@ -91,7 +92,7 @@ func (c *Call) setSpanResult(result any) {
 func (c *Call) failSpan(err error) {
 	if c.span != nil {
 		row := parley.ErrorRowOf(err)
-		c.span.Set(parley.Attribute{Key: parley.AttrRPCResponseStatusCode, Value: strconv.Itoa(row.Code)})
+		c.span.Set(parley.Attribute{Key: spannames.AttrRPCResponseStatusCode, Value: strconv.Itoa(row.Code)})
 		c.span.Fail(row.Reason())
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 	"github.com/parleyhub/parley/rpc/internal/admission"
 )
@@ -42,10 +43,10 @@ func (h *Handler) isWrite() bool {
 	case parley.ScopeWrite, parley.ScopeCreate, parley.ScopeClaim, parley.ScopeApprove:
 		return true
 	}
-	return h.Name == parley.MethodCreateToken || h.Name == parley.MethodCreateTicket
+	return h.Name == methods.CreateToken || h.Name == methods.CreateTicket
 }
 
-// Table has a handler for each method of parley.Methods, by name: see protocol.md, section 12.
+// Table has a handler for each method of methods.Table, by name: see protocol.md, section 12.
 type Table map[string]Handler
 
 // NewTable returns the table of all methods. The handlers of the methods for sockets are those of
@@ -55,7 +56,7 @@ func NewTable(forSockets Table) Table {
 	for name, h := range forSockets {
 		t[name] = h
 	}
-	for _, m := range parley.Methods {
+	for _, m := range methods.Table {
 		h, ok := t[m.Name]
 		if !ok || h.Params == nil || h.Result == nil {
 			panic("calls: no complete handler for " + m.Name)
@@ -63,8 +64,8 @@ func NewTable(forSockets Table) Table {
 		h.Name, h.Scope, h.NeedsSocket = m.Name, m.Scope, m.Socket
 		t[m.Name] = h
 	}
-	if len(parley.Methods) != len(t) {
-		panic("calls: a handler for a method that is not in parley.Methods")
+	if len(methods.Table) != len(t) {
+		panic("calls: a handler for a method that is not in methods.Table")
 	}
 	return t
 }

@@ -11,15 +11,16 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 	"github.com/parleyhub/parley/rpc/internal/calls"
 )
 
 // testMethods is the table of all methods, without the handlers of package rpc.
 var testMethods = calls.NewTable(calls.Table{
-	parley.MethodAuthenticate: calls.NewHandler[parley.AuthenticateParams, parley.AuthenticateResult](false, nil),
-	parley.MethodSubscribe:    calls.NewHandler[parley.SubscribeParams, parley.SubscribeResult](true, nil),
-	parley.MethodUnsubscribe:  calls.NewHandler[parley.UnsubscribeParams, parley.EmptyResult](true, nil),
+	methods.Authenticate: calls.NewHandler[parley.AuthenticateParams, parley.AuthenticateResult](false, nil),
+	methods.Subscribe:    calls.NewHandler[parley.SubscribeParams, parley.SubscribeResult](true, nil),
+	methods.Unsubscribe:  calls.NewHandler[parley.UnsubscribeParams, parley.EmptyResult](true, nil),
 })
 
 func routeOf(t testing.TB, method string) *route {
@@ -41,7 +42,7 @@ func FuzzQuery(f *testing.F) {
 	} {
 		f.Add("case", q)
 	}
-	rt := routeOf(f, parley.MethodGetUpdates)
+	rt := routeOf(f, methods.GetUpdates)
 	f.Fuzz(func(t *testing.T, id, rawQuery string) {
 		r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/", RawQuery: rawQuery}}
 		r.SetPathValue("conversationId", id)
@@ -77,7 +78,7 @@ func FuzzBody(f *testing.F) {
 	} {
 		f.Add("case", []byte(b))
 	}
-	rt := routeOf(f, parley.MethodCloseConversation)
+	rt := routeOf(f, methods.CloseConversation)
 	f.Fuzz(func(t *testing.T, id string, body []byte) {
 		r := httptest.NewRequest(http.MethodPost, "/", nil)
 		r.SetPathValue("conversationId", id)
@@ -97,22 +98,22 @@ func FuzzBody(f *testing.F) {
 
 // TestRoutesThatCannotBeServed: the start of the program fails.
 func TestRoutesThatCannotBeServed(t *testing.T) {
-	for _, m := range []parley.Method{
-		{Name: parley.MethodTail, Route: "PUT /tail"},
-		{Name: parley.MethodTail, Route: "GET /tail/"},
-		{Name: parley.MethodTail, Route: "/tail"},
-		{Name: parley.MethodTail, Route: "GET /tail/{conversation}"},
-		{Name: parley.MethodGetGuidance, Route: "GET /guidance/{explain}"},
-		{Name: parley.MethodSendMessage, Route: "DELETE /conversations/{conversationId}"},
+	for _, m := range []methods.Method{
+		{Name: methods.Tail, Route: "PUT /tail"},
+		{Name: methods.Tail, Route: "GET /tail/"},
+		{Name: methods.Tail, Route: "/tail"},
+		{Name: methods.Tail, Route: "GET /tail/{conversation}"},
+		{Name: methods.GetGuidance, Route: "GET /guidance/{explain}"},
+		{Name: methods.SendMessage, Route: "DELETE /conversations/{conversationId}"},
 		{Name: "noSuchMethod", Route: "GET /tail"},
 	} {
 		if !panics(func() { newRoute(testMethods, m) }) {
 			t.Errorf("%s at %s is taken", m.Name, m.Route)
 		}
 	}
-	for _, m := range []parley.Method{
-		{Name: parley.MethodTail, Route: "GET /conversations/{conversationId}/tail"},
-		{Name: parley.MethodTail, Route: "GET /conversations/{conversationId}/tail/{sinceSeq}"},
+	for _, m := range []methods.Method{
+		{Name: methods.Tail, Route: "GET /conversations/{conversationId}/tail"},
+		{Name: methods.Tail, Route: "GET /conversations/{conversationId}/tail/{sinceSeq}"},
 	} {
 		if panics(func() { newRoute(testMethods, m) }) {
 			t.Errorf("%s at %s is not taken", m.Name, m.Route)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/rpc/internal/calls"
 )
 
@@ -65,11 +66,11 @@ func (rt *route) withCreated(answer calls.Answer) (calls.Answer, error) {
 	}
 	answer.Status = http.StatusCreated
 	switch rt.method.Name {
-	case parley.MethodCreateConversation, parley.MethodForkConversation:
+	case methods.CreateConversation, methods.ForkConversation:
 		answer.Header = http.Header{"Location": {"/conversations/" + r.ConversationID}}
-	case parley.MethodStartSession:
+	case methods.StartSession:
 		answer.Header = http.Header{"Location": {"/sessions/" + r.SessionID}}
-	case parley.MethodRequestApproval:
+	case methods.RequestApproval:
 		answer.Header = http.Header{"Location": {"/approvals/" + r.ApprovalID}}
 	}
 	return answer, nil

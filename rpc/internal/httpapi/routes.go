@@ -10,19 +10,20 @@ import (
 	"strings"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/rpc/internal/calls"
 )
 
 // special are the methods whose params or result are not a JSON object over plain HTTP.
 var special = map[string]func(*API, http.ResponseWriter, *http.Request, *route){
-	parley.MethodSubscribe:     (*API).serveEvents,
-	parley.MethodPutAttachment: (*API).serveUpload,
-	parley.MethodGetAttachment: (*API).serveDownload,
+	methods.Subscribe:     (*API).serveEvents,
+	methods.PutAttachment: (*API).serveUpload,
+	methods.GetAttachment: (*API).serveDownload,
 }
 
 // extended are the methods that have more params over plain HTTP.
 var extended = calls.Table{
-	parley.MethodWaitForChange: calls.NewRead(calls.Reader[waitParams, parley.WaitForChangeResult](waitAndTail)),
+	methods.WaitForChange: calls.NewRead(calls.Reader[waitParams, parley.WaitForChangeResult](waitAndTail)),
 }
 
 // DifferentMethods returns the methods that differ between plain HTTP and JSON-RPC, in order.
@@ -34,15 +35,15 @@ func DifferentMethods() []string {
 
 // creating are the methods that create something: HTTP 201, unless it existed already.
 var creating = map[string]bool{
-	parley.MethodCreateConversation: true, parley.MethodForkConversation: true, parley.MethodAddParticipant: true,
-	parley.MethodSendMessage: true, parley.MethodSendTrace: true, parley.MethodSendNote: true,
-	parley.MethodClaimTurn: true, parley.MethodPutAttachment: true, parley.MethodCreateToken: true,
-	parley.MethodCreateTicket: true, parley.MethodStartSession: true, parley.MethodRequestApproval: true,
+	methods.CreateConversation: true, methods.ForkConversation: true, methods.AddParticipant: true,
+	methods.SendMessage: true, methods.SendTrace: true, methods.SendNote: true,
+	methods.ClaimTurn: true, methods.PutAttachment: true, methods.CreateToken: true,
+	methods.CreateTicket: true, methods.StartSession: true, methods.RequestApproval: true,
 }
 
 // route is a method over plain HTTP.
 type route struct {
-	method     parley.Method
+	method     methods.Method
 	methods    calls.Table
 	verb, path string
 	inPath     []string                // the params in the path
@@ -50,19 +51,19 @@ type route struct {
 }
 
 // newRoutes returns the routes of all methods that have one.
-func newRoutes(methods calls.Table) []*route {
+func newRoutes(handlers calls.Table) []*route {
 	var all []*route
-	for _, m := range parley.Methods {
+	for _, m := range methods.Table {
 		if m.Route != "" {
-			all = append(all, newRoute(methods, m))
+			all = append(all, newRoute(handlers, m))
 		}
 	}
 	return all
 }
 
 // newRoute panics if the Route of the method cannot be served.
-func newRoute(methods calls.Table, m parley.Method) *route {
-	rt := &route{method: m, methods: methods, kinds: map[string]reflect.Kind{}}
+func newRoute(handlers calls.Table, m methods.Method) *route {
+	rt := &route{method: m, methods: handlers, kinds: map[string]reflect.Kind{}}
 	rt.verb, rt.path, _ = strings.Cut(m.Route, " ")
 	known := rt.handler().Params != nil
 	verbs := []string{http.MethodGet, http.MethodPost, http.MethodDelete}
@@ -123,7 +124,7 @@ func (rt *route) verbs(a *API) verbs {
 		how = (*API).serveRoute
 	}
 	serve := func(w http.ResponseWriter, r *http.Request) { how(a, w, r, rt) }
-	if rt.verb == http.MethodGet && rt.method.Name != parley.MethodSubscribe {
+	if rt.verb == http.MethodGet && rt.method.Name != methods.Subscribe {
 		return get(serve)
 	}
 	return verbs{rt.verb: serve}

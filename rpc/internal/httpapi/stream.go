@@ -12,6 +12,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/sse"
 	"github.com/parleyhub/parley/rpc/internal/admission"
 	"github.com/parleyhub/parley/rpc/internal/calls"
@@ -183,7 +184,7 @@ func (s *eventStream) serve(ctx context.Context) {
 	if err == nil || ctx.Err() != nil || errors.Is(err, errPeerGone) {
 		return // the stream is complete, or the peer has left
 	}
-	_ = s.writeNotification(parley.NotifyClosing, s.closingReason(err)) // fails if the peer has left
+	_ = s.writeNotification(methods.NotifyClosing, s.closingReason(err)) // fails if the peer has left
 	_ = s.flush()
 }
 
@@ -265,12 +266,12 @@ func (s *eventStream) writeItem(item *hub.Item) error {
 		s.buf = sse.Append(s.buf, sse.Message{ID: formatSeq(item.Seq), Data: item.Event})
 		return s.writeBuffer(streamPiece)
 	case item.CaughtUp:
-		return s.writeNotification(parley.NotifyCaughtUp, parley.CaughtUpNotification{ConversationID: id, Seq: item.Seq})
+		return s.writeNotification(methods.NotifyCaughtUp, parley.CaughtUpNotification{ConversationID: id, Seq: item.Seq})
 	case item.Guidance != nil:
-		return s.writeNotification(parley.NotifyGuidance,
+		return s.writeNotification(methods.NotifyGuidance,
 			parley.GuidanceNotification{ConversationID: id, Seq: item.Seq, Guidance: *item.Guidance})
 	}
-	return s.writeNotification(parley.NotifyDelta, parley.DeltaNotification{Delta: *item.Delta})
+	return s.writeNotification(methods.NotifyDelta, parley.DeltaNotification{Delta: *item.Delta})
 }
 
 func formatSeq(seq int64) string { return strconv.FormatInt(seq, 10) }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/rpc/internal/calls"
 )
 
@@ -142,7 +143,7 @@ func withLocation(answer calls.Answer, conversation string) (calls.Answer, error
 	}
 	var r parley.PutAttachmentResult
 	if err := json.Unmarshal(answer.Body, &r); err != nil {
-		return calls.Answer{}, fmt.Errorf("read the result of %s: %w", parley.MethodPutAttachment, err)
+		return calls.Answer{}, fmt.Errorf("read the result of %s: %w", methods.PutAttachment, err)
 	}
 	if !r.Duplicate {
 		answer.Status = http.StatusCreated

@@ -1,6 +1,6 @@
 // What goes over the wire. Made from the schemas of the protocol: go test ./internal/schema/typescript -update
 
-/** Adds a seat. Creator and admin only. */
+/** Add a participant. Only the creator and admins may do that. */
 export interface AddParticipantParams {
   conversationId: string;
   participant: ParticipantInput;
@@ -11,53 +11,53 @@ export interface AgentInfo {
   name: string;
   type: 'agent' | 'deterministic' | 'function' | 'workflow' | (string & {});
   description: string;
-  /** parameters_schema is a JSON Schema of what a session with the agent takes; absent: {prompt}. */
+  /** parameters_schema is a JSON Schema of the parameters of a session; absent: {prompt}. */
   parameters_schema?: any;
-  /** output_schema is a JSON Schema of what it gives as result_data, where it says so. */
+  /** output_schema is a JSON Schema of the result_data, if the agent has one. */
   output_schema?: any;
-  /** agent_config is there where it was asked for, of an LLM agent: see ListAgentsParams. */
+  /** agent_config is the config of an LLM agent, if the call has includeConfig. */
   agent_config?: any;
-  /** subscriptions are there where it has some and includeConfig gives them. */
+  /** subscriptions are the triggers of the agent. They are present under the same conditions as the config. */
   subscriptions?: any;
-  /** runner is who registered it; empty for the hub's own process. runner_id is the id of the runner of a blueprint's agent. */
+  /** runner is the participant that registered the agent. It is empty for the process of the hub. runner_id is the id of the runner if the agent comes from a blueprint. */
   runner?: string;
   runner_id?: string;
   labels?: {[name: string]: string};
   online: boolean;
-  /** stale is true when its runner has been away for 90000. After 180000 it is gone. */
+  /** stale is true if its runner has been disconnected for 90 s. After 180 s the hub forgets the agent. */
   stale?: boolean;
 }
 
 /** A question of an agent that works on its turn: may I do this? It is answered once, or times out. */
 export interface Approval {
-  /** approvalId is the id of the conversation, a dot, and the seq of approval_requested. */
+  /** approvalId is the id of the conversation, a dot, and the seq of the event approval_requested. */
   approvalId: string;
   conversationId: string;
   /** agentId is the participant that asks, in the turn turn. */
   agentId: string;
   turn: number;
-  /** key is the asker's own name for it: in one turn there is one approval of a key, however many attempts ask. */
+  /** key is the idempotency key. One turn has one approval for a key, however many attempts ask. */
   key: string;
   title: string;
-  /** details are what is to be decided on, for whoever decides. They, answerSchema and answer are given to the asker, to who may answer, to tokens with the scope trace, and to admins. */
+  /** details is what to decide on. The hub shows details, answerSchema and answer only to the participant that asks, to participants that may answer, to tokens with the scope trace, and to admins. */
   details?: any;
-  /** answerSchema is a JSON Schema of the answer that may come with an approval, as edited arguments; absent: none may. */
+  /** answerSchema is a JSON Schema of the answer that may come with an approval, such as edited arguments. If it is absent, an answer is not allowed. */
   answerSchema?: any;
   status: 'pending' | 'approved' | 'rejected' | 'timed_out' | 'canceled' | (string & {});
   requestedAt: string;
   expiresAt: string;
-  /** resolvedAt, by, comment and answer are of one that was answered; by is empty when it timed out. */
+  /** resolvedAt, by, comment and answer describe the resolution. by is empty if the approval timed out. */
   resolvedAt?: string;
   by?: string;
   comment?: string;
   answer?: any;
-  /** mayAnswer is true when it is pending and the caller may answer it. */
+  /** mayAnswer is true if the approval is pending and the caller may answer it. */
   mayAnswer?: boolean;
-  /** seq is where the log of its conversation stood when this was so: what comes later is after it. */
+  /** seq is the last seq of the conversation that this state includes. */
   seq: number;
-  /** duplicate is true when the call has met what an earlier call with the same key has done. */
+  /** duplicate is true if an earlier call with the same key had already done the same. */
   duplicate?: boolean;
-  /** timedOut is true when the time to wait was over before it was resolved. */
+  /** timedOut is true if the call waited for its whole timeout and the approval is still pending. */
   timedOut?: boolean;
 }
 
@@ -73,13 +73,13 @@ export interface ApprovalRecord {
   details?: any;
   answerSchema?: any;
   answer?: any;
-  /** hash tells a question from another one with the same key. tokenId is the token with which it was asked, account the one that its use is counted under; both are empty for an agent in the hub's process. */
+  /** hash distinguishes the request from another one with the same key. tokenId is the token that was used, and account is its account. Both are empty for an agent in the process of the hub. */
   hash?: string;
   tokenId?: string;
   account?: string;
 }
 
-/** Refers to a file of the conversation: see putAttachment. */
+/** Refers to a file of the conversation. See putAttachment. */
 export interface Attachment {
   sha256: string;
   /** At most 255 bytes. */
@@ -88,24 +88,24 @@ export interface Attachment {
   mediaType?: string;
 }
 
-/** Says who the caller is. */
+/** Authenticate the connection. */
 export interface AuthenticateParams {
   /** At most 8192 bytes. */
   token: string;
-  /** agentId chooses among the ids that the token may speak as; absent, the token's first. */
+  /** agentId is one of the ids that the token may speak as; absent, the first id of the token. */
   agentId?: string;
-  /** clientName is for the hub's log: at most 128 bytes. */
+  /** clientName is for the log of the hub. It has at most 128 bytes. */
   clientName?: string;
-  /** traceparent is that of every call of this connection that names none. */
+  /** traceparent is used for each call of this connection that has none. */
   traceparent?: string;
 }
 
-/** Says who the caller is now. */
+/** Describes the authenticated caller and the hub. */
 export interface AuthenticateResult {
   ok: boolean;
   agentId: string;
   protocolVersion: string;
-  /** agents are the ids that the token may speak as, agentId among them; absent: any. scopes are its powers, and expiresAt is when it ends. */
+  /** agents are the ids that the token may speak as, including agentId; absent, any id. scopes are the scopes of the token, and expiresAt is when it expires. */
   agents?: string[];
   scopes: ('read' | 'write' | 'create' | 'claim' | 'approve' | 'trace' | 'admin' | (string & {}))[];
   expiresAt?: string;
@@ -139,52 +139,52 @@ export interface BackupTrailer {
 
 /** What a runner tells the hub of an agent that it runs: a command, of which what it is stays with the runner, or an LLM agent, whose config the hub checks and keeps. */
 export interface Blueprint {
-  /** name is that of the agent: an id like a participant's. */
+  /** name is the name of the agent, in the form of a participant id. */
   name: string;
   description?: string;
-  /** type is deterministic, agent, function or workflow; absent, the first. What a function or workflow does stays with the runner. */
+  /** type is deterministic, agent, function or workflow; absent, deterministic. */
   type?: 'agent' | 'deterministic' | 'function' | 'workflow' | (string & {});
-  /** agent_config is an agent_config, as it stands in the file, and is there with agent alone. params_via and idempotent are not. */
+  /** agent_config is an agent_config as in the file of the blueprint. It is required with type agent, and not allowed with other types. params_via and idempotent are not allowed with it. */
   agent_config?: any;
-  /** parameters_schema is a JSON Schema of what a session takes, and output_schema one of its result_data; at most 64 KiB each. */
+  /** parameters_schema is a JSON Schema of the parameters of a session, and output_schema is one of its result_data. Each has at most 64 KiB. */
   parameters_schema: any;
   output_schema?: any;
   params_via?: 'flags' | 'stdin' | 'env' | (string & {});
-  /** timeout_ms bounds one run: 100 to 82800000; absent, 300000. */
+  /** timeout_ms bounds one run, in milliseconds: 100 ms to 23 h; absent, 5 minutes. */
   timeout_ms?: number;
-  /** idempotent allows that a run that was interrupted is begun again, at most twice. */
+  /** idempotent allows the hub to start an interrupted run again, at most twice. */
   idempotent?: boolean;
-  /** subscriptions are what wakes the agent, and its context: an object as ParseSubscriptions takes it, in any of its spellings. They need a token that may speak as name. */
+  /** subscriptions are the triggers and the context selectors of the agent, in any form that ParseSubscriptions accepts. They require a token that may speak as name. */
   subscriptions?: any;
-  /** labels are added to the runner's; what a session demands must be among them. */
+  /** labels are added to the labels of the runner. A session can demand labels. */
   labels?: {[name: string]: string};
 }
 
 /** What a runner tells the hub of an agent that it runs: a command, of which what it is stays with the runner, or an LLM agent, whose config the hub checks and keeps. */
 export interface BlueprintInput {
-  /** name is that of the agent: an id like a participant's. */
+  /** name is the name of the agent, in the form of a participant id. */
   name: string;
   /** At most 1024 bytes. */
   description?: string;
-  /** type is deterministic, agent, function or workflow; absent, the first. What a function or workflow does stays with the runner. */
+  /** type is deterministic, agent, function or workflow; absent, deterministic. */
   type?: 'agent' | 'deterministic' | 'function' | 'workflow';
-  /** agent_config is an agent_config, as it stands in the file, and is there with agent alone. params_via and idempotent are not. */
+  /** agent_config is an agent_config as in the file of the blueprint. It is required with type agent, and not allowed with other types. params_via and idempotent are not allowed with it. */
   agent_config?: {[name: string]: any};
-  /** parameters_schema is a JSON Schema of what a session takes, and output_schema one of its result_data; at most 64 KiB each. */
+  /** parameters_schema is a JSON Schema of the parameters of a session, and output_schema is one of its result_data. Each has at most 64 KiB. */
   parameters_schema: {[name: string]: any};
   output_schema?: {[name: string]: any};
   params_via?: 'flags' | 'stdin' | 'env';
-  /** timeout_ms bounds one run: 100 to 82800000; absent, 300000. */
+  /** timeout_ms bounds one run, in milliseconds: 100 ms to 23 h; absent, 5 minutes. */
   timeout_ms?: number;
-  /** idempotent allows that a run that was interrupted is begun again, at most twice. */
+  /** idempotent allows the hub to start an interrupted run again, at most twice. */
   idempotent?: boolean;
-  /** subscriptions are what wakes the agent, and its context: an object as ParseSubscriptions takes it, in any of its spellings. They need a token that may speak as name. */
+  /** subscriptions are the triggers and the context selectors of the agent, in any form that ParseSubscriptions accepts. They require a token that may speak as name. */
   subscriptions?: {[name: string]: any} | any[];
-  /** labels are added to the runner's; what a session demands must be among them. */
+  /** labels are added to the labels of the runner. A session can demand labels. */
   labels?: {[name: string]: string};
 }
 
-/** One of payload.data.callbacks in the message with which the hub tells a parent of sessions that have ended. */
+/** The result of one session in the message with which the hub reports the end of sessions to their parent. */
 export interface Callback {
   callback_type: string;
   child_session_id: string;
@@ -198,12 +198,12 @@ export interface Callbacks {
   callbacks: Callback[];
 }
 
-/** Ends a turn without a final message. For human participants, for the author of the last message that was said before the turn, and for admins. */
+/** End a turn without a final message. Human participants, the author of the last message before the turn, and admins may do that. */
 export interface CancelTurnParams {
   conversationId: string;
-  /** turn is the open turn, or the next one, if that belongs to one participant. */
+  /** turn is the open turn, or the next one if it belongs to one participant. */
   turn: number;
-  /** reason is a word or sentence that all participants read: at most 1 KiB. At most 1024 bytes. */
+  /** reason is a word or sentence of at most 1 KiB that all participants can read. At most 1024 bytes. */
   reason?: string;
 }
 
@@ -220,60 +220,60 @@ export interface CaughtUpNotificationOfStream {
   seq: number;
 }
 
-/** The event of the same conversation, or of the one named, for which something was said. */
+/** The event that something was written for. It is in the same conversation unless another one is named. */
 export interface Cause {
   conversationId?: string;
   seq: number;
 }
 
-/** Tells the holder of a claim that it has ended by something else than its own final message or releaseClaim. */
+/** Reports to the holder of a claim that the claim ended for another reason than its own final message or releaseClaim. */
 export interface ClaimEndedNotification {
   conversationId: string;
   agentId: string;
   turn: number;
   claimId: string;
-  /** reason is one of the ends of claims. */
+  /** reason is how the claim ended. */
   reason: 'expired' | 'declined' | 'silent' | 'failed' | 'disconnected' | 'restarted' | 'yielded' | 'final' | 'turn_ended' | 'closed' | (string & {});
 }
 
-/** Names a claim. */
+/** Identifies a claim. */
 export interface ClaimRef {
   conversationId: string;
   claimId: string;
 }
 
-/** The claim that stands. */
+/** The current claim of a turn. */
 export interface ClaimState {
   agentId: string;
   executorId?: string;
-  /** attempt is 1 unless earlier claims of this turn have failed. */
+  /** attempt is 1 unless earlier claims of this turn failed. */
   attempt: number;
-  /** deadlineMs is about when it ends unless it is renewed, in Unix ms. Information only. */
+  /** deadlineMs is when the claim expires unless it is renewed, in Unix milliseconds. It is approximate, and for information only. */
   deadlineMs: number;
 }
 
-/** Takes a turn: with the claimId of a request_turn, or with turn alone as the participant that has the floor. */
+/** Claim a turn: with the claimId of a request_turn, or with turn alone as the participant that has the floor. */
 export type ClaimTurnParams = any;
 
-/** The claim. Keep claimId: it is the proof, and nobody else is told it. */
+/** The claim. Keep claimId: it proves the claim, and no one else receives it. */
 export interface ClaimTurnResult {
   claimId: string;
   agentId: string;
   turn: number;
   attempt: number;
-  /** sinceSeq is the seq of the last message with which agentId has ended a turn; 0 when there was none. */
+  /** sinceSeq is the seq of the last message with which agentId ended a turn, or 0. */
   sinceSeq: number;
-  /** deadlineMs is about when it ends unless it is renewed, in Unix ms of hub time; durationMs is how long that is from now, and maxClaimMs how long renewals can make it. */
+  /** deadlineMs is when the claim expires unless it is renewed, in Unix milliseconds of hub time. It is approximate. durationMs is the time until then, and maxClaimMs is the maximum duration of the claim with all renewals. */
   deadlineMs: number;
   durationMs: number;
   maxClaimMs: number;
-  /** duplicate is true when the claim was this caller's already. */
+  /** duplicate is true if the caller already had this claim. */
   duplicate?: boolean;
-  /** traceparent names the span of the turn, or of what the turn answers, for the spans of who takes it; empty where there is none. */
+  /** traceparent is the parent for spans of the executor: the span of the turn, or of the event that the turn answers. It is empty if there is no such span. */
   traceparent?: string;
 }
 
-/** Tells the holder of a claim that its turn waits for a session that its agent has started in mode sync, and so holds no capacity of its executor; or that it does no longer. */
+/** Reports to the holder of a claim that its turn starts or stops waiting for a session that its agent started in mode sync. A waiting turn does not use capacity of its executor. */
 export interface ClaimWaitingNotification {
   conversationId: string;
   agentId: string;
@@ -282,42 +282,42 @@ export interface ClaimWaitingNotification {
   waiting: boolean;
 }
 
-/** Closes a conversation. Creator, human participants and admin only. */
+/** Close a conversation. Only the creator, human participants and admins may do that. */
 export interface CloseConversationParams {
   conversationId: string;
   outcome?: OutcomeInput;
 }
 
-/** Says that the hub is about to close the socket, or to end the stream. */
+/** Announces that the hub will close the connection or end the stream. */
 export interface ClosingNotification {
   reason: string;
-  /** retryAfterMs is when to come back. */
+  /** retryAfterMs is when to connect again, in milliseconds. */
   retryAfterMs?: number;
-  /** stays says that nothing is closed: the hub has lost the log that it shares with others, and whoever knows another hub of it is better there. Never of a stream. */
+  /** stays is true if the hub does not close the connection. The hub lost the log that it shares with other hubs, so a client that knows another one of them should connect there. Streams never have it. */
   stays?: boolean;
 }
 
-/** Says that the hub is about to close the socket, or to end the stream. */
+/** Announces that the hub will close the connection or end the stream. */
 export interface ClosingNotificationOfStream {
   reason: string;
-  /** retryAfterMs is when to come back. */
+  /** retryAfterMs is when to connect again, in milliseconds. */
   retryAfterMs?: number;
-  /** stays says that nothing is closed: the hub has lost the log that it shares with others, and whoever knows another hub of it is better there. Never of a stream. */
+  /** stays is true if the hub does not close the connection. The hub lost the log that it shares with other hubs, so a client that knows another one of them should connect there. Streams never have it. */
   stays?: boolean;
 }
 
-/** Says what a context selector has brought: where from, not what. */
+/** Describes which events a context selector fetched, without their content. */
 export interface ContextSource {
   key: string;
   selector: number;
   fetch: 'event_data' | 'latest' | 'recent' | 'vector' | (string & {});
-  /** events are those that were brought, in the order in which they stand there. Their conversation is named where it is another than the trigger's. */
+  /** events are the fetched events, in the order of the context. Their conversation is named if it is not that of the trigger. */
   events: Cause[];
-  /** dropped are how many were left out so that the context keeps to its bound. */
+  /** dropped is the number of events that were omitted to keep the context within its bound. */
   dropped?: number;
-  /** embedder names what has found the similar ones, such as lexical or a model. */
+  /** embedder names the method that found similar events, such as lexical or a model. */
   embedder?: string;
-  /** error says why nothing could be fetched; the others are there. */
+  /** error is why nothing could be fetched. The context has the other keys. */
   error?: string;
 }
 
@@ -334,73 +334,73 @@ export interface ConversationSummary {
   turn: number;
   workspace?: string;
   outcome?: Outcome;
-  /** floor is that of an active conversation. */
+  /** floor is present in active conversations. */
   floor?: Floor;
-  /** session is set when the conversation is one, and fork when it is a fork. */
+  /** session is set if the conversation is a session, and fork if it is a fork. */
   session?: SessionSummary;
   fork?: ForkRecord;
 }
 
-/** Creates a conversation. */
+/** Create a conversation. */
 export interface CreateConversationParams {
-  /** conversationId is chosen by the hub when absent: from the caller and clientRequestId when there is one. */
+  /** conversationId is the id of the conversation. If it is absent, the hub chooses one. With clientRequestId, the id depends on the caller and the key only. */
   conversationId?: string;
   /** At most 256 bytes. */
   title?: string;
   participants: ParticipantInput[];
-  /** policy is round_robin when absent. */
+  /** policy is round_robin if it is absent. */
   policy?: PolicyInput;
-  /** startsWith names who has the floor first; absent, the first participant, or the moderator (moderator), or anyone (open). */
+  /** startsWith is the participant that has the floor first; absent, the first participant, or the moderator (moderator), or anyone (open). */
   startsWith?: string;
   limits?: LimitsInput;
   metadata?: {[name: string]: any};
-  /** workspace is one that the caller's token grants: who else has a token of it may read the conversation, and its watchers are woken. */
+  /** workspace is a workspace that the token of the caller grants. Other tokens of the workspace may read the conversation, and its events trigger the watchers of the workspace. */
   workspace?: string;
   /** At most 128 bytes. */
   clientRequestId?: string;
-  /** traceparent names the span of which it is a part (W3C Trace Context, version 00): it stands in the event, and what comes of the event is a part of it too. Another one in a retry changes nothing. */
+  /** traceparent is the span of the caller (W3C Trace Context, version 00). The event records it, and the spans that the event causes belong to the same trace. A retry does not change it. */
   traceparent?: string;
 }
 
-/** Makes a ticket: a stand-in for the caller's token that is used once, within 30 s, by a browser that cannot set headers. */
+/** Create a ticket: a replacement for the token of the caller in a URL. It works once, within 30 s, for browsers that cannot set headers. */
 export interface CreateTicketParams {
-  /** conversationId narrows what the ticket opens to this conversation; the caller must see it. */
+  /** conversationId restricts the ticket to this conversation. The caller must be able to read it. */
   conversationId?: string;
   /** origin is the origin of the page that will use the ticket; absent, any that the hub allows. */
   origin?: string;
 }
 
-/** Shows the ticket, once. */
+/** Has the ticket, which is returned once. */
 export interface CreateTicketResult {
   ticket: string;
   expiresInMs: number;
 }
 
-/** Makes a token that may do no more than the caller's. The secret is shown once. */
+/** Create a token that has at most the rights of the caller. The secret is returned once. */
 export interface CreateTokenParams {
-  /** agentId is the id that the token speaks as unless another is chosen. */
+  /** agentId is the id that the token speaks as by default. */
   agentId: string;
-  /** agents are further ids that it may speak as. */
+  /** agents are further ids that the token may speak as. */
   agents?: string[];
   /** scopes are, when absent, read, write, create and claim as far as the caller has them. Empty is refused. */
   scopes?: ('read' | 'write' | 'create' | 'claim' | 'approve' | 'trace' | 'admin')[];
-  /** conversations narrow the token to these; absent, the caller's own. Empty is refused. */
+  /** conversations restrict the token to these conversations; absent, to those of the caller's token. An empty list is refused. */
   conversations?: string[];
-  /** workspaces are those that it grants: of the caller's own, and of any for an admin; absent, none. Empty is refused. */
+  /** workspaces are the workspaces that the token grants. They must be among those of the caller, unless it is an admin; absent, none. An empty list is refused. */
   workspaces?: string[];
-  /** expiresInMs is 1,000 to 31622400000; absent, as long as the caller's own. */
+  /** expiresInMs is the validity in milliseconds: 1,000 ms to 366 days; absent, that of the caller's token. */
   expiresInMs?: number;
-  /** claim makes it a token for one turn: it ends with the claim, which the caller must hold, reaches that conversation alone, speaks as the claim's participant, and speaks under the claim without naming it. agentId must be that participant; agents and conversations are left out. */
+  /** claim restricts the token to one turn. The caller must hold the claim, and the token ends with it. The token can access that conversation only, speaks as the participant of the claim, and need not name the claim. agentId must be that participant. agents and conversations must be absent. */
   claim?: ClaimRef;
 }
 
-/** Shows the token, once. */
+/** Has the secret of the token, which is returned once. */
 export interface CreateTokenResult {
   token: string;
   tokenId: string;
 }
 
-/** A piece of the text of the open turn, for live subscribers only. It is not stored: the message that follows holds the whole text. index counts the pieces as the author numbers them, so that a reader sees when one was skipped. */
+/** A part of the text of the open turn, for live subscribers only. It is not stored: the message that follows has the whole text. index is the number of the part, so that a reader notices a skipped part. */
 export interface Delta {
   conversationId: string;
   turn: number;
@@ -409,7 +409,7 @@ export interface Delta {
   text: string;
 }
 
-/** Carries a delta. */
+/** Has a delta. */
 export interface DeltaNotification {
   subscriptionId: string;
   conversationId: string;
@@ -419,7 +419,7 @@ export interface DeltaNotification {
   text: string;
 }
 
-/** Carries a delta. */
+/** Has a delta. */
 export interface DeltaNotificationOfStream {
   conversationId: string;
   turn: number;
@@ -428,7 +428,7 @@ export interface DeltaNotificationOfStream {
   text: string;
 }
 
-/** A histogram. buckets[i] counts those of at most boundsMs[i], so it never falls from one to the next; count has those beyond the last bound too. */
+/** A cumulative histogram. buckets[i] counts the durations of at most boundsMs[i]. count includes those beyond the last bound. */
 export interface Durations {
   count: number;
   sumMs: number;
@@ -446,7 +446,7 @@ export interface ErrorData {
   retryAfterMs?: number;
   expected?: string;
   guidance?: Guidance;
-  /** error is the reason, and message that of the error. With parameter_validation_failed. */
+  /** error is the reason, and message is the message of the error. With parameter_validation_failed. */
   error?: string;
   /** With parameter_validation_failed. */
   message?: string;
@@ -460,32 +460,32 @@ export interface ErrorData {
 
 /** One record of a conversation: the bytes that are stored. The hash chain is made over them. */
 export interface Event {
-  /** seq is the place in the conversation: 1, 2, 3, ... without gap. */
+  /** seq is the position in the conversation: 1, 2, 3 and so on, without gaps. */
   seq: number;
-  /** turn is the turn of a message or trace, from 1. System events have none: they are in lane 0. */
+  /** turn is the turn of a message or trace, from 1. System events are in no turn: it is 0. */
   turn?: number;
   type: 'message' | 'trace' | 'system' | (string & {});
-  /** from is the participant who was authenticated, or hub. */
+  /** from is the authenticated participant, or hub. */
   from: string;
-  /** at is hub time; it never goes back within a conversation. */
+  /** at is hub time. It never decreases within a conversation. */
   at: string;
   /** finality is set on messages only. */
   finality?: 'none' | 'turn' | 'conversation' | (string & {});
   /** outcome may be set on a message with finality conversation; absent means completed. */
   outcome?: Outcome;
-  /** turnHint names who shall be next, under a policy that takes hints. */
+  /** turnHint names the participant that should be next, under a policy that uses hints. */
   turnHint?: TurnHint;
   payload: any;
-  /** clientRequestId is the idempotency key that the author gave. */
+  /** clientRequestId is the idempotency key of the author. */
   clientRequestId?: string;
-  /** cause is the event for which it was said, where its author was woken by one, and hops how many wakes lie between it and one that nothing has woken. Both are the hub's own: it writes them, and takes them from nobody. */
+  /** cause is the event that triggered the author, if there was one. hops is the number of triggers between this event and one that nothing triggered. The hub writes both; callers cannot set them. */
   cause?: Cause;
   hops?: number;
-  /** traceparent names the span in which it was said, by W3C Trace Context. */
+  /** traceparent is the span in which the event was written, in the form of W3C Trace Context. */
   traceparent?: string;
 }
 
-/** Carries an event of a subscription. */
+/** Has an event of a subscription. */
 export interface EventNotification {
   subscriptionId: string;
   conversationId: string;
@@ -495,19 +495,19 @@ export interface EventNotification {
 /** An executor in the answer of listAgents. */
 export interface ExecutorInfo {
   executorId: string;
-  /** registeredBy is who has registered it; internal is true of one in the hub's own process. */
+  /** registeredBy is the participant that registered it. internal is true if it is in the process of the hub. */
   registeredBy: string;
   internal?: boolean;
   mode: 'pull' | 'push' | (string & {});
-  /** agents are those whose turns it takes. What it has registered as a runner is in the rows of the agents whose runner_id it has. */
+  /** agents are the agents whose turns it takes. The agents that it registered as a runner are in the rows of the agents with its runner_id. */
   agents: string[];
   labels?: {[name: string]: string};
-  /** claims are those that it works on, without those that wait for an approval or for a session; capacity is how many it may be offered to hold at once. */
+  /** claims is the number of claims that it works on, without those that wait for an approval or a session. capacity is the number of claims up to which the hub offers turns. */
   claims: number;
   capacity: number;
 }
 
-/** Asks for the guidance of every participant at a seq, with the rules tried. */
+/** Request the guidance of all participants at a seq, with the rules that were tried. */
 export interface ExplainParams {
   conversationId: string;
   /** seq is 1 to latestSeq; absent, the latest. */
@@ -520,17 +520,17 @@ export interface ExplainResult {
   guidance: ParticipantGuidance[];
 }
 
-/** Ask which agents an event has woken or, as things are now, would wake, and why. */
+/** Request which agents an event triggered, or would trigger now, and why. */
 export interface ExplainTriggersParams {
   conversationId: string;
   seq: number;
 }
 
-/** Has the agents that sit in the conversation, in order of their seats, and then those that watch its workspace by name; at most 256. */
+/** Has the agents of the conversation in the order of their seats, and then the watchers of its workspace in the order of their names. At most 256. */
 export interface ExplainTriggersResult {
   seq: number;
   agents: TriggerExplained[];
-  /** more is how many watchers of the workspace are left out. */
+  /** more is the number of omitted watchers of the workspace. */
   more?: number;
 }
 
@@ -566,125 +566,125 @@ export interface ExportMissing {
   missing: true;
 }
 
-/** Says who is to speak in a conversation, since when, and what keeps it. */
+/** Describes the participant that has the floor in a conversation, and what its turn waits for. */
 export interface Floor {
-  /** turn is the open turn, or the next. */
+  /** turn is the open turn, or the next one. */
   turn: number;
-  /** speaker is the one participant that may speak; empty: anyone, or nobody. */
+  /** speaker is the only participant that may speak. It is empty if anyone may speak, or no one. */
   speaker?: string;
   kind?: 'human' | 'agent' | 'tool' | 'peer' | (string & {});
-  /** open is true when something was said in the turn. */
+  /** open is true if the turn has messages or traces. */
   open?: boolean;
-  /** since is when the floor was given or, in an open turn without claims, when something was last said. */
+  /** since is when the participant got the floor. In an open turn without claims, it is the time of the last message or trace. */
   since: string;
-  /** claim is the one that stands. */
+  /** claim is the current claim. */
   claim?: ClaimState;
-  /** attempts are the claims of the turn that have ended as failures. */
+  /** attempts is the number of claims of the turn that failed. */
   attempts?: number;
-  /** approvals are how many wait for an answer. */
+  /** approvals is the number of pending approvals. */
   approvals?: number;
-  /** stuck says what the turn waits for that does not come by itself; empty: nothing. */
+  /** stuck is what the turn waits for if that does not happen by itself. It is empty otherwise. */
   stuck?: 'no_executor' | 'approval' | 'attempts' | (string & {});
 }
 
-/** Make a new conversation that begins with the events of another up to seq, byte for byte. For who may close the other: its creator, its human participants and admins; where it belongs to a workspace, with a token that grants that. Sessions and conversations of the hub's own are not forked. */
+/** Create a conversation that begins with the events of another one up to seq, byte for byte. The callers that may close the other conversation may fork it: its creator, its human participants and admins. If it belongs to a workspace, the token must grant that workspace. Sessions and the conversations of the hub cannot be forked. */
 export interface ForkConversationParams {
-  /** conversationId is the conversation that is forked; it may be closed. */
+  /** conversationId is the conversation to fork. It may be closed. */
   conversationId: string;
-  /** seq is the last event that both share: 1 to latestSeq, and before the event that has closed it. At most 20000 and 16777216 are copied. */
+  /** seq is the last shared event: 1 to latestSeq, and before the event that closed the conversation. A fork copies at most 20,000 events and 16 MiB. */
   seq: number;
-  /** forkId is the id of the new conversation: like conversationId of createConversation. The hub chooses one when it is absent: from the caller and clientRequestId when there is one. */
+  /** forkId is the id of the new conversation, in the form of conversationId of createConversation. If it is absent, the hub chooses one. With clientRequestId, the id depends on the caller and the key only. */
   forkId?: string;
-  /** title is that of the fork; absent, that of the other. At most 256 bytes. */
+  /** title is the title of the fork; absent, the title of the other conversation. At most 256 bytes. */
   title?: string;
   /** At most 128 bytes. */
   clientRequestId?: string;
-  /** traceparent names the span of which it is a part (W3C Trace Context, version 00): it stands in the event, and what comes of the event is a part of it too. Another one in a retry changes nothing. */
+  /** traceparent is the span of the caller (W3C Trace Context, version 00). The event records it, and the spans that the event causes belong to the same trace. A retry does not change it. */
   traceparent?: string;
 }
 
-/** Says of what a conversation is a fork. It is in the event conversation_forked, which follows the events that both share. */
+/** Describes the origin of a fork. The event conversation_forked, which follows the shared events, has it. */
 export interface ForkRecord {
   conversationId: string;
-  /** seq is the last event that both share, and hash the hash chain of the other there, in lower-case hex: it can be made again from the shared events and the other's id alone. */
+  /** seq is the last shared event. hash is the value of the hash chain of the other conversation at seq, in lower-case hex. It can be computed from the shared events and the id of the other conversation. */
   seq: number;
   hash: string;
 }
 
-/** Ask how an approval stands. Whoever may neither answer it nor has asked gets not_found. */
+/** Request the state of an approval. The hub answers not_found to a caller that neither requested it nor may answer it. */
 export interface GetApprovalParams {
   approvalId: string;
-  /** timeoutMs waits until it is resolved; absent or 0 answers at once; more than 60000 is taken as 60000. */
+  /** timeoutMs is how long the call waits until the approval is resolved. If it is absent or 0, the call does not wait. The hub reduces a value over 60000 to 60000. */
   timeoutMs?: number;
 }
 
-/** Reads a part of a file that was added to a conversation. */
+/** Read a part of a file of a conversation. */
 export interface GetAttachmentParams {
   conversationId: string;
-  /** sha256 names the file, in lower-case hex. */
+  /** sha256 is the hash of the file, in lower-case hex. */
   sha256: string;
   offset?: number;
-  /** length is 1 to 524288; absent, that. The file may end before. */
+  /** length is the maximum length of the part: 1 byte to 512 KiB; absent, 512 KiB. */
   length?: number;
 }
 
-/** Has a part of a file. size is that of the whole. */
+/** Has a part of a file. size is the size of the whole file in bytes. */
 export interface GetAttachmentResult {
   data: string;
   size: number;
 }
 
-/** Ask for what the agent of a conversation is to work with, fetched now. */
+/** Request the current agent context of a seat. */
 export interface GetContextParams {
   conversationId: string;
-  /** agentId is the seat whose context it is: one that the token may speak as; absent, the caller. */
+  /** agentId is the seat. The token must be able to speak as it; absent, the caller. */
   agentId?: string;
-  /** claimId is the claim of the turn for which it is; absent, what the seat would be given now. At most 128 bytes. */
+  /** claimId is the claim of the turn that the context is for; absent, the context that the seat would receive now. At most 128 bytes. */
   claimId?: string;
 }
 
-/** Has the context: one object, the same bytes for every kind of agent. With trigger, and triggers where there are several, stand the keys of the context selectors. */
+/** Has the agent context: one object, with the same bytes for every kind of agent. It has the members trigger, triggers if there are several, and the keys of the context selectors. */
 export interface GetContextResult {
   /** context is absent for an agent without subscriptions. */
   context?: any;
-  /** triggers are the seqs of the matches that the turn or session was given, in order; empty where nothing has woken it. */
+  /** triggers are the seqs of the matches of the turn or session, in order. It is empty without a trigger. */
   triggers: number[];
   sources: ContextSource[];
   bytes: number;
-  /** latestSeq is where the log stood. */
+  /** latestSeq is the last seq of the log. */
   latestSeq: number;
 }
 
-/** Asks for a snapshot with the events after sinceSeq. */
+/** Request a snapshot with the events after sinceSeq. */
 export interface GetConversationParams {
   conversationId: string;
   sinceSeq?: number;
   limit?: number;
 }
 
-/** Asks for the caller's guidance. */
+/** Request the guidance of the caller. */
 export interface GetGuidanceParams {
   conversationId: string;
-  /** explain adds all rules tried. */
+  /** explain adds all rules that were tried. */
   explain?: boolean;
 }
 
-/** guidance at latestSeq. */
+/** The guidance at latestSeq. */
 export interface GetGuidanceResult {
   guidance: Guidance;
   latestSeq: number;
 }
 
-/** Ask how a session stands. */
+/** Request the state of a session. */
 export interface GetSessionParams {
   sessionId: string;
-  /** timeoutMs waits until the session has ended or waits for input; absent or 0 answers at once; more than 60000 is taken as 60000. */
+  /** timeoutMs is how long the call waits until the session ends or requires input. If it is absent or 0, the call does not wait. The hub reduces a value over 60000 to 60000. */
   timeoutMs?: number;
-  /** progressSince ends the wait as soon as there is progress after this seq too. */
+  /** progressSince also ends the wait at progress after this seq. */
   progressSince?: number;
 }
 
-/** Asks for the messages after sinceSeq and the caller's guidance. */
+/** Request the messages after sinceSeq and the guidance of the caller. */
 export interface GetUpdatesParams {
   conversationId: string;
   sinceSeq?: number;
@@ -693,10 +693,10 @@ export interface GetUpdatesParams {
   until?: 'any' | 'message' | 'my_turn' | 'closed';
 }
 
-/** Has the messages after sinceSeq. nextSeq is the last seq examined. */
+/** Has the messages after sinceSeq. nextSeq is the last examined seq: the cursor of the next call. */
 export interface GetUpdatesResult {
   messages: Event[];
-  /** withdrawn are the ranges of messages that a failed attempt has left, and whose end lies after sinceSeq: a reader who has some of them forgets them. messages has none of them. */
+  /** withdrawn are the ranges of events of failed attempts that end after sinceSeq. A reader that has some of these messages must discard them. messages never includes them. */
   withdrawn?: Withdrawn[];
   guidance: Guidance;
   nextSeq: number;
@@ -705,26 +705,26 @@ export interface GetUpdatesResult {
   timedOut: boolean;
 }
 
-/** Tells one participant where it stands. It is a function of the log and the participant: the same whether pushed, asked for, or computed after a restart; but for reason, which also tells that nobody runs the agent whose turn it is. */
+/** The answer of the hub to one participant: whether it may speak, in which turn, and why. It is a function of the log and the participant. It is the same whether it is pushed, requested, or computed after a restart. Only reason also reports that no executor runs the agent that has the floor. */
 export interface Guidance {
   kind: 'may_speak' | 'wait' | 'closed' | (string & {});
   /** action is set with may_speak. */
   action?: 'start_turn' | 'continue_turn' | (string & {});
-  /** turn is the open turn, else the next one; after close, the last one. */
+  /** turn is the open turn, or the next one. After the close, it is the last one. */
   turn: number;
-  /** speaker has the floor; empty when anyone may take it, or nobody. */
+  /** speaker is the participant that has the floor. It is empty if anyone may take it, or no one. */
   speaker?: string;
-  /** claim is the one that stands for speaker. */
+  /** claim is the current claim of speaker. */
   claim?: ClaimState;
-  /** deadlineMs is the Unix time in ms at which a limit closes the conversation if nothing is said before. Information only. Absent when no such limit runs. */
+  /** deadlineMs is when a limit closes the conversation if no event is added before, in Unix milliseconds. It is for information only, and absent if there is no such limit. */
   deadlineMs?: number;
-  /** reason is one sentence: which rule decided. A second one says when nobody runs the agent that has the floor. */
+  /** reason is one sentence with the rule that decided. A second sentence follows if no executor runs the agent that has the floor. */
   reason: string;
-  /** rules are all rules tried, in order, up to the one that decided; only with explain. */
+  /** rules are the rules in the order in which they were tried, up to the one that decided. They are present with explain only. */
   rules?: RuleTried[];
 }
 
-/** Carries the caller's guidance at seq, after caught_up and whenever it changes. */
+/** Has the guidance of the caller at seq. It follows caught_up, and comes again after each change. */
 export interface GuidanceNotification {
   subscriptionId: string;
   conversationId: string;
@@ -732,7 +732,7 @@ export interface GuidanceNotification {
   guidance: Guidance;
 }
 
-/** Carries the caller's guidance at seq, after caught_up and whenever it changes. */
+/** Has the guidance of the caller at seq. It follows caught_up, and comes again after each change. */
 export interface GuidanceNotificationOfStream {
   conversationId: string;
   seq: number;
@@ -752,89 +752,89 @@ export interface HubInfo {
 
 /** Close a conversation without anybody's doing; one that is absent does not, but for the two that have a default. */
 export interface Limits {
-  /** maxTurns counts turns of participants that have ended, whether or not with a message. 1 to 1,000,000. */
+  /** maxTurns is the maximum number of ended turns of participants, with or without a message. 1 to 1,000,000. */
   maxTurns?: number;
-  /** maxEvents counts messages, traces, notes, attachments, and ends of turns without a message. 1 to 1,000,000; default 100,000. */
+  /** maxEvents is the maximum number of messages, traces, notes, attachments, and turns that ended without a message. 1 to 1,000,000; default 100,000. */
   maxEvents?: number;
-  /** maxBytes counts the encoded bytes of the same, and those of the files. 1,024 to 1 GiB; default 256 MiB. */
+  /** maxBytes is the maximum number of encoded bytes of the same events, and of the files. 1,024 to 1 GiB; default 256 MiB. */
   maxBytes?: number;
-  /** idleTimeoutMs runs from the last message, trace, note or attachment, or from creation. 100 ms to 366 days. */
+  /** idleTimeoutMs is measured from the last message, trace, note or attachment, or from creation. 100 ms to 366 days. */
   idleTimeoutMs?: number;
-  /** deadlineMs runs from creation. 100 ms to 366 days. */
+  /** deadlineMs is measured from creation. 100 ms to 366 days. */
   deadlineMs?: number;
-  /** turnTimeoutMs is how long a claim lasts without renewal, and how long the turn of an agent may be without one. 100 ms to 24 h; default 60 s. When it is given it holds for people and peers too. */
+  /** turnTimeoutMs is how long a claim lasts without renewal, and how long the turn of an agent may be without a claim. 100 ms to 24 h; default 60 s. An explicit value also applies to humans and peers. */
   turnTimeoutMs?: number;
-  /** onTurnTimeout says what comes of a turn that was not taken in time, or failed maxAttempts times. Absent, reoffer. */
+  /** onTurnTimeout is what happens to a turn that was not taken in time, or that failed maxAttempts times. Absent, reoffer. */
   onTurnTimeout?: 'reoffer' | 'skip' | 'close' | (string & {});
-  /** maxAttempts bounds the claims of one turn that end as failures. 1 to 100; default 3. */
+  /** maxAttempts is the maximum number of failed claims of one turn. 1 to 100; default 3. */
   maxAttempts?: number;
-  /** maxClaimMs bounds one claim over all renewals. At least turnTimeoutMs, at most 24 h; default ten times turnTimeoutMs. */
+  /** maxClaimMs is the maximum duration of one claim with all renewals. turnTimeoutMs to 24 h; default ten times turnTimeoutMs. */
   maxClaimMs?: number;
-  /** claimWindowMs is how long one executor is asked alone. 50 ms to 60 s; default 2 s. */
+  /** claimWindowMs is how long the hub offers a turn to one executor before it offers it to another one. 50 ms to 60 s; default 2 s. */
   claimWindowMs?: number;
-  /** maxAutonomousTurns bounds the turns of others since a human last ended one with a message: then a human has the floor, and where there is none the conversation is closed. 1 to 1,000,000. */
+  /** maxAutonomousTurns is the maximum number of turns of others since a human last ended a turn with a message. Then a human has the floor. Without a human, the hub closes the conversation. 1 to 1,000,000. */
   maxAutonomousTurns?: number;
-  /** maxHops bounds how many wakes may follow one from another: 1 to 100; default 8. */
+  /** maxHops is the maximum length of a chain of events in which each event triggered the author of the next one. 1 to 100; default 8. */
   maxHops?: number;
-  /** maxWakesPerMinute bounds how often within a minute one agent's events wake one agent, itself too: 1 to 10000; default 30. Those of people and peers that nothing has woken do not count. */
+  /** maxWakesPerMinute is how often per minute the events of one agent may trigger one agent. An agent that triggers itself is counted too. Events of humans and peers that nothing triggered are not counted. 1 to 10,000; default 30. */
   maxWakesPerMinute?: number;
-  /** stopWhen is an expression in CEL, like that of a rule: when it holds after a turn has ended with a message, the conversation is closed as completed. */
+  /** stopWhen is a CEL expression like the condition of a rule. If it holds after a turn that ended with a message, the hub closes the conversation as completed. */
   stopWhen?: string;
 }
 
 /** Close a conversation without anybody's doing; one that is absent does not, but for the two that have a default. */
 export interface LimitsInput {
-  /** maxTurns counts turns of participants that have ended, whether or not with a message. 1 to 1,000,000. */
+  /** maxTurns is the maximum number of ended turns of participants, with or without a message. 1 to 1,000,000. */
   maxTurns?: number;
-  /** maxEvents counts messages, traces, notes, attachments, and ends of turns without a message. 1 to 1,000,000; default 100,000. */
+  /** maxEvents is the maximum number of messages, traces, notes, attachments, and turns that ended without a message. 1 to 1,000,000; default 100,000. */
   maxEvents?: number;
-  /** maxBytes counts the encoded bytes of the same, and those of the files. 1,024 to 1 GiB; default 256 MiB. */
+  /** maxBytes is the maximum number of encoded bytes of the same events, and of the files. 1,024 to 1 GiB; default 256 MiB. */
   maxBytes?: number;
-  /** idleTimeoutMs runs from the last message, trace, note or attachment, or from creation. 100 ms to 366 days. */
+  /** idleTimeoutMs is measured from the last message, trace, note or attachment, or from creation. 100 ms to 366 days. */
   idleTimeoutMs?: number;
-  /** deadlineMs runs from creation. 100 ms to 366 days. */
+  /** deadlineMs is measured from creation. 100 ms to 366 days. */
   deadlineMs?: number;
-  /** turnTimeoutMs is how long a claim lasts without renewal, and how long the turn of an agent may be without one. 100 ms to 24 h; default 60 s. When it is given it holds for people and peers too. */
+  /** turnTimeoutMs is how long a claim lasts without renewal, and how long the turn of an agent may be without a claim. 100 ms to 24 h; default 60 s. An explicit value also applies to humans and peers. */
   turnTimeoutMs?: number;
-  /** onTurnTimeout says what comes of a turn that was not taken in time, or failed maxAttempts times. Absent, reoffer. */
+  /** onTurnTimeout is what happens to a turn that was not taken in time, or that failed maxAttempts times. Absent, reoffer. */
   onTurnTimeout?: 'reoffer' | 'skip' | 'close';
-  /** maxAttempts bounds the claims of one turn that end as failures. 1 to 100; default 3. */
+  /** maxAttempts is the maximum number of failed claims of one turn. 1 to 100; default 3. */
   maxAttempts?: number;
-  /** maxClaimMs bounds one claim over all renewals. At least turnTimeoutMs, at most 24 h; default ten times turnTimeoutMs. */
+  /** maxClaimMs is the maximum duration of one claim with all renewals. turnTimeoutMs to 24 h; default ten times turnTimeoutMs. */
   maxClaimMs?: number;
-  /** claimWindowMs is how long one executor is asked alone. 50 ms to 60 s; default 2 s. */
+  /** claimWindowMs is how long the hub offers a turn to one executor before it offers it to another one. 50 ms to 60 s; default 2 s. */
   claimWindowMs?: number;
-  /** maxAutonomousTurns bounds the turns of others since a human last ended one with a message: then a human has the floor, and where there is none the conversation is closed. 1 to 1,000,000. */
+  /** maxAutonomousTurns is the maximum number of turns of others since a human last ended a turn with a message. Then a human has the floor. Without a human, the hub closes the conversation. 1 to 1,000,000. */
   maxAutonomousTurns?: number;
-  /** maxHops bounds how many wakes may follow one from another: 1 to 100; default 8. */
+  /** maxHops is the maximum length of a chain of events in which each event triggered the author of the next one. 1 to 100; default 8. */
   maxHops?: number;
-  /** maxWakesPerMinute bounds how often within a minute one agent's events wake one agent, itself too: 1 to 10000; default 30. Those of people and peers that nothing has woken do not count. */
+  /** maxWakesPerMinute is how often per minute the events of one agent may trigger one agent. An agent that triggers itself is counted too. Events of humans and peers that nothing triggered are not counted. 1 to 10,000; default 30. */
   maxWakesPerMinute?: number;
-  /** stopWhen is an expression in CEL, like that of a rule: when it holds after a turn has ended with a message, the conversation is closed as completed. At most 2048 bytes. */
+  /** stopWhen is a CEL expression like the condition of a rule. If it holds after a turn that ended with a message, the hub closes the conversation as completed. At most 2048 bytes. */
   stopWhen?: string;
 }
 
-/** Asks for the agents that can be asked to do something. */
+/** List the agents that the caller can use. */
 export interface ListAgentsParams {
-  /** includeConfig adds agent_config to the LLM agents that the caller has registered; an admin gets it of all. */
+  /** includeConfig adds agent_config to the LLM agents that the caller registered. An admin receives all configs. */
   includeConfig?: boolean;
-  /** includeExecutors adds the executors that the caller has registered; an admin gets all. */
+  /** includeExecutors adds the executors that the caller registered. An admin receives all executors. */
   includeExecutors?: boolean;
 }
 
-/** Has the agents in order of their names. */
+/** Has the agents in the order of their names. */
 export interface ListAgentsResult {
   agents: AgentInfo[];
-  /** executors are there where they were asked for, in order of who has registered them and of their ids, as many as one answer holds; executorsMore is how many more there are. */
+  /** executors are present if they were requested, in the order of the registering participants and of their ids, as many as fit. executorsMore is the number of the others. */
   executors?: ExecutorInfo[];
   executorsMore?: number;
 }
 
-/** Ask for the approvals that the caller may answer or has asked for, the oldest first. Of those that are resolved each conversation keeps the last 100 at hand; the log has all. With a status other than pending and no conversationId they come conversation by conversation, of those that are open, and a page that is empty may have a NextCursor. */
+/** List the approvals that the caller may answer or has requested, oldest first. Of the resolved approvals, only the last 100 of each conversation are listed; the log has all of them. With a status other than pending and without conversationId, the approvals of open conversations are listed one conversation after the other, and a page may be empty although it has a nextCursor. */
 export interface ListApprovalsParams {
-  /** status is one of ApprovalStatuses; absent, pending. */
+  /** status is pending, approved, rejected, timed_out or canceled; absent, pending. */
   status?: 'pending' | 'approved' | 'rejected' | 'timed_out' | 'canceled';
-  /** conversationId narrows to one conversation. */
+  /** conversationId restricts the list to one conversation. */
   conversationId?: string;
   limit?: number;
   cursor?: string;
@@ -846,20 +846,20 @@ export interface ListApprovalsResult {
   nextCursor?: string;
 }
 
-/** Pages through the conversations that the caller takes part in or created; admins see all. They come in order of creation. A page may have fewer than limit, even none, and a nextCursor: the hub looks at a bounded number of them at once. */
+/** List the conversations that the caller takes part in or created. Admins see all. They are in the order of their creation. A page may have fewer than limit conversations, or none, and still a nextCursor, because the hub examines a bounded number of conversations in one call. */
 export interface ListConversationsParams {
   status?: 'active' | 'closed';
-  /** workspace lists the conversations of one that the token grants, instead. */
+  /** workspace lists the conversations of a workspace of the token instead. */
   workspace?: string;
-  /** participant lists those in which it takes part. */
+  /** participant restricts the list to conversations of this participant. */
   participant?: string;
-  /** text lists those whose id or title has it, whatever the case: 1 to 256. At most 256 bytes. */
+  /** text restricts the list to conversations whose id or title contains it, in upper or lower case. 1 to 256 bytes. */
   text?: string;
-  /** newest lists those that were created last first. */
+  /** newest reverses the order: the conversation that was created last comes first. */
   newest?: boolean;
   /** limit is 1 to 100; default 50. */
   limit?: number;
-  /** cursor is nextCursor of the page before. */
+  /** cursor is the nextCursor of the previous page. */
   cursor?: string;
 }
 
@@ -869,11 +869,11 @@ export interface ListConversationsResult {
   nextCursor?: string;
 }
 
-/** Pages through the live tokens that the caller may revoke, in order of creation. */
+/** List the valid tokens that the caller may revoke, in the order of their creation. */
 export interface ListTokensParams {
   /** limit is 1 to 1000; default 200. */
   limit?: number;
-  /** cursor is nextCursor of the page before. */
+  /** cursor is the nextCursor of the previous page. */
   cursor?: string;
 }
 
@@ -886,7 +886,7 @@ export interface ListTokensResult {
 /** The payload of a message. At least one of text, data, attachments, parameters and result is there. Other members are kept. */
 export type Message = any;
 
-/** The payload of sendNote: a system event that any participant may add at any time while the conversation is open. It never moves the floor. */
+/** The payload of sendNote: a system event that any participant may post at any time while the conversation is open. It does not change the floor. */
 export interface Note {
   /** At most 128 bytes. */
   schema: string;
@@ -905,36 +905,36 @@ export interface Notification {
 export interface OpenTurn {
   turn: number;
   owner: string;
-  /** claim is the one that stands. */
+  /** claim is the current claim. */
   claim?: ClaimState;
 }
 
-/** Says how and why a conversation ended. */
+/** How and why a conversation ended. */
 export interface Outcome {
   status: 'completed' | 'failed' | 'canceled' | (string & {});
-  /** reason is free text of the closer, at most 1 KiB, or one of the hub's reasons. */
+  /** reason is free text of the closer, at most 1 KiB, or one of the reasons of the hub. */
   reason?: string;
 }
 
-/** Says how and why a conversation ended. */
+/** How and why a conversation ended. */
 export interface OutcomeInput {
   status: 'completed' | 'failed' | 'canceled';
-  /** reason is free text of the closer, at most 1 KiB, or one of the hub's reasons. At most 1024 bytes. */
+  /** reason is free text of the closer, at most 1 KiB, or one of the reasons of the hub. At most 1024 bytes. */
   reason?: string;
 }
 
 /** A seat in a conversation. */
 export interface Participant {
-  /** id is what tokens speak as: 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit; not "hub". */
+  /** id is the id that tokens speak as: 1 to 64 characters of A-Z, a-z, 0-9, ., _ and -. The first one is a letter or digit. "hub" is not allowed. */
   id: string;
   kind: 'human' | 'agent' | 'tool' | 'peer' | (string & {});
-  /** agent is the name of the agent that sits here, for kinds agent and tool: an id like id; absent, id itself. */
+  /** agent is the name of the agent on the seat, for the kinds agent and tool. It has the form of id; absent, it is id. */
   agent?: string;
-  /** executor says where the agent may run: any, internal (in the hub's process) or external (over a socket). Offers go nowhere else, and nobody else may claim. */
+  /** executor is where the agent may run: any, internal (in the process of the hub) or external (over a connection). The hub offers turns only there, and refuses claims from elsewhere. */
   executor?: 'any' | 'internal' | 'external' | (string & {});
-  /** role is free text, at most 64 bytes, kept and returned. Rules see it. */
+  /** role is free text of at most 64 bytes. The hub stores it, and rules can use it. */
   role?: string;
-  /** private is a text for this participant alone, at most 16 KiB. It is written as an event of its own that nobody else reads, and is never returned in a participant list. */
+  /** private is a text of at most 16 KiB for this participant only. It is stored in a separate event that no one else can read, and is never part of a list of participants. */
   private?: string;
 }
 
@@ -946,42 +946,42 @@ export interface ParticipantGuidance {
 
 /** A seat in a conversation. */
 export interface ParticipantInput {
-  /** id is what tokens speak as: 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit; not "hub". */
+  /** id is the id that tokens speak as: 1 to 64 characters of A-Z, a-z, 0-9, ., _ and -. The first one is a letter or digit. "hub" is not allowed. */
   id: string;
   kind: 'human' | 'agent' | 'tool' | 'peer';
-  /** agent is the name of the agent that sits here, for kinds agent and tool: an id like id; absent, id itself. */
+  /** agent is the name of the agent on the seat, for the kinds agent and tool. It has the form of id; absent, it is id. */
   agent?: string;
-  /** executor says where the agent may run: any, internal (in the hub's process) or external (over a socket). Offers go nowhere else, and nobody else may claim. */
+  /** executor is where the agent may run: any, internal (in the process of the hub) or external (over a connection). The hub offers turns only there, and refuses claims from elsewhere. */
   executor?: 'any' | 'internal' | 'external';
-  /** role is free text, at most 64 bytes, kept and returned. Rules see it. */
+  /** role is free text of at most 64 bytes. The hub stores it, and rules can use it. */
   role?: string;
-  /** private is a text for this participant alone, at most 16 KiB. It is written as an event of its own that nobody else reads, and is never returned in a participant list. At most 16384 bytes. */
+  /** private is a text of at most 16 KiB for this participant only. It is stored in a separate event that no one else can read, and is never part of a list of participants. At most 16384 bytes. */
   private?: string;
 }
 
-/** Asks for hub time. */
+/** Request the hub time. */
 export type PingParams = {[name: string]: any};
 
-/** Hub time. */
+/** The hub time. */
 export interface PingResult {
   nowMs: number;
 }
 
-/** Says who has the floor when no turn is open. A policy that finds nobody falls back to round_robin, after the one who had the last turn, and guidance says why. */
+/** Decides which participant has the floor when no turn is open. If a policy finds no participant, it falls back to round_robin after the participant of the last turn. Guidance reports that as its reason. */
 export interface Policy {
   kind: 'round_robin' | 'open' | 'addressed' | 'rules' | 'moderator' | 'triggers' | (string & {});
-  /** rules are for kind rules: 1 to 32, 8 KiB of expressions in all, tried in order when a turn has ended with a message. */
+  /** rules are for kind rules: 1 to 32 rules with at most 8 KiB of expressions in all. The hub tries them in order after a turn that ended with a message. */
   rules?: Rule[];
-  /** moderator is for kind moderator: the id of a participant. */
+  /** moderator is the id of a participant, for kind moderator. */
   moderator?: string;
 }
 
-/** Says who has the floor when no turn is open. A policy that finds nobody falls back to round_robin, after the one who had the last turn, and guidance says why. */
+/** Decides which participant has the floor when no turn is open. If a policy finds no participant, it falls back to round_robin after the participant of the last turn. Guidance reports that as its reason. */
 export interface PolicyInput {
   kind: 'round_robin' | 'open' | 'addressed' | 'rules' | 'moderator' | 'triggers';
-  /** rules are for kind rules: 1 to 32, 8 KiB of expressions in all, tried in order when a turn has ended with a message. */
+  /** rules are for kind rules: 1 to 32 rules with at most 8 KiB of expressions in all. The hub tries them in order after a turn that ended with a message. */
   rules?: RuleInput[];
-  /** moderator is for kind moderator: the id of a participant. */
+  /** moderator is the id of a participant, for kind moderator. */
   moderator?: string;
 }
 
@@ -1001,7 +1001,7 @@ export interface Problem {
   retryAfterMs?: number;
   expected?: string;
   guidance?: Guidance;
-  /** error is the reason, and message that of the error. With parameter_validation_failed. */
+  /** error is the reason, and message is the message of the error. With parameter_validation_failed. */
   error?: string;
   /** With parameter_validation_failed. */
   message?: string;
@@ -1013,18 +1013,18 @@ export interface Problem {
   parameters_schema?: any;
 }
 
-/** Adds a file to a conversation. The same bytes again are the same attachment. */
+/** Add a file to a conversation. The same bytes are the same attachment. */
 export interface PutAttachmentParams {
   conversationId: string;
-  /** data is the file, at most 16777216; on the wire base64 (RFC 4648, section 4), so that over JSON-RPC a frame bounds it. */
+  /** data is the file, at most 16777216 bytes. JSON has it in base64 (RFC 4648, section 4), so 1048576 bounds it over JSON-RPC. */
   data: string;
-  /** name is what the author calls the file: at most 255, no path. It is told to readers, and never used as a path. At most 255 bytes. */
+  /** name is the file name for readers: at most 255 bytes, without a path. The hub never uses it as a path. */
   name?: string;
-  /** mediaType is what the author says it is, such as application/pdf. The hub does not look. At most 127 bytes. */
+  /** mediaType is the type that the author declares, such as application/pdf. The hub does not check it. At most 127 bytes. */
   mediaType?: string;
 }
 
-/** Names the file, and the event that added it. duplicate is true when it was there already. */
+/** Has the hash of the file and the seq of the event that added it. duplicate is true if the conversation already had the file. */
 export interface PutAttachmentResult {
   sha256: string;
   size: number;
@@ -1032,7 +1032,7 @@ export interface PutAttachmentResult {
   duplicate?: boolean;
 }
 
-/** Say which agents the executor of this connection runs. They replace what it has said before; none: the runner leaves, and the sessions of its commands fail. */
+/** Register the agents that the executor of this connection runs. They replace the earlier registration. With an empty list the runner leaves, and the sessions of its commands fail. */
 export interface RegisterBlueprintsParams {
   blueprints: BlueprintInput[];
 }
@@ -1042,55 +1042,55 @@ export interface RegisterBlueprintsResult {
   agents: RegisteredBlueprint[];
 }
 
-/** Says that this connection runs agents. It holds until the connection ends. Once more on the same connection with the same executorId replaces what was said; another executorId is ErrAlreadyExists. */
+/** Register this connection as an executor, until the connection ends. A second registration with the same executorId replaces the first. Another executorId on the same connection is refused with already_exists. */
 export interface RegisterExecutorParams {
-  /** executorId tells replicas of an agent apart: an id like a participant's, kept by a process over its reconnects. A second connection of the same caller with the same one replaces the first, which gets closing. */
+  /** executorId distinguishes the replicas of an agent. It has the form of a participant id, and a process keeps it over reconnects. A second connection of the same caller with the same id replaces the first one, which receives closing. */
   executorId: string;
-  /** agents are the names of the agents that it runs: at most 64 different ones, each an id that the token may speak as. A runner of blueprints needs none. */
+  /** agents are the names of the agents that it runs: at most 64 different ones. The token must be able to speak as each of them. A runner of blueprints needs none. */
   agents: string[];
-  /** mode is pull when absent. */
+  /** mode is pull or push; absent, pull. */
   mode?: 'pull' | 'push';
-  /** capacity is how many claims it may be offered to hold at once: 1 to 10,000; absent, 16. */
+  /** capacity is the number of claims up to which the hub offers turns. 1 to 10,000; absent, 16. */
   capacity?: number;
-  /** graceMs is how long its claims stand after it was lost without a word: 100 to 600,000; absent, 5,000. */
+  /** graceMs is how long its claims remain valid after the connection was lost, in milliseconds. 100 to 600,000; absent, 5,000. */
   graceMs?: number;
-  /** holding are the claims that it goes on with. Any other claim of this executorId ends: the process that held it is gone. */
+  /** holding are the claims that the executor still holds. All other claims of this executorId end, because the process that held them no longer exists. */
   holding?: string[];
-  /** labels are what sessions may demand of it: at most 32. */
+  /** labels are key-value pairs that sessions can demand. At most 32. */
   labels?: {[name: string]: string};
 }
 
-/** Tells which claims of holding stand, and how many others were ended. */
+/** Has the claims of holding that are current, and the number of other claims that the registration ended. */
 export interface RegisterExecutorResult {
   ok: boolean;
   holding: string[];
   ended: number;
 }
 
-/** Tells by which name a blueprint's agent is found: its own, or name@runnerId where another runner has it. */
+/** Has the name under which the agent of a blueprint was registered: its own name, or name@runnerId if another runner has registered that name. */
 export interface RegisteredBlueprint {
   name: string;
   agentName: string;
 }
 
-/** Gives a claim back. */
+/** Release a claim. */
 export interface ReleaseClaimParams {
   conversationId: string;
   /** At most 128 bytes. */
   claimId: string;
   outcome: 'yield' | 'decline' | 'silent' | 'failed';
-  /** reason is a word or sentence that all participants read: at most 1 KiB. At most 1024 bytes. */
+  /** reason is a word or sentence of at most 1 KiB that all participants can read. At most 1024 bytes. */
   reason?: string;
 }
 
-/** Keeps a claim for longer. */
+/** Extend a claim. */
 export interface RenewClaimParams {
   conversationId: string;
   /** At most 128 bytes. */
   claimId: string;
 }
 
-/** Tells when the claim ends now, in Unix ms of hub time, and how long that is. It is never later than MaxClaimMs after it was taken. */
+/** Has the new deadline of the claim in Unix milliseconds of hub time, and the time until then. The deadline is never later than the maxClaimMs of the claim allows. */
 export interface RenewClaimResult {
   deadlineMs: number;
   durationMs: number;
@@ -1118,109 +1118,109 @@ export interface Request {
   params?: {[name: string]: any};
 }
 
-/** Ask for an approval under a claim that is current (claim_lost, claim_required). The same key in the same turn, also of a later attempt, meets the first one, answered or not; with another title, details or schema it is refused: idempotency_conflict. */
+/** Request an approval under the current claim (claim_required, claim_lost). A request with the same key in the same turn returns the first approval, answered or not. This includes requests of later attempts. With another title, details or schema the hub refuses it: idempotency_conflict. */
 export interface RequestApprovalParams {
   conversationId: string;
-  /** claimId may be left out as in sendMessage. At most 128 bytes. */
+  /** claimId may be absent under the same conditions as in sendMessage. At most 128 bytes. */
   claimId?: string;
-  /** key has at most 128. At most 128 bytes. */
+  /** key has 1 to 128 bytes. */
   key: string;
-  /** title is one line that all participants read: at most 256. At most 256 bytes. */
+  /** title is one line of at most 256 bytes that all participants can read. */
   title: string;
-  /** details are an object of at most 65536. */
+  /** details is an object of at most 64 KiB. */
   details?: {[name: string]: any};
-  /** answerSchema is at most 65536. */
+  /** answerSchema is a JSON Schema of at most 64 KiB. */
   answerSchema?: {[name: string]: any};
-  /** expiresInMs is 100 to 604800000; absent, 600000. It runs by hub time, also while the hub is down. */
+  /** expiresInMs is the time to answer in milliseconds: 100 ms to 7 days; absent, 10 minutes. It is measured in hub time, and includes time in which the hub is down. */
   expiresInMs?: number;
 }
 
-/** Offers a turn to an executor in push mode. Whoever claims it first has it. */
+/** Offers a turn to an executor in push mode. The first executor that claims it takes the turn. */
 export interface RequestTurn {
   conversationId: string;
-  /** agentId is the participant who has the floor, and agent the name of the agent that sits there. */
+  /** agentId is the participant that has the floor, and agent is the name of the agent on its seat. */
   agentId: string;
   agent: string;
   turn: number;
-  /** claimId is for claimTurn. It was made for this turn and this executor, and is of use until the turn was claimed. */
+  /** claimId is the argument of claimTurn. It is valid for this turn and this executor only, until the turn is claimed. */
   claimId: string;
-  /** attempt is 1 unless others have failed. */
+  /** attempt is 1 unless earlier attempts failed. */
   attempt: number;
-  /** sinceSeq is the seq of the last message with which agentId has ended a turn; 0 when there was none. */
+  /** sinceSeq is the seq of the last message with which agentId ended a turn, or 0. */
   sinceSeq: number;
-  /** deadlineMs is about when a claim that is taken now would end unless it is renewed, in Unix ms of hub time. */
+  /** deadlineMs is when a claim that is made now would expire without renewal, in Unix milliseconds of hub time. It is approximate. */
   deadlineMs: number;
-  /** claimWindowMs is how long the hub waits before it asks another executor too. The offer stands on after that. */
+  /** claimWindowMs is how long the hub waits before it offers the turn to another executor too. This offer remains valid after that. */
   claimWindowMs: number;
-  /** traceparent names the span of the turn, or of what the turn answers, for the spans of who takes it; empty where there is none. */
+  /** traceparent is the parent for spans of the executor: the span of the turn, or of the event that the turn answers. It is empty if there is no such span. */
   traceparent?: string;
 }
 
-/** answer an approval that is pending (already_resolved). They may be sent by people and peers of its conversation, or of one above it in the tree of sessions, whose token has the scope approve, and by admins; never by who asks, by an agent, or with the token that has asked; and, unless the scope is admin, not with one that counts under the same account, or that may speak as who asks. */
+/** Resolve a pending approval. A second call is refused with already_resolved. Humans and peers of the conversation, or of a conversation above it in the tree of sessions, may resolve it with a token that has the scope approve. Admins may always do so. The participant that asks, agents, and the token that asked never may. Without the scope admin, the token must not belong to the account that asked, and must not be able to speak as the participant that asks. */
 export interface ResolveApprovalParams {
   approvalId: string;
   decision: 'approved' | 'rejected';
-  /** answer goes with approved alone and matches the answerSchema. */
+  /** answer is allowed with the decision approved only. It must match the answerSchema. */
   answer?: any;
-  /** comment is at most 1024, and all participants read it. At most 1024 bytes. */
+  /** comment has at most 1 KiB. All participants can read it. At most 1024 bytes. */
   comment?: string;
   /** At most 128 bytes. */
   clientRequestId?: string;
 }
 
-/** Ends a token, and those made with it, and those made with them. */
+/** Revoke a token, and all tokens that were created with it, directly or indirectly. */
 export interface RevokeTokenParams {
   tokenId: string;
 }
 
-/** Names the tokens that ended. */
+/** Has the ids of the revoked tokens. */
 export interface RevokeTokenResult {
   revoked: string[];
 }
 
-/** Gives the floor to next when when holds. */
+/** Grants the floor to next if when holds. */
 export interface Rule {
-  /** when is an expression in CEL that gives a bool: at most 2 KiB. See protocol.md, section 8, for its variables and its cost. */
+  /** when is a CEL expression of type bool, at most 2 KiB. protocol.md, section 8, has its variables and the limit of its cost. */
   when: string;
   /** next is the id of a participant. */
   next: string;
 }
 
-/** Gives the floor to next when when holds. */
+/** Grants the floor to next if when holds. */
 export interface RuleInput {
-  /** when is an expression in CEL that gives a bool: at most 2 KiB. See protocol.md, section 8, for its variables and its cost. At most 2048 bytes. */
+  /** when is a CEL expression of type bool, at most 2 KiB. protocol.md, section 8, has its variables and the limit of its cost. At most 2048 bytes. */
   when: string;
   /** next is the id of a participant. */
   next: string;
 }
 
-/** One step of how guidance was found. */
+/** A step in the computation of guidance. */
 export interface RuleTried {
   rule: string;
-  /** decided is true on the last: the rule that applied. */
+  /** decided is true in the last step: this rule applied. */
   decided: boolean;
   because: string;
 }
 
-/** The payload of runner_registered in the hub's own log of runners. */
+/** The data of the event runner_registered in the hub's own log of runners. */
 export interface RunnerRecord {
   runnerId: string;
   participantId: string;
   blueprints: Blueprint[];
   labels?: {[name: string]: string};
-  /** workspaces are those that its token grants; "*" alone stands for any, with an admin's. */
+  /** workspaces are the workspaces of its token. "*" alone means any workspace, with an admin token. */
   workspaces?: string[];
-  /** internal is true for a runner in the hub's process. */
+  /** internal is true for a runner in the process of the hub. */
   internal?: boolean;
 }
 
-/** Names a runner: the executor and who has registered it. */
+/** Identifies a runner by its executor and the participant that registered it. */
 export interface RunnerRef {
   runnerId: string;
   participantId: string;
 }
 
-/** How one selector saw an event. */
+/** The result of one selector for an event. */
 export interface SelectorTried {
   selector: number;
   role: 'trigger' | 'context' | (string & {});
@@ -1228,7 +1228,7 @@ export interface SelectorTried {
   because: string;
 }
 
-/** Passes a piece of text to live subscribers. It is fenced like a message. */
+/** Send a part of the text of a message to live subscribers. The hub checks the turn and the claim as in sendMessage. */
 export interface SendDeltaParams {
   conversationId: string;
   turn: number;
@@ -1239,47 +1239,47 @@ export interface SendDeltaParams {
   text: string;
 }
 
-/** Appends a message. */
+/** Append a message. */
 export interface SendMessageParams {
   conversationId: string;
   payload: Message;
   finality: 'none' | 'turn' | 'conversation';
-  /** turn is the turn that the author means: refused when that one has ended or is not reached. */
+  /** turn is the turn of the message. The hub refuses the call if that turn ended or has not started. */
   turn?: number;
-  /** afterSeq is the last seq that the author has read: refused when another participant has spoken since. */
+  /** afterSeq is the last seq that the author has read. The hub refuses the call if another participant spoke after it. */
   afterSeq?: number;
-  /** turnHint names who shall be next. It goes with finality turn, under the policies addressed and moderator. */
+  /** turnHint names the participant that should be next. It is allowed with finality turn, under the policies addressed and moderator. */
   turnHint?: TurnHintInput;
-  /** outcome goes with finality conversation only; absent means completed. */
+  /** outcome is allowed with finality conversation only; absent means completed. */
   outcome?: OutcomeInput;
-  /** claimId is the claim under which it is said: refused when that is not the current one. A connection that took the claim may leave it out. At most 128 bytes. */
+  /** claimId is the claim of the author. The hub refuses the call if it is not the current one. The connection that made the claim may omit it. At most 128 bytes. */
   claimId?: string;
   /** At most 128 bytes. */
   clientRequestId?: string;
-  /** traceparent names the span of which it is a part (W3C Trace Context, version 00): it stands in the event, and what comes of the event is a part of it too. Another one in a retry changes nothing. */
+  /** traceparent is the span of the caller (W3C Trace Context, version 00). The event records it, and the spans that the event causes belong to the same trace. A retry does not change it. */
   traceparent?: string;
 }
 
-/** Appends a note. */
+/** Append a note. */
 export interface SendNoteParams {
   conversationId: string;
   payload: Note;
   /** At most 128 bytes. */
   clientRequestId?: string;
-  /** traceparent names the span of which it is a part (W3C Trace Context, version 00): it stands in the event, and what comes of the event is a part of it too. Another one in a retry changes nothing. */
+  /** traceparent is the span of the caller (W3C Trace Context, version 00). The event records it, and the spans that the event causes belong to the same trace. A retry does not change it. */
   traceparent?: string;
 }
 
-/** Answers sendMessage and sendTrace. duplicate is true when the key was known: then it is the first result. */
+/** The result of sendMessage and sendTrace. duplicate is true if the hub knew the key: then it is the first result. */
 export interface SendResult {
   seq: number;
   turn: number;
-  /** claimId is set when the message or trace has taken the claim of its turn: an agent's that leaves the turn open. What follows in this turn names it. */
+  /** claimId is set if the message or trace made the claim of its turn, which happens when an agent leaves its turn open. The following calls of this turn name it. */
   claimId?: string;
   duplicate?: boolean;
 }
 
-/** Appends a trace. */
+/** Append a trace. */
 export interface SendTraceParams {
   conversationId: string;
   payload: Trace;
@@ -1288,11 +1288,11 @@ export interface SendTraceParams {
   claimId?: string;
   /** At most 128 bytes. */
   clientRequestId?: string;
-  /** traceparent names the span of which it is a part (W3C Trace Context, version 00): it stands in the event, and what comes of the event is a part of it too. Another one in a retry changes nothing. */
+  /** traceparent is the span of the caller (W3C Trace Context, version 00). The event records it, and the spans that the event causes belong to the same trace. A retry does not change it. */
   traceparent?: string;
 }
 
-/** Answers addParticipant, closeConversation and cancelTurn with the seq of the event that did it. */
+/** Has the seq of the event that addParticipant, closeConversation, sendNote or cancelTurn appended. */
 export interface SeqResult {
   seq: number;
   duplicate?: boolean;
@@ -1311,55 +1311,55 @@ export interface Session {
   depth: number;
   runnerId?: string;
   createdAt: string;
-  /** startedAt is when its agent last took it. */
+  /** startedAt is when its agent took it most recently. */
   startedAt?: string;
   endedAt?: string;
-  /** progress is there while it runs. */
+  /** progress is present while the session runs. */
   progress?: SessionProgress;
-  /** result is there once it has ended, and what was said last while input is required. */
+  /** result is present after the end. While input is required, it is the last message of the agent. */
   result?: SessionResult;
-  /** reason is the outcome's: one of the hub's reasons, or a text of the agent. */
+  /** reason is the reason of the outcome: one of the reasons of the hub, or a text of the agent. */
   reason?: string;
-  /** callback is there in mode async_callback. */
+  /** callback is present in mode async_callback. */
   callback?: 'pending' | 'delivered' | 'undeliverable' | (string & {});
-  /** latestSeq is where its log stands. */
+  /** latestSeq is the last seq of its log. */
   latestSeq: number;
-  /** timedOut is true when the time to wait was over before it had ended. */
+  /** timedOut is true if the call waited for its whole timeout and the session has no result yet. */
   timedOut?: boolean;
-  /** duplicate is true when startSession has met the session of an earlier call with the same key. */
+  /** duplicate is true if startSession returns the session of an earlier call with the same key. */
   duplicate?: boolean;
 }
 
-/** The last that a running agent has told of its progress. */
+/** The last progress that a running agent reported. */
 export interface SessionProgress {
   seq: number;
   text: string;
 }
 
-/** What conversation_created says of a session. */
+/** The data of a session in the event conversation_created. */
 export interface SessionRecord {
-  /** agent is the name by which it was started, and agentId the participant that is to give the result. */
+  /** agent is the name with which the session was started. agentId is the participant that produces the result. */
   agent: string;
   agentId: string;
   type: 'agent' | 'deterministic' | 'function' | 'workflow' | (string & {});
-  /** caller is the participant that has started it. */
+  /** caller is the participant that started it. */
   caller: string;
   mode: 'sync' | 'async_poll' | 'async_callback' | (string & {});
-  /** parent is the conversation out of which it was started; empty when there is none. root is where the tree of sessions begins: the session itself where it has no parent. depth is 1 there and 1 more for each session above. */
+  /** parent is the conversation in which the session was started; it may be empty. root is the conversation at the root of the tree: the session itself if it has no parent. depth is the number of sessions from the root down to this one. */
   parent?: string;
   root: string;
   depth: number;
-  /** runner is the only one that may run it; absent where any executor of the agent may, and while one is waited for. */
+  /** runner is the only runner that may run it. It is absent if any executor of the agent may, and while the session waits for a runner. */
   runner?: RunnerRef;
   /** hosted is true for an LLM agent of a runner. */
   hosted?: boolean;
   /** demands are labels that its executor must have. */
   demands?: {[name: string]: string};
-  /** timeoutMs bounds the run of a command; 0 for other agents. */
+  /** timeoutMs bounds the run of a command, in milliseconds. It is 0 for other agents. */
   timeoutMs?: number;
-  /** trigger is set where an event of the parent has started it. */
+  /** trigger is set if an event of the parent started the session. */
   trigger?: SessionTrigger;
-  /** cause and hops are those of what is said in it, unless it is woken itself. */
+  /** cause and hops are those of the events of the session, unless an event of the session triggers its agent. */
   cause?: Cause;
   hops?: number;
 }
@@ -1367,23 +1367,23 @@ export interface SessionRecord {
 /** What a session has brought. */
 export interface SessionResult {
   result_type: 'agent' | 'deterministic' | 'function' | 'workflow' | (string & {});
-  /** result_text is what the agent said, or all that the command wrote to stdout; null when there is none, or when it was left out. */
+  /** result_text is the text of the agent, or the whole standard output of the command. It is null if there is no text, or if it was omitted. */
   result_text?: (string & {}) | null;
-  /** result_data is set when that is JSON. */
+  /** result_data is set if the text is JSON. */
   result_data?: any;
-  /** exit_code is that of a command that has ended by itself. */
+  /** exit_code is the exit code of a command that ended by itself. */
   exit_code?: number;
-  /** error says why the session has failed or was stopped. */
+  /** error is why the session failed or was stopped. */
   error?: string;
-  /** validation_errors are set when the result does not match the agent's output_schema. */
+  /** validation_errors are set if the result does not match the output_schema of the agent. */
   validation_errors?: ValidationError[];
-  /** attachment is set when the whole text was too large to stand here: then result_text is its beginning. */
+  /** attachment has the whole text if it was too large for the message. Then result_text is its beginning. */
   attachment?: Attachment;
-  /** omitted is set in a callback whose result was too large for it: getSession gives it. */
+  /** omitted is set in a callback if the result was too large for it. getSession returns the result. */
   omitted?: boolean;
 }
 
-/** What listConversations says of a session. */
+/** Describes a session in listConversations. */
 export interface SessionSummary {
   agent: string;
   caller: string;
@@ -1391,12 +1391,12 @@ export interface SessionSummary {
   status: 'pending' | 'running' | 'input_required' | 'completed' | 'failed' | 'stopped' | (string & {});
 }
 
-/** What conversation_created says of a session that an event has started. */
+/** The data of conversation_created for a session that an event started. */
 export interface SessionTrigger {
-  /** seq is the event in the parent, and selector the index of the selector that matched it. */
+  /** seq is the event in the parent, and selector is the index of the selector that matched it. */
   seq: number;
   selector: number;
-  /** workspace is true where the agent does not take part in the parent. */
+  /** workspace is true if the agent does not take part in the parent. */
   workspace?: boolean;
 }
 
@@ -1413,47 +1413,47 @@ export interface Snapshot {
   limits: Limits;
   metadata?: any;
   workspace?: string;
-  /** session is set when the conversation is one. */
+  /** session is set if the conversation is a session. */
   session?: SessionRecord;
-  /** fork is set when it is a fork. */
+  /** fork is set if the conversation is a fork. */
   fork?: ForkRecord;
   latestSeq: number;
-  /** turn is the open turn, else the next one; after close, the last one. */
+  /** turn is the open turn, or the next one. After the close, it is the last one. */
   turn: number;
   openTurn?: OpenTurn;
   guidance: Guidance;
-  /** headHash is the hash chain at latestSeq, in lower-case hex. */
+  /** headHash is the value of the hash chain at latestSeq, in lower-case hex. */
   headHash: string;
   outcome?: Outcome;
-  /** events are the visible events after sinceSeq; nextSeq is the last seq examined, the cursor to go on from. */
+  /** events are the visible events after sinceSeq. nextSeq is the last examined seq: the cursor of the next call. */
   events: Event[];
   nextSeq: number;
-  /** duplicate is true when createConversation has met the conversation of an earlier call with the same key. */
+  /** duplicate is true if an earlier createConversation with the same key created the conversation. */
   duplicate?: boolean;
 }
 
 /** Start an agent for a result. */
 export interface StartSessionParams {
-  /** agentName is the name of an agent as listAgents gives it, or name@runnerId. */
+  /** agentName is the name of an agent of listAgents, or name@runnerId. */
   agentName: string;
-  /** parameters are an object that matches the agent's parameters_schema; absent, an empty one. Defaults of the schema are filled in. */
+  /** parameters are an object that matches the parameters_schema of the agent; absent, an empty object. The hub fills in the defaults of the schema. */
   parameters?: {[name: string]: any};
-  /** prompt stands for parameters {"prompt": prompt}. It and parameters together are refused. */
+  /** prompt is short for the parameters {"prompt": prompt}. It excludes parameters. */
   prompt?: string;
   mode?: 'sync' | 'async_poll' | 'async_callback';
-  /** parentConversationId is the conversation, in which the caller takes part, out of which the session is started: it is told of the start and of the end, and stops the session when it closes. mode async_callback needs it. */
+  /** parentConversationId is the conversation that starts the session. The caller must take part in it. The hub writes the start and the end of the session to it, and stops the session when it is closed. mode async_callback requires it. */
   parentConversationId?: string;
-  /** demands are labels that whoever runs the agent must have: at most 32. */
+  /** demands are labels that the executor of the agent must have. At most 32. */
   demands?: {[name: string]: string};
-  /** metadata is that of the session's conversation: an object of at most 16 KiB. Its traceparent (W3C Trace Context) is passed on to a command. */
+  /** metadata is the metadata of the conversation of the session: an object of at most 16 KiB. A command receives its member traceparent (W3C Trace Context). */
   metadata?: {[name: string]: any};
-  /** timeoutMs bounds the wait of mode sync, and nothing else; absent, 60000, and more is taken as that. */
+  /** timeoutMs bounds the wait in mode sync, and nothing else; absent, 60000. The hub reduces a larger value to 60000. */
   timeoutMs?: number;
-  /** resume is a session that waits for input: parameters are its next message. Deterministic agents do not support resumption. demands, metadata and mode are those of the session. */
+  /** resume is a session that waits for input. parameters are its next message. Deterministic agents do not support resumption. demands, metadata and mode are those of the session. */
   resume?: string;
   /** At most 128 bytes. */
   clientRequestId?: string;
-  /** traceparent names the span of which it is a part (W3C Trace Context, version 00): it stands in the event, and what comes of the event is a part of it too. Another one in a retry changes nothing. */
+  /** traceparent is the span of the caller (W3C Trace Context, version 00). The event records it, and the spans that the event causes belong to the same trace. A retry does not change it. */
   traceparent?: string;
 }
 
@@ -1462,68 +1462,68 @@ export interface Stats {
   version: string;
   state: 'ready' | 'storage_full' | 'draining' | 'failed' | (string & {});
   uptimeMs: number;
-  /** eventsAppended counts committed events by type, those of the hub's own conversations among them. */
+  /** eventsAppended counts committed events by type, including those in conversations of the hub. */
   eventsAppended: {[name: string]: number};
   /** duplicates counts writes that were answered with an earlier result. */
   duplicates: number;
-  /** append is how long appends took, from the decision to the commit. */
+  /** append is the duration of appends, from the decision to the commit. */
   append: Durations;
-  /** refusals counts refused calls and requests by the reason of the error. A reason that is absent was never given. */
+  /** refusals counts refused calls and requests by the reason of the error. It has only reasons that occurred. */
   refusals: {[name: string]: number};
-  /** loginsRefused counts the tokens and tickets that were shown and not taken. */
+  /** loginsRefused counts refused tokens and tickets. */
   loginsRefused: number;
-  /** connectionsRefused counts connections that were closed because too many had not shown a token. */
+  /** connectionsRefused counts connections that were closed because too many were not authenticated. */
   connectionsRefused: number;
-  /** turns is how long turns of agents took, from the claim that brought the final message to that message; claimWaits how long agents' turns were without a claim before they got one. */
+  /** turns is the duration of the turns of agents, from the claim that led to the final message to that message. claimWaits is how long the turns of agents waited for a claim. */
   turns: Durations;
   claimWaits: Durations;
-  /** offers counts the turns that executors were asked to take; claimsTaken the claims, and claimsEnded how they ended. */
+  /** offers counts offers of turns to executors. claimsTaken counts claims, and claimsEnded counts them by how they ended. */
   offers: number;
   claimsTaken: number;
   claimsEnded: {[name: string]: number};
-  /** executors are those that are registered now, claims those that stand, and conversationsOpen the conversations that are not closed. */
+  /** executors is the number of registered executors, claims the number of current claims, and conversationsOpen the number of conversations that are not closed. */
   executors: number;
   claims: number;
   conversationsOpen: number;
-  /** conversationsLoaded counts those in memory. */
+  /** conversationsLoaded is the number of conversations in memory. */
   conversationsLoaded: number;
-  /** subscribers counts subscriptions, SSE streams among them; maxLag and sumLag are the events that they have still to look at. */
+  /** subscribers is the number of subscriptions, including SSE streams. maxLag and sumLag are the numbers of events that they have not examined yet. */
   subscribers: number;
   maxLag: number;
   sumLag: number;
   /** journalBytes is the size of the log and its files on disk. */
   journalBytes: number;
-  /** sockets are the WebSockets that are open; pendingSockets those of them that have not shown a token. */
+  /** sockets is the number of open WebSockets. pendingSockets is the number of those that are not authenticated yet. */
   sockets: number;
   pendingSockets: number;
-  /** streams are the SSE streams that are open. */
+  /** streams is the number of open SSE streams. */
   streams: number;
-  /** requests are the HTTP requests under way that make a call, that of stats among them; SSE streams are not. */
+  /** requests is the number of HTTP requests in progress that make a call, including that of stats. SSE streams are not counted. */
   requests: number;
-  /** received and sent are what went over WebSockets. */
+  /** received and sent count the traffic of WebSockets. */
   received: Traffic;
   sent: Traffic;
 }
 
-/** Asks for what the hub has counted since it was started. */
+/** Request the counters of the hub since its start. */
 export type StatsParams = {[name: string]: any};
 
-/** End a session. For who has started it, people in its parent conversation, and admins. */
+/** Stop a session. Its caller, humans of its parent conversation, and admins may do that. */
 export interface StopSessionParams {
   sessionId: string;
-  /** reason is a word or sentence for whoever reads the session: at most 1 KiB. At most 1024 bytes. */
+  /** reason is a word or sentence of at most 1 KiB for the readers of the session. At most 1024 bytes. */
   reason?: string;
 }
 
-/** Asks for the events after sinceSeq and then for what comes. */
+/** Request the events after sinceSeq, and then new events. */
 export interface SubscribeParams {
   conversationId: string;
   sinceSeq?: number;
-  /** types filters events, replay and live alike; absent means all. Empty is refused. */
+  /** types filters stored and new events alike; absent means all. An empty list is refused. */
   types?: ('message' | 'trace' | 'system')[];
 }
 
-/** Comes before the first notification of the subscription. */
+/** Precedes the first notification of the subscription. */
 export interface SubscribeResult {
   subscriptionId: string;
   latestSeq: number;
@@ -1626,21 +1626,21 @@ export interface System {
   revokedBy?: string;
 }
 
-/** Asks for the events after sinceSeq. */
+/** Request the events after sinceSeq. */
 export interface TailParams {
   conversationId: string;
   sinceSeq: number;
   limit?: number;
 }
 
-/** A page of visible events. nextSeq is the last seq examined: the cursor to go on from. */
+/** A page of visible events. nextSeq is the last examined seq: the cursor of the next call. */
 export interface TailResult {
   events: Event[];
   nextSeq: number;
   latestSeq: number;
 }
 
-/** What may be told of a token: all but its hash. */
+/** Describes a token without its secret and its hash. */
 export interface TokenInfo {
   tokenId: string;
   agents: string[];
@@ -1650,11 +1650,11 @@ export interface TokenInfo {
   expiresAt?: string;
   createdBy: string;
   createdAt: string;
-  /** parent is the id of the token that it was made with; empty for the dev token and calls inside the hub's process. */
+  /** parent is the id of the token that created this one. It is empty for the dev token and for calls in the process of the hub. */
   parent?: string;
 }
 
-/** What the hub keeps of a token: never the secret, only its SHA-256. */
+/** The stored data of a token. It has the SHA-256 of the secret, never the secret. */
 export interface TokenRecord {
   tokenId: string;
   sha256: string;
@@ -1664,15 +1664,15 @@ export interface TokenRecord {
   workspaces?: string[];
   expiresAt?: string;
   createdBy: string;
-  /** parent is the id of the token that this one was made with: it ends with it. */
+  /** parent is the id of the token that created this one. This token ends with it. */
   parent?: string;
-  /** account is the token that its use is counted under where that is not itself: what was made with a token counts as that one, or making tokens would be a way round every limit. What an admin has made stands for itself. */
+  /** account is the token whose limits count the use of this token, if that is another one. A token that was created with another token counts as that one, so that new tokens do not avoid a limit. A token of an admin is its own account. */
   account?: string;
-  /** claimHash is set for one that ends with a claim of the one conversation in conversations. */
+  /** claimHash is set for a token that ends with a claim in the only conversation of conversations. */
   claimHash?: string;
 }
 
-/** The payload of a trace event: diagnostics of the author, seen by the author itself, by tokens with scope trace, and by admins. kind is required; anything else may stand beside it. */
+/** The payload of a trace event: a step of the work of the author. The author, tokens with the scope trace, and admins can read it. kind is required. Other members are allowed. */
 export interface Trace {
   /** At most 128 bytes. */
   kind: string;
@@ -1680,7 +1680,7 @@ export interface Trace {
   data?: any;
 }
 
-/** Counts text frames, and the bytes of their text. */
+/** Counts text frames and the bytes of their text. */
 export interface Traffic {
   frames: number;
   bytes: number;
@@ -1691,52 +1691,52 @@ export interface TriggerExplained {
   agent: string;
   agentId: string;
   workspace?: boolean;
-  /** woken is true when the log says that the event has woken it, and wouldWake when it would by what holds now: without the minute of Limits.MaxWakesPerMinute, which is not counted. */
+  /** woken is true if the log records that the event triggered the agent. wouldWake is true if it would trigger the agent now. wouldWake ignores Limits.MaxWakesPerMinute. */
   woken: boolean;
   wouldWake: boolean;
   /** because is one sentence. */
   because: string;
   sessionId?: string;
   state?: 'pending' | 'running' | 'finished' | 'ended' | 'stopped' | (string & {});
-  /** selectors are all of the agent's, in order. */
+  /** selectors are all selectors of the agent, in order. */
   selectors: SelectorTried[];
-  /** context is what its context selectors would bring now, where the caller may see it: for an agent that was or would be woken. */
+  /** context is what the context selectors would fetch now, for an agent that was or would be triggered. It is present if the caller may see it. */
   context?: ContextSource[];
 }
 
-/** What trigger_matched and trigger_ended say. seq is the event that was matched. */
+/** The data of trigger_matched and trigger_ended. seq is the matched event. */
 export interface TriggerRecord {
   seq: number;
   /** wakes are in trigger_matched: one for each agent. */
   wakes?: Wake[];
-  /** agentId and sessionId name the match of trigger_ended, and reason why it has ended. */
+  /** agentId and sessionId identify the match in trigger_ended. reason is why it ended. */
   agentId?: string;
   sessionId?: string;
   reason?: string;
 }
 
-/** Names who shall be next. */
+/** Names the participant that should have the next turn. */
 export interface TurnHint {
   next: string;
 }
 
-/** Names who shall be next. */
+/** Names the participant that should have the next turn. */
 export interface TurnHintInput {
   next: string;
 }
 
-/** Ends a subscription of this socket. */
+/** End a subscription of this connection. */
 export interface UnsubscribeParams {
   subscriptionId: string;
 }
 
 /** One thing that is wrong with parameters or a result. */
 export interface ValidationError {
-  /** path is where in the value: $.url, $.list[0]. */
+  /** path is the place in the value, such as $.url or $.list[0]. */
   path: string;
   /** message is one sentence. */
   message: string;
-  /** schema_path is what of the schema refuses it: properties.url.format. */
+  /** schema_path is the keyword of the schema that the value violates, such as properties.url.format. */
   schema_path: string;
 }
 
@@ -1748,69 +1748,69 @@ export interface WaitForChangeEvents {
   timedOut: boolean;
 }
 
-/** Waits until the log is longer than sinceSeq. */
+/** Block until the log is longer than sinceSeq. */
 export interface WaitForChangeParams {
   conversationId: string;
   sinceSeq: number;
-  /** timeoutMs absent or 0 answers at once; more than 60000 is taken as 60000. */
+  /** timeoutMs is how long the call waits. If it is absent or 0, the call does not wait. The hub reduces a value over 60000 to 60000. */
   timeoutMs?: number;
 }
 
-/** Tells whether the log grew. */
+/** Reports whether the log grew. */
 export interface WaitForChangeResult {
   latestSeq: number;
   timedOut: boolean;
 }
 
-/** An agent that an event wakes: by a turn of its conversation or, where sessionId is set, by a session. */
+/** An agent that an event triggers: by a turn of its conversation or, if sessionId is set, by a session. */
 export interface Wake {
-  /** agent is the name of the agent, and agentId the participant that wakes: for a watcher of a workspace, which does not take part, agent's plain name. */
+  /** agent is the name of the agent, and agentId is the triggered participant. A watcher of a workspace does not take part in the conversation: its agentId is the plain name of agent. */
   agent: string;
   agentId: string;
-  /** selector is the index of the selector in the agent's subscriptions. */
+  /** selector is the index of the selector in the subscriptions of the agent. */
   selector: number;
-  /** sessionId is that of the session that it starts. */
+  /** sessionId is the id of the session that the event starts. */
   sessionId?: string;
   /** workspace is true for a watcher of the workspace. */
   workspace?: boolean;
-  /** answerSchema is that of the note with which the session answers. */
+  /** answerSchema is the schema of the note with which the session answers. */
   answerSchema?: string;
-  /** stopped says why it does not wake: one of the stopped reasons. */
+  /** stopped is why the agent is not triggered: one of the stopped reasons. */
   stopped?: string;
 }
 
-/** Ask which conversations have changed since a cursor: those that listConversations would give to the same caller. */
+/** Request the conversations that changed after a cursor, among those that listConversations returns to the same caller. */
 export interface WatchConversationsParams {
-  /** cursor is that of an earlier answer; absent: none are given, only a cursor of now. */
+  /** cursor is the cursor of an earlier result. If it is absent, the result has no conversations, only the current cursor. */
   cursor?: string;
-  /** workspace watches the conversations of one that the token grants, instead. */
+  /** workspace watches the conversations of a workspace of the token instead. */
   workspace?: string;
   /** limit is 1 to 100; default 50. */
   limit?: number;
-  /** timeoutMs is how long to wait for a change; absent or 0 answers at once, more than 60000 is taken as 60000. */
+  /** timeoutMs is how long the call waits for a change. If it is absent or 0, the call does not wait. The hub reduces a value over 60000 to 60000. */
   timeoutMs?: number;
 }
 
-/** Has the conversations that have changed, the one that has changed longest ago first, each as it is now: one that changes meanwhile may be told again without news. What is written is a change, and nothing else: not that an executor comes or goes, which Floor.Stuck tells of. */
+/** Has the changed conversations in their current state, in the order of their last changes, oldest first. A conversation that changes during the call can be reported twice. Only appended events are changes. An executor that connects or disconnects is not a change, although it can change Floor.Stuck. */
 export interface WatchConversationsResult {
   conversations: ConversationSummary[];
-  /** cursor is where to go on. */
+  /** cursor is the cursor of the next call. */
   cursor: string;
-  /** more is true when more have changed than were looked at: then there may be few conversations here, or none. */
+  /** more is true if the hub did not examine all changes. Then the page may have few conversations, or none. */
   more?: boolean;
-  /** reset is true when the hub does not know what has changed since the cursor, such as after a restart: the caller lists again. */
+  /** reset is true if the hub does not know the changes after the cursor, for example after a restart. The caller must list the conversations again. */
   reset?: boolean;
   timedOut?: boolean;
 }
 
-/** An error on the wire: the error member of a JSON-RPC response. */
+/** The error member of a JSON-RPC response. */
 export interface WireError {
   code: -32700 | -32600 | -32601 | -32602 | -32603 | 4000 | 4001 | 4010 | 4030 | 4040 | 4090 | 4091 | 4092 | 4093 | 4094 | 4095 | 4096 | 4097 | 4098 | 4100 | 4130 | 4290 | 5030 | 5031 | 5070 | number;
   message: string;
   data: ErrorData;
 }
 
-/** The bounds of this hub, told by authenticate. */
+/** The limits of this hub that authenticate reports. */
 export interface WireLimits {
   maxFrameBytes: number;
   maxEventBytes: number;
@@ -1821,7 +1821,7 @@ export interface WireLimits {
   maxPage: number;
 }
 
-/** A range of a turn that counts no more: its messages and traces from fromSeq to toSeq, both included. The log keeps them. */
+/** A range of a turn that no longer counts: its messages and traces from fromSeq to toSeq, both included. They remain in the log. */
 export interface Withdrawn {
   turn: number;
   fromSeq: number;

@@ -17,6 +17,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/agent"
 	"github.com/parleyhub/parley/executors/llm/mcptool"
 	"github.com/parleyhub/parley/executors/llm/tool"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Options are for New.
@@ -48,8 +49,8 @@ func New(set *blueprint.Set, o *Options) (*Agents, []blueprint.Fault) {
 	a.commands = blueprint.New(set, o.Commands)
 	var faults []blueprint.Fault
 	for _, f := range set.Files {
-		if f.Sits() && len(a.Seats()) == parley.MaxExecutorAgents {
-			faults = append(faults, f.Fault("name", fmt.Sprintf("expected at most %d LLM agents and agents with subscriptions in a directory", parley.MaxExecutorAgents)))
+		if f.Sits() && len(a.Seats()) == limits.MaxExecutorAgents {
+			faults = append(faults, f.Fault("name", fmt.Sprintf("expected at most %d LLM agents and agents with subscriptions in a directory", limits.MaxExecutorAgents)))
 			continue
 		}
 		if f.IsAgent() {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/cmd/parley/internal/scenario"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/shape"
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
@@ -52,7 +53,7 @@ type Skill struct {
 }
 
 // maxCards is as many as the agents that one executor may run.
-const maxCards = parley.MaxExecutorAgents
+const maxCards = limits.MaxExecutorAgents
 
 var root = &shape.Shape{Kind: shape.Object, Members: []shape.Member{
 	shape.Must("cards", shape.ListOf("what is shown over A2A; the first is also found at the root of the address", 1, maxCards, card)),
@@ -65,19 +66,19 @@ var card = &shape.Shape{Kind: shape.Object, Doc: "an agent or a scenario with a 
 	shape.May("seat", shape.ID("the participant of the scenario whose place the caller takes")),
 	shape.May("room", shape.Switch("keep tasks open when the floor is back at the caller: they need input then, rather than being completed")),
 	shape.May("title", shape.Line("name on the card; absent, name", parley.MaxTitleBytes)),
-	shape.May("description", shape.Prose("what it does", parley.MaxAgentDescriptionBytes)),
+	shape.May("description", shape.Prose("what it does", limits.MaxAgentDescriptionBytes)),
 	shape.May("version", shape.Line("version of the agent; absent, that of the program", 64)),
-	shape.May("inputModes", shape.ListOf("media types that it takes", 1, 32, shape.Line("a media type", parley.MaxMediaTypeBytes))),
-	shape.May("outputModes", shape.ListOf("media types that it gives", 1, 32, shape.Line("a media type", parley.MaxMediaTypeBytes))),
+	shape.May("inputModes", shape.ListOf("media types that it takes", 1, 32, shape.Line("a media type", limits.MaxMediaTypeBytes))),
+	shape.May("outputModes", shape.ListOf("media types that it gives", 1, 32, shape.Line("a media type", limits.MaxMediaTypeBytes))),
 	shape.May("skills", shape.ListOf("what it can do; absent, one of its name and description", 1, 64, skill)),
 }}
 
 var skill = &shape.Shape{Kind: shape.Object, Doc: "a thing that it can do", Members: []shape.Member{
 	shape.Must("id", shape.ID("its name for programs")),
 	shape.May("name", shape.Line("its name for people; absent, id", parley.MaxTitleBytes)),
-	shape.May("description", shape.Prose("what it is", parley.MaxAgentDescriptionBytes)),
-	shape.May("tags", shape.ListOf("free labels", 0, parley.MaxTags, shape.Line("a label", parley.MaxTagBytes))),
-	shape.May("examples", shape.ListOf("what one might say", 0, 32, shape.Prose("a message", parley.MaxAgentDescriptionBytes))),
+	shape.May("description", shape.Prose("what it is", limits.MaxAgentDescriptionBytes)),
+	shape.May("tags", shape.ListOf("free labels", 0, limits.MaxTags, shape.Line("a label", limits.MaxTagBytes))),
+	shape.May("examples", shape.ListOf("what one might say", 0, 32, shape.Prose("a message", limits.MaxAgentDescriptionBytes))),
 }}
 
 const expected = `expected cards, such as "cards: [{name: triage, agent: triage-v2}]"`

@@ -6,6 +6,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/cmd/parley/internal/clitest"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // A line that was not answered and is typed again in its turn keeps its key, so that it is said
@@ -37,7 +38,7 @@ func TestChatTakesTheTurnAgain(t *testing.T) {
 	s := clitest.OpenHub(t)
 	bob := s.Client(s.LocalPrincipal("bob"))
 	_, err := bob.CreateConversation(t.Context(), &parley.CreateConversationParams{
-		ConversationID: "c1", Limits: &parley.Limits{TurnTimeoutMs: parley.MinDurationMs},
+		ConversationID: "c1", Limits: &parley.Limits{TurnTimeoutMs: limits.MinDurationMs},
 		Participants: []parley.Participant{{ID: "bob", Kind: parley.KindAgent}, {ID: "ann", Kind: parley.KindHuman}},
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -49,7 +50,7 @@ func (h *HubSocket) Open(ctx context.Context) (err error) {
 func (h *HubSocket) Authenticate(ctx context.Context, as, program string) error {
 	h.peer = wire.NewPeer(h.stream,
 		wire.PeerOptions{Notify: func(string, json.RawMessage) error { return nil }, Ended: func(int) {}})
-	return ExplainTimeout(ctx, h.Call(ctx, parley.MethodAuthenticate, parley.AuthenticateParams{
+	return ExplainTimeout(ctx, h.Call(ctx, methods.Authenticate, parley.AuthenticateParams{
 		Token: os.Getenv(EnvToken), AgentID: cmp.Or(as, os.Getenv(EnvAgent)), ClientName: program + "/" + Version(),
 	}, &h.Hub))
 }
@@ -69,7 +70,7 @@ func (h *HubSocket) FindToken(ctx context.Context, id string) (*parley.TokenInfo
 	p := parley.ListTokensParams{Limit: 1000}
 	for {
 		var page parley.ListTokensResult
-		if err := h.Call(ctx, parley.MethodListTokens, p, &page); err != nil {
+		if err := h.Call(ctx, methods.ListTokens, p, &page); err != nil {
 			return nil, err
 		}
 		for _, t := range page.Tokens {

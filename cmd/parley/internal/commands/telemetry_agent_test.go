@@ -10,6 +10,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/cmd/parley/internal/clitest"
+	"github.com/parleyhub/parley/internal/spannames"
 	"github.com/parleyhub/parley/internal/telemetry/telemetrytest"
 	"github.com/parleyhub/parley/sdk"
 )
@@ -63,21 +64,21 @@ func testAgentTrace(t *testing.T, name string, content bool) {
 	client.Close()
 	clitest.Terminate(t, cmd)
 
-	process := c.Span(t, parley.SpanProcess+"sh")
+	process := c.Span(t, spannames.SpanProcess+"sh")
 	if want := "00-" + process.TraceID + "-" + process.ID + "-01"; answer != want {
 		t.Errorf("the command ran in the span %q, which is %q", answer, want)
 	}
 	ids := newTidier()
 	tree := telemetrytest.Tree(t, c.Spans(), clientTrace, func(key, value string) string {
 		switch key {
-		case parley.AttrGenAIResponseTimeToFirstChunk:
+		case spannames.AttrGenAIResponseTimeToFirstChunk:
 			return "(seconds)"
-		case parley.AttrAgentConfigHash:
+		case spannames.AttrAgentConfigHash:
 			return "(a digest)"
-		case parley.AttrGenAIUsageInputTokens, parley.AttrGenAIUsageOutputTokens: // of ids, some are longer
+		case spannames.AttrGenAIUsageInputTokens, spannames.AttrGenAIUsageOutputTokens: // of ids, some are longer
 			return "(tokens)"
-		case parley.AttrGenAIInputMessages, parley.AttrGenAIOutputMessages, parley.AttrGenAISystemInstructions,
-			parley.AttrGenAIToolCallArguments, parley.AttrGenAIToolCallResult:
+		case spannames.AttrGenAIInputMessages, spannames.AttrGenAIOutputMessages, spannames.AttrGenAISystemInstructions,
+			spannames.AttrGenAIToolCallArguments, spannames.AttrGenAIToolCallResult:
 			return "(content)"
 		}
 		return ids.tidy(key, value)
@@ -86,7 +87,7 @@ func testAgentTrace(t *testing.T, name string, content bool) {
 		t.Errorf("content was told:\n%s", tree)
 	}
 	sameTrace(t, name, tree)
-	if n := c.Metric(t, parley.MetricGenAIOperationDuration).GetHistogram().DataPoints[0].Count; n != 2 {
+	if n := c.Metric(t, spannames.MetricGenAIOperationDuration).GetHistogram().DataPoints[0].Count; n != 2 {
 		t.Errorf("%d calls of models were counted, expected 2", n)
 	}
 }

@@ -9,14 +9,15 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/cmd/parley/internal/clitest"
+	"github.com/parleyhub/parley/internal/spannames"
 	"github.com/parleyhub/parley/internal/telemetry/telemetrytest"
 	"github.com/parleyhub/parley/sdk"
 )
 
 // contentKeys are the attributes that docs/reference/spans.md calls content.
 var contentKeys = []string{
-	parley.AttrGenAISystemInstructions, parley.AttrGenAIInputMessages, parley.AttrGenAIOutputMessages,
-	parley.AttrGenAIToolCallArguments, parley.AttrGenAIToolCallResult,
+	spannames.AttrGenAISystemInstructions, spannames.AttrGenAIInputMessages, spannames.AttrGenAIOutputMessages,
+	spannames.AttrGenAIToolCallArguments, spannames.AttrGenAIToolCallResult,
 }
 
 // TestCanary: no content of people, agents, tools or callers, and no secret, is exported. If

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/golden"
+	"github.com/parleyhub/parley/internal/spannames"
 	"github.com/parleyhub/parley/internal/telemetry/telemetrytest"
 )
 
@@ -45,7 +45,7 @@ var drawn = regexp.MustCompile(`^(ses|conv|apr|call|tok)_[A-Za-z0-9]+(\.[0-9]+)?
 
 func (n *tidier) tidy(key, value string) string {
 	switch {
-	case key == parley.AttrRunnerID && !strings.HasSuffix(value, "-runner"):
+	case key == spannames.AttrRunnerID && !strings.HasSuffix(value, "-runner"):
 		return "(an id)"
 	case drawn.MatchString(value):
 		if n.seen[value] == "" {

@@ -21,6 +21,8 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/cmd/parley/internal/cli"
 	"github.com/parleyhub/parley/cmd/parley/internal/clitest"
+	"github.com/parleyhub/parley/internal/methods"
+	"github.com/parleyhub/parley/internal/spannames"
 	"github.com/parleyhub/parley/internal/telemetry/telemetrytest"
 	"github.com/parleyhub/parley/sdk"
 )
@@ -189,15 +191,16 @@ func TestDoorTraces(t *testing.T) {
 				t.Errorf("told\n%swant\n%s", got, c.want)
 			}
 			noCanary(t, collector)
-			child := collector.Span(t, parley.SpanTurn+"look").Attributes[parley.AttrGenAIConversationID]
-			if got := collector.Span(t, parley.SpanExecuteTool+"look").Attributes[parley.AttrChildConversationID]; got == nil ||
+			child := collector.Span(t, spannames.SpanTurn+"look").Attributes[spannames.AttrGenAIConversationID]
+			if got := collector.Span(t,
+				spannames.SpanExecuteTool+"look").Attributes[spannames.AttrChildConversationID]; got == nil ||
 				got != child {
 				t.Errorf("the tool has started %v, which is %v", got, child)
 			}
 			if strings.HasPrefix(name, "mcp") {
-				own := collector.Span(t, parley.SpanTurn+"front").Attributes[parley.AttrGenAIConversationID]
-				if got := collector.Span(t, parley.SpanCall+
-					parley.MethodStartSession).Attributes[parley.AttrChildConversationID]; got == nil || got != own {
+				own := collector.Span(t, spannames.SpanTurn+"front").Attributes[spannames.AttrGenAIConversationID]
+				if got := collector.Span(t, spannames.SpanCall+
+					methods.StartSession).Attributes[spannames.AttrChildConversationID]; got == nil || got != own {
 					t.Errorf("the call has started %v, which is %v", got, own)
 				}
 			}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/cmd/parley/internal/clitest"
+	"github.com/parleyhub/parley/internal/spannames"
 	"github.com/parleyhub/parley/internal/telemetry/telemetrytest"
 )
 
@@ -50,7 +50,7 @@ func TestMetricsTold(t *testing.T) {
 		case m.GetSummary() != nil:
 			kind = "summary"
 		}
-		if name != parley.MetricGenAIOperationDuration && name != parley.MetricGenAITokenUsage {
+		if name != spannames.MetricGenAIOperationDuration && name != spannames.MetricGenAITokenUsage {
 			told = append(told, fmt.Sprint(name, " ", kind))
 		}
 	}

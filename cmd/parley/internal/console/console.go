@@ -20,6 +20,7 @@ import (
 	"github.com/parleyhub/parley/adapters/console"
 	"github.com/parleyhub/parley/cmd/parley/internal/cli"
 	"github.com/parleyhub/parley/cmd/parley/internal/exit"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // envBrowser is what opens links, where it is set.
@@ -82,7 +83,7 @@ func makeConsoleLink(ctx context.Context, a *cli.App, as, conversation string) (
 	}
 	sign := &console.SignIn{AgentID: v.Hub.AgentID, Agents: v.Hub.Agents, Scopes: cli.Names(v.Hub.Scopes...)}
 	if conversation != "" { // no link leads to a missing conversation
-		if err := v.Call(ctx, parley.MethodGetGuidance, parley.GetGuidanceParams{ConversationID: conversation},
+		if err := v.Call(ctx, methods.GetGuidance, parley.GetGuidanceParams{ConversationID: conversation},
 			&parley.GetGuidanceResult{}); err != nil {
 			return nil, cli.ExplainTimeout(ctx, err)
 		}
@@ -100,7 +101,7 @@ func makeConsoleLink(ctx context.Context, a *cli.App, as, conversation string) (
 	}
 	page := cli.NewRouteRequest(ctx, v.URL, console.Path).URL
 	var ticket parley.CreateTicketResult
-	if err := v.Call(ctx, parley.MethodCreateTicket, parley.CreateTicketParams{Origin: page.Scheme + "://" + page.Host},
+	if err := v.Call(ctx, methods.CreateTicket, parley.CreateTicketParams{Origin: page.Scheme + "://" + page.Host},
 		&ticket); err != nil {
 		return nil, cli.ExplainTimeout(ctx, err)
 	}

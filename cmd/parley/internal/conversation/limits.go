@@ -10,6 +10,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/cmd/parley/internal/exit"
 	"github.com/parleyhub/parley/cmd/parley/internal/scenario"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // limitFlags are the limits of a conversation as flags.
@@ -65,7 +66,7 @@ func (f *limitFlags) addTo(c *cobra.Command) {
 		fmt.Sprintf("how many wakes may follow one from another (default: %d)", parley.DefaultMaxHops))
 	flags.IntVar(&f.wakes, "max-wakes-per-minute", 0,
 		fmt.Sprintf("how often within a minute one agent's events wake one agent (default: %d)",
-			parley.DefaultMaxWakesPerMinute))
+			limits.DefaultMaxWakesPerMinute))
 	flags.StringVar(&f.onTurnTimeout, "on-turn-timeout", "",
 		"action for a turn that was not taken, or failed too often: reoffer, skip or close (default: reoffer)")
 	flags.StringVar(&f.stopWhen, "stop-when", "", "expression in CEL: closes it when it holds after a message")

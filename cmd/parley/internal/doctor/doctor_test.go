@@ -25,6 +25,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/exit"
 	"github.com/parleyhub/parley/cmd/parley/internal/serve"
 	"github.com/parleyhub/parley/hub/journal/memory"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -227,11 +228,11 @@ func answerFalsely(conn *wire.Conn, protocol string, off time.Duration) {
 		answer := fmt.Sprintf(
 			`"error":{"code":4030,"message":"plt_id_%s may not","data":{"reason":"forbidden","retryable":false}}`, secret)
 		switch request.Method {
-		case parley.MethodAuthenticate:
+		case methods.Authenticate:
 			answer = fmt.Sprintf(
 				`"result":{"ok":true,"agentId":"ann","protocolVersion":%q,"hub":{"version":"v9.9.9","nowMs":%d},"limits":{}}`,
 				protocol, now)
-		case parley.MethodPing:
+		case methods.Ping:
 			answer = fmt.Sprintf(`"result":{"nowMs":%d}`, now)
 		}
 		whole := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,%s}`, request.ID, answer)

@@ -11,6 +11,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/cmd/parley/internal/cli"
 	"github.com/parleyhub/parley/cmd/parley/internal/exit"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 const (
@@ -105,7 +106,7 @@ func (h *hubCheck) reportExpiry(check string, own *parley.TokenInfo) {
 func (h *hubCheck) clock(ctx context.Context, check string) string {
 	var pong parley.PingResult
 	sent := time.Now()
-	err := h.Call(ctx, parley.MethodPing, parley.PingParams{}, &pong)
+	err := h.Call(ctx, methods.Ping, parley.PingParams{}, &pong)
 	if err != nil {
 		h.fail(check, cli.ExplainTimeout(ctx, err).Error(), "")
 		return "the hub does not answer any more"

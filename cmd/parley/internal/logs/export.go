@@ -18,6 +18,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/journals"
 	"github.com/parleyhub/parley/hub/archive"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // ExportFile exports all of a journal to a file, and reads it again.
@@ -186,7 +187,7 @@ func (e *exporter) exportAll(ctx context.Context, j journal.Journal) error {
 func (e *exporter) exportOne(ctx context.Context, j journal.Journal, id string) error {
 	c := NewChain(id)
 	for {
-		page, err := j.Read(id, c.Head.Seq, parley.MaxPage, parley.MaxPageBytes)
+		page, err := j.Read(id, c.Head.Seq, parley.MaxPage, limits.MaxPageBytes)
 		if err != nil {
 			return err
 		}

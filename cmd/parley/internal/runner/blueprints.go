@@ -17,6 +17,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/exit"
 	"github.com/parleyhub/parley/executors"
 	"github.com/parleyhub/parley/executors/blueprint"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // runnerFlags are those of run --blueprints.
@@ -34,7 +35,7 @@ func (f *runnerFlags) addTo(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.labels, "label", nil,
 		"with --blueprints: NAME=VALUE, what sessions may demand; may be repeated")
 	c.Flags().StringVar(&f.id, "runner", "", "with --blueprints: id of the runner (default: the one that is kept in DIR)")
-	c.Flags().DurationVar(&f.grace, "grace", parley.OfflineMs*time.Millisecond,
+	c.Flags().DurationVar(&f.grace, "grace", limits.OfflineMs*time.Millisecond,
 		"with --blueprints: how long commands keep running, and their sessions stay open, while the hub cannot be reached")
 	f.models.AddTo(c, "with --blueprints: ")
 	c.Flags().BoolVar(&f.check, "check", false, "with --blueprints: print the faults of the files, and run nothing")
@@ -76,9 +77,9 @@ func (f *TurnFlags) runnerOptions() (*executors.Options, error) {
 	case f.runner.id != "" && !parley.ValidParticipantID(f.runner.id):
 		return nil, exit.Usagef("--runner %s: expected 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit",
 			cli.Clean(f.runner.id))
-	case grace < parley.MinGraceMs || grace > parley.MaxGraceMs:
-		return nil, exit.Usagef("--grace %s: expected %dms to %s", f.runner.grace, parley.MinGraceMs,
-			parley.MaxGraceMs*time.Millisecond)
+	case grace < limits.MinGraceMs || grace > limits.MaxGraceMs:
+		return nil, exit.Usagef("--grace %s: expected %dms to %s", f.runner.grace, limits.MinGraceMs,
+			limits.MaxGraceMs*time.Millisecond)
 	}
 	return &executors.Options{
 		Agents: append([]string{}, f.Agents...), Labels: labels, Capacity: f.capacity, Grace: Grace, GraceMs: grace,

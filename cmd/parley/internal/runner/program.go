@@ -24,6 +24,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/exit"
 	"github.com/parleyhub/parley/executors"
 	"github.com/parleyhub/parley/executors/command"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/telemetry"
 )
 
@@ -107,7 +108,7 @@ func (f *TurnFlags) AddTo(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.Agents, "agent", nil, "the agent whose turns are taken; may be repeated")
 	c.Flags().StringSliceVar(&f.conversations, "conversation", nil,
 		"only in this conversation; may be repeated (default: in all)")
-	c.Flags().IntVar(&f.capacity, "capacity", parley.DefaultCapacity, "how many turns are worked on at once")
+	c.Flags().IntVar(&f.capacity, "capacity", limits.DefaultCapacity, "how many turns are worked on at once")
 	c.Flags().StringVar(&f.executor, "executor", "",
 		"id of this process among others that run the agent (default: a random one)")
 	c.Flags().DurationVar(&f.drain, "drain", 10*time.Second, "how long turns under way may go on after a signal")
@@ -204,8 +205,8 @@ func (f *TurnFlags) Options() (*executors.Options, error) {
 	switch {
 	case len(f.Agents) == 0:
 		return nil, exit.Usagef("--agent: expected at least one")
-	case len(f.Agents) > parley.MaxExecutorAgents:
-		return nil, exit.Usagef("--agent: expected at most %d", parley.MaxExecutorAgents)
+	case len(f.Agents) > limits.MaxExecutorAgents:
+		return nil, exit.Usagef("--agent: expected at most %d", limits.MaxExecutorAgents)
 	case f.pull && len(f.Agents) > 1:
 		return nil, exit.Usagef("--pull takes the turns of one agent, the seat of that id: expected one --agent")
 	case f.turnTimeout < 0:
@@ -241,8 +242,8 @@ func (f *TurnFlags) Options() (*executors.Options, error) {
 // checkCommon holds the flags of both kinds of run against their bounds.
 func (f *TurnFlags) checkCommon() error {
 	switch {
-	case f.capacity < 1 || f.capacity > parley.MaxCapacity:
-		return exit.Usagef("--capacity %d: expected 1 to %d", f.capacity, parley.MaxCapacity)
+	case f.capacity < 1 || f.capacity > limits.MaxCapacity:
+		return exit.Usagef("--capacity %d: expected 1 to %d", f.capacity, limits.MaxCapacity)
 	case f.drain < 0:
 		return exit.Usagef("--drain %s: expected 0 or more", f.drain)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/cmd/parley/internal/scenario"
 	"github.com/parleyhub/parley/internal/golden"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
@@ -129,7 +130,7 @@ func TestTooMuch(t *testing.T) {
 	const seats = "participants: [{id: ann, kind: human}]\n"
 	for text, want := range map[string]string{
 		seats + "#" + strings.Repeat("x", 1<<20):                                                          "s.yaml:1:1: expected a file of at most 1048576 bytes",
-		seats + "metadata: {a: " + strings.Repeat("x", parley.MaxMetadataBytes) + "}":                     "s.yaml:2:11: metadata: expected at most 16384 bytes as JSON",
+		seats + "metadata: {a: " + strings.Repeat("x", limits.MaxMetadataBytes) + "}":                     "s.yaml:2:11: metadata: expected at most 16384 bytes as JSON",
 		seats + "opening: {text: " + strings.Repeat("x", parley.MaxEventBytes-100) + "}":                  "s.yaml:2:10: opening: expected at most 917504 bytes as JSON",
 		seats + "opening: {data: " + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "}":            "nested at most 56 deep",
 		"participants: [" + strings.Repeat("{id: a, kind: human},", 65) + "]":                             "s.yaml:1:15: participants: expected 1 to 64 items",

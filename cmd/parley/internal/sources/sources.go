@@ -16,6 +16,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/adapters/hooks"
 	"github.com/parleyhub/parley/adapters/timetable"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/shape"
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
@@ -75,8 +76,8 @@ func noteMembers(name string, more ...shape.Member) []shape.Member {
 		shape.Must("name", shape.ID(name)),
 		shape.Must("conversation", conversation),
 		shape.Must("agent_id", shape.ID("the participant of the conversation who posts, such as one of kind peer")),
-		shape.Must("schema", shape.Line("the schema of the notes, such as order.created.v1", parley.MaxTagBytes)),
-		shape.May("tags", shape.ListOf("the tags of the notes", 0, parley.MaxTags, shape.Line("a tag", parley.MaxTagBytes))),
+		shape.Must("schema", shape.Line("the schema of the notes, such as order.created.v1", limits.MaxTagBytes)),
+		shape.May("tags", shape.ListOf("the tags of the notes", 0, limits.MaxTags, shape.Line("a tag", limits.MaxTagBytes))),
 	}, more...)
 }
 

@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/cmd/parley/internal/cli"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // defaultTimeout is how long a command may run, which is the default: it is written so that it is
@@ -41,7 +41,7 @@ type valueSchema struct {
 // newBlueprint describes the command.
 func (w *commandLine) newBlueprint(name, description string) *blueprintFile {
 	about := "Runs " + cli.Clean(strings.Join(w.argv, " ")) + "."
-	if len(about) > parley.MaxAgentDescriptionBytes {
+	if len(about) > limits.MaxAgentDescriptionBytes {
 		about = "Runs " + cli.Clean(w.argv[0]) + "."
 	}
 	return &blueprintFile{

@@ -1,4 +1,5 @@
-// Command issuerefund stands in for a till: it reads an order and an amount, and says what it would have paid.
+// Command issuerefund simulates a payment: it reads an order and an amount, and prints the payment
+// that it would make.
 package main
 
 import (

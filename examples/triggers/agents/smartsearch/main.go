@@ -1,4 +1,5 @@
-// Smartsearch is a tool: it gets its parameters and its context as one JSON object on stdin, and prints what it has found.
+// Smartsearch is a tool: it gets its parameters and its context as one JSON object on stdin, and
+// prints what it has found.
 package main
 
 import (
@@ -31,7 +32,8 @@ func main() {
 	}
 }
 
-// request is what stands on stdin: the parameters, and beside them the context, which has what the selectors of the blueprint have brought.
+// request is the JSON on standard input: the parameters, and the agent context with the events of
+// the selectors of the blueprint.
 type request struct {
 	Query   string `json:"query"`
 	Limit   int    `json:"limit"`
@@ -60,7 +62,8 @@ func run(in io.Reader, out io.Writer) error {
 	}
 	found := result{Query: query, Results: []page{}}
 	for _, p := range books {
-		if (site == "" || p.Site == site) && strings.Contains(strings.ToLower(p.Title), strings.ToLower(r.Query)) && len(found.Results) < r.Limit {
+		if (site == "" || p.Site == site) && strings.Contains(strings.ToLower(p.Title), strings.ToLower(r.Query)) &&
+			len(found.Results) < r.Limit {
 			found.Results = append(found.Results, p)
 		}
 	}

@@ -1,17 +1,17 @@
-package spannames_test
+package generate_test
 
 import (
 	"testing"
 
 	"github.com/parleyhub/parley/internal/golden"
-	"github.com/parleyhub/parley/internal/spannames"
+	"github.com/parleyhub/parley/internal/spannames/generate"
 )
 
-const constants = "../../spannames.go"
+const constants = "../names.go"
 
 // TestConstantsAreThoseOfTheTable compares the constants of the nouns with the table.
 func TestConstantsAreThoseOfTheTable(t *testing.T) {
-	want, err := spannames.Constants()
+	want, err := generate.Constants()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,12 +19,12 @@ func TestConstantsAreThoseOfTheTable(t *testing.T) {
 }
 
 const (
-	document = "../../docs/reference/spans.md"
-	begin    = "<!-- names: go test ./internal/spannames -update -->\n"
+	document = "../../../docs/reference/spans.md"
+	begin    = "<!-- names: go test ./internal/spannames/generate -update -->\n"
 	end      = "<!-- end of names -->\n"
 )
 
 // TestDocumentHasTheTable compares docs/reference/spans.md with the table.
 func TestDocumentHasTheTable(t *testing.T) {
-	golden.CompareSection(t, document, begin, end, "\n"+string(spannames.Markdown())+"\n")
+	golden.CompareSection(t, document, begin, end, "\n"+string(generate.Markdown())+"\n")
 }

@@ -1,8 +1,9 @@
-// Package spannames is the table of every name that Parley tells OpenTelemetry: spans, attributes, values and metrics. From it come the constants of the nouns (spannames.go) and the table of
-// docs/reference/spans.md, which the test of this package keeps true:
+// Package generate has the table of all names that Parley exports to OpenTelemetry: spans,
+// attributes, operations and metrics. The constants of package spannames and the tables of
+// docs/reference/spans.md are generated from it. After a change of the table, run:
 //
-//	go test ./internal/spannames -update
-package spannames
+//	go test ./internal/spannames/generate -update
+package generate
 
 import (
 	"fmt"
@@ -12,17 +13,18 @@ import (
 
 // Name is a row of the table.
 type Name struct {
-	// Go is the constant that holds it, without what its kind puts in front of all.
+	// Go is the constant without the prefix of its kind.
 	Go string
-	// Name is what is told. Of a span it is what its name begins with; Then is the rest.
+	// Name is the exported name. The name of a span begins with Name; Then is a placeholder for the
+	// rest.
 	Name, Then string
-	// Brief says what it is of.
+	// Brief describes the name. It continues "is".
 	Brief string
-	// Source is who has given it this meaning.
+	// Source is the specification that defines the name.
 	Source Source
 }
 
-// Source is where a name comes from.
+// Source is the origin of a name.
 type Source string
 
 // The sources. Those of OpenTelemetry are named with the version in which the name was read.
@@ -35,16 +37,19 @@ const (
 // Kind is a part of the table.
 type Kind struct {
 	Title string
-	// Prefix is what its constants begin with.
+	// Prefix is the prefix of its constants.
 	Prefix string
 	Doc    string
 	Names  []Name
 }
 
-// Constants gives the Go file of all names.
+// Constants returns the Go file of all constants.
 func Constants() ([]byte, error) {
 	var b strings.Builder
-	b.WriteString("// Code generated from internal/spannames by its test. DO NOT EDIT.\n\npackage parley\n")
+	b.WriteString("// Code generated from internal/spannames/generate by its test. DO NOT EDIT.\n\n" +
+		"// Package spannames has the names of the spans, attributes and metrics that Parley exports to\n" +
+		"// OpenTelemetry. Package parley has the functions that start spans, such as parley.StartSpan.\n" +
+		"package spannames\n")
 	for _, k := range Table {
 		fmt.Fprintf(&b, "\n// %s\nconst (\n", k.Doc)
 		for _, n := range k.Names {
@@ -55,7 +60,7 @@ func Constants() ([]byte, error) {
 	return format.Source([]byte(b.String()))
 }
 
-// comment says what the constant is, and where it comes from if not from here.
+// comment returns the description and the source of the constant.
 func (n Name) comment() string {
 	s := n.Brief + "."
 	if n.Then != "" {
@@ -67,7 +72,7 @@ func (n Name) comment() string {
 	return s
 }
 
-// Markdown gives the tables of docs/reference/spans.md.
+// Markdown returns the tables of docs/reference/spans.md.
 func Markdown() []byte {
 	var b strings.Builder
 	for i, k := range Table {

@@ -1,4 +1,4 @@
-package spannames_test
+package generate_test
 
 import (
 	"os"
@@ -8,10 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parleyhub/parley/internal/spannames"
+	"github.com/parleyhub/parley/internal/spannames/generate"
 )
 
-// conventions is the newest version of the semantic conventions in the otel module that has those for GenAI.
+// conventions is the newest version of the semantic conventions in the otel module that has those
+// for GenAI.
 const conventions = "go.opentelemetry.io/otel/semconv/v1.41.0"
 
 var (
@@ -19,7 +20,8 @@ var (
 	conventionValue = regexp.MustCompile(`GenAIOperationNameKey\.String\("([a-z_]+)"\)`)
 )
 
-// TestNamesAreThoseOfTheConventions: what is said to be from them is there, and what is said to be Parley's own has a name of its own.
+// TestNamesAreThoseOfTheConventions: names with a source exist in the conventions, and Parley's
+// names do not.
 func TestNamesAreThoseOfTheConventions(t *testing.T) {
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", conventions).Output()
 	if err != nil {
@@ -34,7 +36,7 @@ func TestNamesAreThoseOfTheConventions(t *testing.T) {
 		known[string(m[1])] = true
 	}
 	seen := map[string]bool{}
-	for _, k := range spannames.Table {
+	for _, k := range generate.Table {
 		for _, n := range k.Names {
 			id := k.Prefix + n.Name
 			if seen[id] {
@@ -46,12 +48,12 @@ func TestNamesAreThoseOfTheConventions(t *testing.T) {
 	}
 }
 
-func checkSource(t *testing.T, kind string, n spannames.Name, known map[string]bool) {
+func checkSource(t *testing.T, kind string, n generate.Name, known map[string]bool) {
 	t.Helper()
 	if n.Brief == "" || strings.HasSuffix(n.Brief, ".") {
-		t.Errorf("%s: a brief begins a sentence and has no end", n.Name)
+		t.Errorf("%s: a brief has no full stop", n.Name)
 	}
-	ours := n.Source == spannames.Parley
+	ours := n.Source == generate.Parley
 	switch kind {
 	case "Attr":
 		if !ours && !known[n.Name] || ours && !strings.HasPrefix(n.Name, "parley.") {
