@@ -46,7 +46,8 @@ func (w *world) resolve(d parley.ApprovalDecision) {
 	if err != nil || len(l.Approvals) != 1 {
 		w.Fatalf("%+v, %v", l, err)
 	}
-	if _, err := ann.ResolveApproval(w.Context(), &parley.ResolveApprovalParams{ApprovalID: l.Approvals[0].ApprovalID, Decision: d}); err != nil {
+	if _, err := ann.ResolveApproval(w.Context(),
+		&parley.ResolveApprovalParams{ApprovalID: l.Approvals[0].ApprovalID, Decision: d}); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -56,7 +57,8 @@ func TestApprovalOutlastsTheClaim(t *testing.T) {
 	limits := parley.Limits{TurnTimeoutMs: 1000, MaxClaimMs: 5000}
 	inWorld(t, func(w *world) {
 		id := w.create(seats(limits))
-		r := w.run(w.client("a"), asksFirst(parley.RequestApprovalParams{Key: "k", Title: "May I?", ExpiresInMs: parley.MaxApprovalMs}, nil), nil)
+		r := w.run(w.client("a"),
+			asksFirst(parley.RequestApprovalParams{Key: "k", Title: "May I?", ExpiresInMs: parley.MaxApprovalMs}, nil), nil)
 		w.await(id, kind(parley.KindApprovalRequested))
 		time.Sleep(30*time.Minute + 300*time.Millisecond)
 		w.resolve(parley.DecisionApproved)
@@ -91,7 +93,8 @@ func TestTurnTimeoutCountsApprovals(t *testing.T) {
 	inWorld(t, func(w *world) {
 		id := w.create(seats(parley.Limits{TurnTimeoutMs: 1000, OnTurnTimeout: parley.TurnClose, MaxAttempts: 1}))
 		start := time.Now()
-		r := w.run(w.client("a"), asksFirst(parley.RequestApprovalParams{Key: "k", Title: "May I?"}, nil), &executors.Options{TurnTimeout: 20 * time.Second})
+		r := w.run(w.client("a"), asksFirst(parley.RequestApprovalParams{Key: "k", Title: "May I?"}, nil),
+			&executors.Options{TurnTimeout: 20 * time.Second})
 		w.await(id, kind(parley.KindClaimEnded))
 		if took := time.Since(start); took < 20*time.Second || took > 23*time.Second {
 			w.Errorf("it had %v", took)
@@ -104,12 +107,15 @@ func TestTurnTimeoutCountsApprovals(t *testing.T) {
 func TestApprovalHoldsNoRoom(t *testing.T) {
 	inWorld(t, func(w *world) {
 		id := w.create(seats(parley.Limits{}))
-		r := w.run(w.client("a"), asksFirst(parley.RequestApprovalParams{Key: "k", Title: "May I?"}, nil), &executors.Options{Capacity: 1})
+		r := w.run(w.client("a"), asksFirst(parley.RequestApprovalParams{Key: "k", Title: "May I?"}, nil),
+			&executors.Options{Capacity: 1})
 		w.await(id, kind(parley.KindApprovalRequested))
 		p := agents("b", "a")
 		p.Limits = &parley.Limits{MaxTurns: 2}
 		other := w.create(p)
-		if _, err := w.client("b").SendMessage(w.Context(), &parley.SendMessageParams{ConversationID: other, Payload: []byte(`{"text":"quick"}`), Finality: parley.FinalityTurn}); err != nil {
+		if _, err := w.client("b").SendMessage(w.Context(),
+			&parley.SendMessageParams{ConversationID: other, Payload: []byte(`{"text":"quick"}`),
+				Finality: parley.FinalityTurn}); err != nil {
 			w.Fatal(err)
 		}
 		start := time.Now()

@@ -84,7 +84,8 @@ func (r *runner) ask(ctx context.Context, o *offer) (*attempt, error) {
 	most := time.Duration(c.MaxClaimMs) * time.Millisecond
 	a.reserve = min(most/10, r.opts.Grace, time.Duration(c.DurationMs)*time.Millisecond/2) // for giving the claim back
 	a.turn = &parley.Turn{
-		ConversationID: o.conversation, AgentID: c.AgentID, Agent: cmp.Or(o.agent, c.AgentID), Number: c.Turn, Attempt: c.Attempt,
+		ConversationID: o.conversation, AgentID: c.AgentID, Agent: cmp.Or(o.agent, c.AgentID), Number: c.Turn,
+		Attempt:  c.Attempt,
 		SinceSeq: c.SinceSeq, ClaimID: c.ClaimID, Key: keyOf(c), Client: r.client, Logger: log, Deadline: a.deadline(most),
 	}
 	return a, nil
@@ -114,6 +115,8 @@ func keyOf(c *parley.ClaimTurnResult) string {
 
 // isLost reports whether err says that a claim is over or never was.
 func isLost(err error) bool {
-	return errors.Is(err, parley.ErrClaimLost) || errors.Is(err, parley.ErrTurnClosed) || errors.Is(err, parley.ErrNotYourTurn) ||
-		errors.Is(err, parley.ErrConversationClosed) || errors.Is(err, parley.ErrNotFound) || errors.Is(err, parley.ErrTurnConflict)
+	return errors.Is(err, parley.ErrClaimLost) || errors.Is(err, parley.ErrTurnClosed) ||
+		errors.Is(err, parley.ErrNotYourTurn) ||
+		errors.Is(err, parley.ErrConversationClosed) || errors.Is(err, parley.ErrNotFound) ||
+		errors.Is(err, parley.ErrTurnConflict)
 }

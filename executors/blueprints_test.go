@@ -20,7 +20,8 @@ import (
 func blueprints(names ...string) []parley.Blueprint {
 	var all []parley.Blueprint
 	for _, name := range names {
-		all = append(all, parley.Blueprint{Name: name, ParametersSchema: json.RawMessage(`{"type":"object"}`), TimeoutMs: 3_600_000})
+		all = append(
+			all, parley.Blueprint{Name: name, ParametersSchema: json.RawMessage(`{"type":"object"}`), TimeoutMs: 3_600_000})
 	}
 	return all
 }
@@ -56,7 +57,8 @@ func TestBlueprints(t *testing.T) {
 			r := w.run(w.client("runner"), answers("by "+id), &o)
 			return r, <-told
 		}
-		first, names := run("one", executors.Options{Blueprints: blueprints("crawl", "sum"), Labels: map[string]string{"gpu": "yes"}})
+		first, names := run(
+			"one", executors.Options{Blueprints: blueprints("crawl", "sum"), Labels: map[string]string{"gpu": "yes"}})
 		if want := []string{"crawl crawl", "sum sum"}; !slices.Equal(names, want) {
 			w.Errorf("registered as %q, expected %q", names, want)
 		}
@@ -65,11 +67,13 @@ func TestBlueprints(t *testing.T) {
 			w.Errorf("registered as %q, expected %q", names, want)
 		}
 		boss := w.client("boss")
-		s, err := boss.StartSession(w.Context(), &parley.StartSessionParams{AgentName: "sum", Demands: map[string]string{"gpu": "yes"}})
+		s, err := boss.StartSession(w.Context(),
+			&parley.StartSessionParams{AgentName: "sum", Demands: map[string]string{"gpu": "yes"}})
 		if err != nil || s.Status != parley.SessionCompleted || *s.Result.ResultText != "by one" {
 			w.Errorf("the session: %+v, %v", s, err)
 		}
-		if s := startSession(w.T, boss, "sum@two", ""); s.Status != parley.SessionCompleted || *s.Result.ResultText != "by two" {
+		if s := startSession(w.T, boss, "sum@two", ""); s.Status != parley.SessionCompleted ||
+			*s.Result.ResultText != "by two" {
 			w.Errorf("the session: %+v", s)
 		}
 		w.stopped(first)
@@ -90,10 +94,11 @@ func TestNoAgents(t *testing.T) {
 		want  []string
 		grace int64
 	}{
-		"blueprints":            {executors.Options{Blueprints: blueprints("sum")}, []string{}, 180_000},
-		"blueprints and agents": {executors.Options{Blueprints: blueprints("sum"), Agents: []string{"a"}, GraceMs: 500}, []string{"a"}, 500},
-		"none":                  {executors.Options{Agents: []string{}, GraceMs: 600}, []string{}, 600},
-		"nothing said":          {executors.Options{}, []string{"a"}, 5_000},
+		"blueprints": {executors.Options{Blueprints: blueprints("sum")}, []string{}, 180_000},
+		"blueprints and agents": {executors.Options{Blueprints: blueprints("sum"), Agents: []string{"a"}, GraceMs: 500},
+			[]string{"a"}, 500},
+		"none":         {executors.Options{Agents: []string{}, GraceMs: 600}, []string{}, 600},
+		"nothing said": {executors.Options{}, []string{"a"}, 5_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -167,11 +172,12 @@ func TestBlueprintsAfterAll(t *testing.T) {
 func TestBlueprintsInADrain(t *testing.T) {
 	inWorld(t, func(w *world) {
 		begun := make(chan struct{}, 1)
-		r := w.run(w.client("runner"), parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
-			begun <- struct{}{}
-			time.Sleep(8 * time.Second)
-			return answer(ctx, turn, "in time")
-		}), &executors.Options{Blueprints: blueprints("sum")})
+		r := w.run(w.client("runner"),
+			parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
+				begun <- struct{}{}
+				time.Sleep(8 * time.Second)
+				return answer(ctx, turn, "in time")
+			}), &executors.Options{Blueprints: blueprints("sum")})
 		synctest.Wait()
 		boss := w.client("boss")
 		s := startSession(w.T, boss, "sum", parley.ModeAsyncPoll)
@@ -198,17 +204,22 @@ func TestBlueprintsTriedAgain(t *testing.T) {
 		o    executors.Options
 		want error
 	}{
-		"mended":    {[]error{parley.ErrInternal, parley.ErrStorageFull, parley.ErrOutcomeUnknown, parley.ErrUnavailable}, executors.Options{Blueprints: blueprints("sum")}, nil},
-		"refused":   {[]error{parley.ErrInternal, parley.ErrForbidden}, executors.Options{Blueprints: blueprints("sum")}, parley.ErrForbidden},
-		"bad":       {nil, executors.Options{Blueprints: blueprints("sum", "no name")}, parley.ErrValidationFailed},
-		"pull":      {nil, executors.Options{Blueprints: blueprints("sum"), Mode: parley.ModePull}, parley.ErrValidationFailed},
-		"bad label": {nil, executors.Options{Blueprints: blueprints("sum"), Labels: map[string]string{"": "v"}}, parley.ErrValidationFailed},
+		"mended": {[]error{parley.ErrInternal, parley.ErrStorageFull, parley.ErrOutcomeUnknown, parley.ErrUnavailable},
+			executors.Options{Blueprints: blueprints("sum")}, nil},
+		"refused": {[]error{parley.ErrInternal, parley.ErrForbidden}, executors.Options{Blueprints: blueprints("sum")},
+			parley.ErrForbidden},
+		"bad": {nil, executors.Options{Blueprints: blueprints("sum", "no name")}, parley.ErrValidationFailed},
+		"pull": {nil, executors.Options{Blueprints: blueprints("sum"), Mode: parley.ModePull},
+			parley.ErrValidationFailed},
+		"bad label": {nil, executors.Options{Blueprints: blueprints("sum"), Labels: map[string]string{"": "v"}},
+			parley.ErrValidationFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				client := &broken{Client: w.client("runner")}
 				var calls atomic.Int64
-				client.present = func(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult, error) {
+				client.present = func(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult,
+					error) {
 					if n := int(calls.Add(1)); n <= len(c.errs) {
 						return nil, c.errs[n-1]
 					}
@@ -243,7 +254,8 @@ func TestLeavesInTheEnd(t *testing.T) {
 	inWorld(t, func(w *world) {
 		client := &broken{Client: w.client("runner")}
 		errs := []error{parley.ErrValidationFailed, parley.ErrOutcomeUnknown, parley.ErrValidationFailed}
-		client.present = func(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult, error) {
+		client.present = func(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult,
+			error) {
 			if len(p.Blueprints) == 0 && len(errs) > 0 {
 				err := errs[0]
 				errs = errs[1:]
@@ -267,7 +279,8 @@ func TestLeavesInTheEnd(t *testing.T) {
 func TestLeavesInTime(t *testing.T) {
 	inWorld(t, func(w *world) {
 		client := &broken{Client: w.client("runner")}
-		client.present = func(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult, error) {
+		client.present = func(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult,
+			error) {
 			if len(p.Blueprints) == 0 {
 				<-ctx.Done()
 				return nil, ctx.Err()
@@ -291,7 +304,8 @@ func TestRegisteredAnew(t *testing.T) {
 		client := &broken{Client: w.client("runner"), again: again}
 		var calls atomic.Int64
 		under, answered := make(chan struct{}), make(chan struct{})
-		client.present = func(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult, error) {
+		client.present = func(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult,
+			error) {
 			if calls.Add(1) == 1 {
 				close(under)
 				<-answered
@@ -322,7 +336,8 @@ func TestReplacedKeepsTheBlueprints(t *testing.T) {
 		o := &executors.Options{ExecutorID: "one", Blueprints: blueprints("sum")}
 		client := &broken{Client: w.client("runner")}
 		var left atomic.Int64
-		client.present = func(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult, error) {
+		client.present = func(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult,
+			error) {
 			if len(p.Blueprints) == 0 {
 				left.Add(1)
 			}
@@ -339,7 +354,8 @@ func TestReplacedKeepsTheBlueprints(t *testing.T) {
 			w.Errorf("the first has taken the blueprints back, %d times", n)
 		}
 		time.Sleep(time.Minute)
-		if s := startSession(w.T, w.client("boss"), "sum", ""); s.Status != parley.SessionCompleted || *s.Result.ResultText != "second" {
+		if s := startSession(w.T, w.client("boss"), "sum", ""); s.Status != parley.SessionCompleted ||
+			*s.Result.ResultText != "second" {
 			w.Errorf("the session: %+v", s)
 		}
 		w.stopped(second)

@@ -57,7 +57,8 @@ func TestClaimLossCancels(t *testing.T) {
 			}
 		}, 0},
 		"closed": {func(w *world, id string) {
-			if _, err := w.admin.CloseConversation(w.Context(), &parley.CloseConversationParams{ConversationID: id}); err != nil {
+			if _, err := w.admin.CloseConversation(w.Context(),
+				&parley.CloseConversationParams{ConversationID: id}); err != nil {
 				w.Error(err)
 			}
 		}, 0},

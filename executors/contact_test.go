@@ -75,7 +75,8 @@ func TestUnreachable(t *testing.T) {
 				client.off.Store(true)
 				start := time.Now()
 				err := <-why
-				if !errors.Is(err, parley.ErrClaimLost) || !strings.Contains(err.Error(), "the hub was not reachable for "+c.grace.String()) {
+				if !errors.Is(err, parley.ErrClaimLost) ||
+					!strings.Contains(err.Error(), "the hub was not reachable for "+c.grace.String()) {
 					w.Errorf("the agent's ctx has ended with %v", err)
 				}
 				if took := time.Since(start); took < c.grace/2 || took > c.grace {
@@ -84,7 +85,8 @@ func TestUnreachable(t *testing.T) {
 				client.off.Store(false)
 				w.closed(id)
 				w.stopped(r)
-				w.expect(id, "1 a claimed, attempt 1", "1 ended declined unreachable", "1 a claimed, attempt 2", "1 a conversation: done")
+				w.expect(id, "1 a claimed, attempt 1", "1 ended declined unreachable", "1 a claimed, attempt 2",
+					"1 a conversation: done")
 				if n, most := client.pings.Load(), int64(10*time.Minute/(c.grace/3))+10; n > most {
 					w.Errorf("%d signs of life were asked for, expected at most %d", n, most)
 				}
@@ -261,7 +263,8 @@ func TestUnreachableSocket(t *testing.T) {
 	}
 	g.set(false)
 	admin := h.Admin(t)
-	u, err := admin.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: parley.MaxWaitMs})
+	u, err := admin.GetUpdates(
+		ctx, &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: parley.MaxWaitMs})
 	if err != nil || u.Status != parley.StatusClosed {
 		t.Errorf("the conversation: %+v, %v", u, err)
 	}

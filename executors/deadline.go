@@ -67,7 +67,8 @@ func (a *attempt) later(ctx context.Context, at time.Time) time.Time {
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.reserve)
 	defer cancel()
-	r, err := a.client.RenewClaim(ctx, &parley.RenewClaimParams{ConversationID: a.turn.ConversationID, ClaimID: a.claim.ClaimID})
+	r, err := a.client.RenewClaim(
+		ctx, &parley.RenewClaimParams{ConversationID: a.turn.ConversationID, ClaimID: a.claim.ClaimID})
 	if err != nil {
 		return time.Time{}
 	}

@@ -57,7 +57,8 @@ func TestDrainReleases(t *testing.T) {
 			w.Errorf("the turn was taken up again after %v", took)
 		}
 		w.stopped(other)
-		w.expect(id, "1 a claimed, attempt 1", "1 a none: half", "1 ended declined stopping", "1 a claimed, attempt 2", "1 a conversation: a 1")
+		w.expect(id, "1 a claimed, attempt 1", "1 a none: half", "1 ended declined stopping", "1 a claimed, attempt 2",
+			"1 a conversation: a 1")
 	})
 }
 
@@ -144,9 +145,12 @@ func TestFatal(t *testing.T) {
 			}
 		}
 		o := &executors.Options{Mode: mode}
-		expect("without the scope claim", w.run(w.client("a", parley.ScopeRead, parley.ScopeWrite), talk(0), o), parley.ErrForbidden)
-		expect("as another's agent", w.run(w.client("a"), talk(0), &executors.Options{Mode: mode, Agents: []string{"b"}}), parley.ErrForbidden)
-		expect("with a bad id", w.run(w.client("a"), talk(0), &executors.Options{Mode: mode, ExecutorID: "~"}), parley.ErrValidationFailed)
+		expect("without the scope claim", w.run(w.client("a", parley.ScopeRead, parley.ScopeWrite), talk(0), o),
+			parley.ErrForbidden)
+		expect("as another's agent", w.run(w.client("a"), talk(0), &executors.Options{Mode: mode, Agents: []string{"b"}}),
+			parley.ErrForbidden)
+		expect("with a bad id", w.run(w.client("a"), talk(0), &executors.Options{Mode: mode, ExecutorID: "~"}),
+			parley.ErrValidationFailed)
 		c := w.client("a")
 		called, why := make(chan struct{}), make(chan error, 1)
 		r := w.run(c, parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
@@ -217,7 +221,8 @@ func TestReconnect(t *testing.T) {
 				c := h.Client(t, "a")
 				ended := make(chan error, 1)
 				go func() {
-					ended <- executors.Run(ctx, c, agent, &executors.Options{Mode: mode, PollEvery: 10 * time.Millisecond, GraceMs: 60_000})
+					ended <- executors.Run(ctx, c, agent,
+						&executors.Options{Mode: mode, PollEvery: 10 * time.Millisecond, GraceMs: 60_000})
 				}()
 				<-at
 				disturb(h)
@@ -226,7 +231,8 @@ func TestReconnect(t *testing.T) {
 				}
 				close(goOn)
 				admin := h.Admin(t)
-				u, err := admin.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: 20_000})
+				u, err := admin.GetUpdates(
+					ctx, &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: 20_000})
 				if err != nil || u.Status != parley.StatusClosed || len(u.Withdrawn) != 0 {
 					t.Fatalf("the conversation: %+v, %v", u, err)
 				}

@@ -56,7 +56,8 @@ func TestOutcomes(t *testing.T) {
 		}, []string{"1 a turn: one"}},
 		"last word past the turn": {func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 			_, err := turn.Client.SendMessage(ctx, &parley.SendMessageParams{
-				ConversationID: turn.ConversationID, Payload: []byte(`{"text":"one"}`), Finality: parley.FinalityTurn, ClaimID: turn.ClaimID,
+				ConversationID: turn.ConversationID, Payload: []byte(`{"text":"one"}`), Finality: parley.FinalityTurn,
+				ClaimID: turn.ClaimID,
 			})
 			return parley.TurnPosted, err
 		}, []string{"1 a turn: one"}},

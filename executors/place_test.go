@@ -16,13 +16,14 @@ import (
 func TestInsideTheHub(t *testing.T) {
 	inWorld(t, func(w *world) {
 		id := w.create(agents("a"))
-		first := executors.Internal(w.client("a"), parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
-			if err := say(ctx, turn, parley.FinalityNone, "half"); err != nil {
-				return "", err
-			}
-			<-ctx.Done()
-			return "", ctx.Err()
-		}), nil)
+		first := executors.Internal(w.client("a"),
+			parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
+				if err := say(ctx, turn, parley.FinalityNone, "half"); err != nil {
+					return "", err
+				}
+				<-ctx.Done()
+				return "", ctx.Err()
+			}), nil)
 		r := w.begin(first.Run)
 		w.await(id, func(e *parley.Event) bool { return e.Type == parley.TypeMessage })
 		w.restart(r)
@@ -37,7 +38,8 @@ func TestInsideTheHub(t *testing.T) {
 			w.Errorf("the turn was taken up again after %v", took)
 		}
 		w.stopped(r)
-		w.expect(id, "1 a claimed, attempt 1", "1 a none: half", "1 ended restarted", "1 a claimed, attempt 1", "1 a conversation: a 1")
+		w.expect(id, "1 a claimed, attempt 1", "1 a none: half", "1 ended restarted", "1 a claimed, attempt 1",
+			"1 a conversation: a 1")
 	})
 }
 
@@ -68,7 +70,8 @@ func TestPlaces(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					u, err := admin.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: s.ConversationID, Until: parley.UntilClosed, TimeoutMs: 20_000})
+					u, err := admin.GetUpdates(
+						ctx, &parley.GetUpdatesParams{ConversationID: s.ConversationID, Until: parley.UntilClosed, TimeoutMs: 20_000})
 					if err != nil || len(u.Messages) != 1 {
 						t.Fatalf("the conversation: %+v, %v", u, err)
 					}
@@ -92,7 +95,8 @@ func TestRunnerOfMany(t *testing.T) {
 	h := sdktest.NewHub(t)
 	admin := h.Admin(t)
 	token, err := admin.CreateToken(t.Context(), &parley.CreateTokenParams{
-		AgentID: "runner", Agents: []string{"triage", "advice"}, Scopes: []parley.Scope{parley.ScopeRead, parley.ScopeWrite, parley.ScopeClaim},
+		AgentID: "runner", Agents: []string{"triage", "advice"},
+		Scopes: []parley.Scope{parley.ScopeRead, parley.ScopeWrite, parley.ScopeClaim},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +131,9 @@ func TestRunnerOfMany(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if u, err := admin.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: s.ConversationID, Until: parley.UntilClosed, TimeoutMs: 20_000}); err != nil || u.Status != parley.StatusClosed {
+		if u, err := admin.GetUpdates(
+			ctx, &parley.GetUpdatesParams{ConversationID: s.ConversationID, Until: parley.UntilClosed,
+				TimeoutMs: 20_000}); err != nil || u.Status != parley.StatusClosed {
 			t.Fatalf("the conversation: %+v, %v", u, err)
 		}
 		turn := parley.Turn{ConversationID: s.ConversationID, Client: admin}

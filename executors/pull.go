@@ -47,7 +47,8 @@ func (r *runner) look(ctx context.Context) error {
 // list starts a watch for each conversation that has none, and gives the cursor of the last page.
 func (r *runner) list(ctx context.Context, from string) (string, error) {
 	for {
-		page, err := r.client.ListConversations(ctx, &parley.ListConversationsParams{Status: parley.StatusActive, Limit: 100, Cursor: from})
+		page, err := r.client.ListConversations(
+			ctx, &parley.ListConversationsParams{Status: parley.StatusActive, Limit: 100, Cursor: from})
 		if err != nil {
 			return from, err
 		}

@@ -17,7 +17,8 @@ func TestAddedLater(t *testing.T) {
 			w.create(agents("a"))
 		}
 		sees := w.client("a", append(parley.DefaultScopes, parley.ScopeAdmin)...) // all, in the order in which they were made
-		r := w.run(sees, talk(2), &executors.Options{Mode: parley.ModePull, Accept: func(id string) bool { return id == old }})
+		r := w.run(sees, talk(2),
+			&executors.Options{Mode: parley.ModePull, Accept: func(id string) bool { return id == old }})
 		time.Sleep(10 * time.Second)
 		if _, err := w.admin.AddParticipant(w.Context(), &parley.AddParticipantParams{
 			ConversationID: old, Participant: parley.Participant{ID: "a", Kind: parley.KindAgent},
@@ -47,17 +48,20 @@ func TestNoAnswerToWithdrawnWords(t *testing.T) {
 		r := w.run(w.client("b"), talk(0), &executors.Options{Mode: parley.ModePull})
 		time.Sleep(5 * time.Second)
 		a := w.client("a")
-		half, err := a.SendMessage(w.Context(), &parley.SendMessageParams{ConversationID: id, Payload: []byte(`{"text":"half"}`), Finality: parley.FinalityNone})
+		half, err := a.SendMessage(w.Context(),
+			&parley.SendMessageParams{ConversationID: id, Payload: []byte(`{"text":"half"}`), Finality: parley.FinalityNone})
 		if err != nil {
 			w.Fatal(err)
 		}
 		time.Sleep(3 * parley.MaxWaitMs * time.Millisecond) // b has read it
-		if err := a.ReleaseClaim(w.Context(), &parley.ReleaseClaimParams{ConversationID: id, ClaimID: half.ClaimID, Outcome: parley.ReleaseFailed}); err != nil {
+		if err := a.ReleaseClaim(w.Context(),
+			&parley.ReleaseClaimParams{ConversationID: id, ClaimID: half.ClaimID, Outcome: parley.ReleaseFailed}); err != nil {
 			w.Fatal(err)
 		}
 		time.Sleep(3 * parley.MaxWaitMs * time.Millisecond)
 		w.stopped(r)
-		want := []string{"1 b claimed, attempt 1", "1 b turn: b 1", "2 a claimed, attempt 1", "2 a none: half", "2 ended failed", "2 a skipped"}
+		want := []string{"1 b claimed, attempt 1", "1 b turn: b 1", "2 a claimed, attempt 1", "2 a none: half",
+			"2 ended failed", "2 a skipped"}
 		if got := strings.Join(w.log(id), "|"); got != strings.Join(want, "|") {
 			w.Errorf("the log is\n%s", got)
 		}

@@ -47,7 +47,8 @@ func (r *runner) register(taking, listening context.Context) error {
 // hear registers and handles what comes, until ctx ends or the hub refuses.
 func (r *runner) hear(ctx context.Context, mode parley.ExecutorMode) error {
 	p := &parley.RegisterExecutorParams{
-		ExecutorID: r.opts.ExecutorID, Agents: r.opts.Agents, Mode: mode, Capacity: r.opts.Capacity, GraceMs: r.opts.GraceMs, Labels: r.opts.Labels,
+		ExecutorID: r.opts.ExecutorID, Agents: r.opts.Agents, Mode: mode, Capacity: r.opts.Capacity, GraceMs: r.opts.GraceMs,
+		Labels: r.opts.Labels,
 	}
 	return r.again(ctx, func() error {
 		for n, err := range r.client.RegisterExecutor(ctx, p, r.holding) {
@@ -68,7 +69,8 @@ func (r *runner) heard(ctx context.Context, n parley.ExecutorNotification) {
 	case n.RequestTurn != nil:
 		r.offered(ctx, n.RequestTurn)
 	case n.ClaimEnded != nil:
-		r.log.Debug("a claim has ended", "conversation", n.ClaimEnded.ConversationID, "turn", n.ClaimEnded.Turn, "reason", n.ClaimEnded.Reason)
+		r.log.Debug("a claim has ended", "conversation", n.ClaimEnded.ConversationID, "turn", n.ClaimEnded.Turn, "reason",
+			n.ClaimEnded.Reason)
 		r.lost(n.ClaimEnded.ClaimID)
 	case n.ClaimWaiting != nil:
 		r.waiting(n.ClaimWaiting)

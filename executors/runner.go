@@ -53,14 +53,16 @@ type runner struct {
 func newRunner(e *Executor) *runner {
 	return &runner{
 		client: e.client, agent: e.agent, opts: e.opts, log: e.opts.Logger,
-		registered: make(chan struct{}), fresh: make(chan struct{}, 1), begun: make(chan struct{}, 1), room: newRoom(e.opts.Capacity),
+		registered: make(chan struct{}), fresh: make(chan struct{}, 1), begun: make(chan struct{}, 1),
+		room:  newRoom(e.opts.Capacity),
 		seats: map[seat]*line{}, claims: map[string]*held{},
 	}
 }
 
 func (r *runner) run(ctx context.Context) error {
 	if len(r.opts.Blueprints) > 0 && r.opts.Mode != parley.ModePush {
-		return parley.Refuse(parley.ErrValidationFailed, "the sessions of blueprints are offered, and not looked for", "the mode push")
+		return parley.Refuse(parley.ErrValidationFailed, "the sessions of blueprints are offered, and not looked for",
+			"the mode push")
 	}
 	taking, end := context.WithCancel(ctx) // while turns are taken
 	defer end()

@@ -27,7 +27,8 @@ func (r *runner) offered(ctx context.Context, q *parley.RequestTurn) {
 	if ctx.Err() != nil || !r.opts.Accept(q.ConversationID) {
 		return
 	}
-	o := &offer{seat: seat{q.ConversationID, q.AgentID}, agent: q.Agent, turn: q.Turn, claimID: q.ClaimID, traceparent: q.Traceparent}
+	o := &offer{seat: seat{q.ConversationID, q.AgentID}, agent: q.Agent, turn: q.Turn, claimID: q.ClaimID,
+		traceparent: q.Traceparent}
 	r.mu.Lock()
 	l := r.seats[o.seat]
 	if l != nil {

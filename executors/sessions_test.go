@@ -18,7 +18,8 @@ import (
 // answer ends a session with a text.
 func answer(ctx context.Context, turn *parley.Turn, text string) (parley.TurnOutcome, error) {
 	result := &parley.SessionResult{ResultType: parley.AgentTypeDeterministic, ResultText: &text}
-	_, err := turn.Complete(ctx, parley.Message{Text: text, Result: result}, parley.Outcome{Status: parley.OutcomeCompleted})
+	_, err := turn.Complete(ctx, parley.Message{Text: text, Result: result},
+		parley.Outcome{Status: parley.OutcomeCompleted})
 	return parley.TurnComplete, err
 }
 
@@ -68,7 +69,8 @@ func TestSessionError(t *testing.T) {
 		"long": {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) {
 			return "", errors.New("a" + strings.Repeat("é", parley.MaxReasonBytes))
 		}, executors.Options{}, "a" + strings.Repeat("é", parley.MaxReasonBytes/2-1)},
-		"panic": {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) { panic("oh") }, executors.Options{}, "panic: oh"},
+		"panic": {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) { panic("oh") }, executors.Options{},
+			"panic: oh"},
 		"deadline": {func(ctx context.Context, _ *parley.Turn) (parley.TurnOutcome, error) {
 			<-ctx.Done()
 			return "", ctx.Err()
@@ -121,7 +123,8 @@ func TestStoppedSession(t *testing.T) {
 		var logged syncBuffer
 		why := make(chan error, 1)
 		r := w.run(w.client("runner"), untilEnd(why), &executors.Options{
-			Blueprints: blueprints("sum"), Logger: slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelWarn})),
+			Blueprints: blueprints("sum"),
+			Logger:     slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		})
 		synctest.Wait()
 		boss := w.client("boss")
@@ -195,7 +198,8 @@ func TestTurnStartsSessions(t *testing.T) {
 		if len(got) != 4 {
 			w.Fatalf("%d calls", len(got))
 		}
-		if got[0].ParentConversationID != own || got[1].ParentConversationID != own || got[0].ClientRequestID == "" || got[0].ClientRequestID == got[1].ClientRequestID {
+		if got[0].ParentConversationID != own || got[1].ParentConversationID != own || got[0].ClientRequestID == "" ||
+			got[0].ClientRequestID == got[1].ClientRequestID {
 			w.Errorf("started %+v, then %+v", got[0], got[1])
 		}
 		if got[2].ParentConversationID != "other" || got[2].ClientRequestID != "mine" {

@@ -63,11 +63,13 @@ func (a *attempt) noteEnd(how returned) {
 		a.log.Warn("the agent has failed after its last word", "error", how.err)
 		return
 	}
-	a.log.Debug("the turn is over", "outcome", how.outcome, "messages", said.Messages, "final", said.Final, "error", how.err)
+	a.log.Debug("the turn is over", "outcome", how.outcome, "messages", said.Messages, "final", said.Final, "error",
+		how.err)
 }
 
 // ending says with which outcome and reason the claim is to be released; over when there is nothing to release.
-func (a *attempt) ending(working, ctx context.Context, how returned) (o parley.ReleaseOutcome, reason string, over bool) {
+func (a *attempt) ending(working, ctx context.Context, how returned) (o parley.ReleaseOutcome, reason string,
+	over bool) {
 	cause := context.Cause(working)
 	unreachable := errors.Is(cause, errUnreachable) // then the claim may stand yet
 	if a.turn.Said().Final {
@@ -177,7 +179,8 @@ func (a *attempt) reason(reason string, err error) string {
 	if reason == "" || !strings.HasPrefix(a.turn.ConversationID, sessionPrefix) {
 		return reason
 	}
-	if s := sentences[reason]; s != "" && (err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+	if s := sentences[reason]; s != "" &&
+		(err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		return s
 	}
 	if err == nil {

@@ -19,7 +19,8 @@ const asker = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 // shown are the attributes that the tests compare.
 var shown = []string{
-	parley.AttrGenAIOperationName, parley.AttrGenAIAgentID, parley.AttrTurnNumber, parley.AttrAttemptNumber, parley.AttrAttemptOutcome, "test",
+	parley.AttrGenAIOperationName, parley.AttrGenAIAgentID, parley.AttrTurnNumber, parley.AttrAttemptNumber,
+	parley.AttrAttemptOutcome, "test",
 }
 
 // traced has the claims of a client say of which span they are a part.
@@ -52,20 +53,25 @@ func TestSpanEnds(t *testing.T) {
 		o    executors.Options
 		want string
 	}{
-		"said":    {posts, executors.Options{}, "final\n  inside\n"},
-		"yielded": {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) { return parley.TurnYield, nil }, executors.Options{}, "yielded\n"},
-		"silent":  {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) { return parley.TurnPosted, nil }, executors.Options{}, "silent !silent\n"},
-		"failed":  {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) { return "", errors.New("a secret") }, executors.Options{}, "failed !error\n"},
+		"said": {posts, executors.Options{}, "final\n  inside\n"},
+		"yielded": {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) { return parley.TurnYield, nil },
+			executors.Options{}, "yielded\n"},
+		"silent": {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) { return parley.TurnPosted, nil },
+			executors.Options{}, "silent !silent\n"},
+		"failed": {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) { return "", errors.New("a secret") },
+			executors.Options{}, "failed !error\n"},
 		"named": {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) {
 			return "", fmt.Errorf("ask: %w", parley.ErrForbidden)
 		}, executors.Options{}, "failed !forbidden\n"},
-		"panic": {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) { panic("a secret") }, executors.Options{}, "failed !panic\n"},
+		"panic": {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) { panic("a secret") }, executors.Options{},
+			"failed !panic\n"},
 		"too long": {func(ctx context.Context, _ *parley.Turn) (parley.TurnOutcome, error) {
 			<-ctx.Done()
 			return "", ctx.Err()
 		}, executors.Options{TurnTimeout: time.Second}, "failed !deadline\n"},
 		"closed as failed": {func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
-			_, err := turn.Complete(ctx, parley.Message{Text: "no"}, parley.Outcome{Status: parley.OutcomeFailed, Reason: "a secret"})
+			_, err := turn.Complete(ctx, parley.Message{Text: "no"},
+				parley.Outcome{Status: parley.OutcomeFailed, Reason: "a secret"})
 			return parley.TurnComplete, err
 		}, executors.Options{}, "final !failed\n"},
 		"last words": {func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
@@ -101,14 +107,15 @@ func TestSpanOfALostClaim(t *testing.T) {
 			inWorld(t, func(w *world) {
 				r, id := &spantest.Recorder{}, w.create(agents("a", "b"))
 				called, back := make(chan struct{}, 1), make(chan struct{})
-				done := w.runTraced(r, traced(w.client("a")), parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
-					called <- struct{}{}
-					<-ctx.Done()
-					if !returns {
-						<-back
-					}
-					return parley.TurnPosted, nil
-				}), &executors.Options{Grace: time.Second})
+				done := w.runTraced(r, traced(w.client("a")),
+					parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
+						called <- struct{}{}
+						<-ctx.Done()
+						if !returns {
+							<-back
+						}
+						return parley.TurnPosted, nil
+					}), &executors.Options{Grace: time.Second})
 				<-called
 				if _, err := w.admin.CancelTurn(w.Context(), &parley.CancelTurnParams{ConversationID: id, Turn: 1}); err != nil {
 					w.Fatal(err)
@@ -211,13 +218,14 @@ func TestSpansInsideAndOutside(t *testing.T) {
 			ctx, stop := context.WithCancel(parley.WithTracer(t.Context(), r))
 			ended := make(chan error, 1)
 			go func() {
-				ended <- executors.Run(ctx, client(h), parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
-					if turn.Attempt == 1 {
-						return "", errors.New("not yet")
-					}
-					_, err := turn.Complete(ctx, parley.Message{Text: "done"}, parley.Outcome{Status: parley.OutcomeCompleted})
-					return parley.TurnComplete, err
-				}), nil)
+				ended <- executors.Run(ctx, client(h),
+					parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
+						if turn.Attempt == 1 {
+							return "", errors.New("not yet")
+						}
+						_, err := turn.Complete(ctx, parley.Message{Text: "done"}, parley.Outcome{Status: parley.OutcomeCompleted})
+						return parley.TurnComplete, err
+					}), nil)
 			}()
 			admin := h.Admin(t)
 			p := agents("a")
@@ -226,7 +234,8 @@ func TestSpansInsideAndOutside(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			u, err := admin.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: s.ConversationID, Until: parley.UntilClosed, TimeoutMs: 20_000})
+			u, err := admin.GetUpdates(
+				ctx, &parley.GetUpdatesParams{ConversationID: s.ConversationID, Until: parley.UntilClosed, TimeoutMs: 20_000})
 			if err != nil || len(u.Messages) != 1 {
 				t.Fatalf("the conversation: %+v, %v", u, err)
 			}
@@ -249,12 +258,13 @@ func TestSpansInsideAndOutside(t *testing.T) {
 func TestWithoutATracer(t *testing.T) {
 	inWorld(t, func(w *world) {
 		id := w.create(agents("a"))
-		done := w.run(traced(w.client("a")), parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
-			if got := parley.TraceparentOf(ctx); got != asker {
-				w.Errorf("the agent works under %q", got)
-			}
-			return talk(1)(ctx, turn)
-		}), nil)
+		done := w.run(traced(w.client("a")),
+			parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
+				if got := parley.TraceparentOf(ctx); got != asker {
+					w.Errorf("the agent works under %q", got)
+				}
+				return talk(1)(ctx, turn)
+			}), nil)
 		w.closed(id)
 		w.stopped(done)
 	})

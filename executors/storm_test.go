@@ -40,7 +40,8 @@ func TestStorm(t *testing.T) {
 			ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer stop()
 			var runs sync.WaitGroup
-			o := executors.Options{Mode: mode, MinBackoff: time.Millisecond, MaxBackoff: 20 * time.Millisecond, Grace: 5 * time.Second, PollEvery: 10 * time.Millisecond}
+			o := executors.Options{Mode: mode, MinBackoff: time.Millisecond, MaxBackoff: 20 * time.Millisecond,
+				Grace: 5 * time.Second, PollEvery: 10 * time.Millisecond}
 			serving, drain := context.WithCancel(ctx)
 			for range 3 {
 				for _, name := range []string{"a", "b"} {

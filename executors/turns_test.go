@@ -53,7 +53,8 @@ func TestPushAndPullSayTheSame(t *testing.T) {
 		w.expect(id,
 			"1 a claimed, attempt 1", "1 a turn: one",
 			"2 b claimed, attempt 1", "2 b turn: b 2",
-			"3 a claimed, attempt 1", "3 a none: half", `3 a trace {"kind":"error","text":"attempt 1 fails"}`, "3 ended failed error",
+			"3 a claimed, attempt 1", "3 a none: half", `3 a trace {"kind":"error","text":"attempt 1 fails"}`,
+			"3 ended failed error",
 			"3 a claimed, attempt 2", "3 a none: this much", "3 ended yielded", "3 a yielded",
 			"4 b claimed, attempt 1", "4 b turn: b 4",
 			"5 a claimed, attempt 1", "5 a conversation: done",
@@ -94,8 +95,10 @@ func TestInternalAgentsUntilTheEnd(t *testing.T) {
 		want   parley.Outcome
 		turns  int64
 	}{
-		"stopWhen": {parley.Limits{StopWhen: `last.text == "b 8"`}, parley.Outcome{Status: parley.OutcomeCompleted, Reason: parley.ReasonStopWhen}, 8},
-		"maxTurns": {parley.Limits{MaxTurns: 5}, parley.Outcome{Status: parley.OutcomeCanceled, Reason: parley.ReasonMaxTurns}, 5},
+		"stopWhen": {parley.Limits{StopWhen: `last.text == "b 8"`},
+			parley.Outcome{Status: parley.OutcomeCompleted, Reason: parley.ReasonStopWhen}, 8},
+		"maxTurns": {parley.Limits{MaxTurns: 5},
+			parley.Outcome{Status: parley.OutcomeCanceled, Reason: parley.ReasonMaxTurns}, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -281,7 +284,8 @@ func TestPullPages(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var last string
 		for n := range 105 {
-			p := &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "b", Kind: parley.KindHuman}, {ID: "a", Kind: parley.KindAgent}}}
+			p := &parley.CreateConversationParams{
+				Participants: []parley.Participant{{ID: "b", Kind: parley.KindHuman}, {ID: "a", Kind: parley.KindAgent}}}
 			if n == 104 {
 				p.StartsWith = "a"
 			}
@@ -305,9 +309,10 @@ func TestLateConversations(t *testing.T) {
 		}); err != nil {
 			w.Fatal(err)
 		}
-		other := w.run(w.client("b"), parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
-			return parley.TurnPosted, say(ctx, turn, parley.FinalityTurn, "your turn")
-		}), nil)
+		other := w.run(w.client("b"),
+			parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
+				return parley.TurnPosted, say(ctx, turn, parley.FinalityTurn, "your turn")
+			}), nil)
 		w.await(early, func(e *parley.Event) bool { return e.From == "a" })
 		w.stopped(r, other)
 	})

@@ -34,10 +34,12 @@ func TestSessionOnOneExecutor(t *testing.T) {
 				}
 				got = append(got, string(s.Status)+" "+*s.Result.ResultText)
 			}
-			_, err := turn.Complete(ctx, parley.Message{Text: strings.Join(got, ", ")}, parley.Outcome{Status: parley.OutcomeCompleted})
+			_, err := turn.Complete(ctx, parley.Message{Text: strings.Join(got, ", ")},
+				parley.Outcome{Status: parley.OutcomeCompleted})
 			return parley.TurnComplete, err
 		})
-		r := w.run(w.client("a"), agent, &executors.Options{Agents: []string{"a"}, Blueprints: blueprints("sum"), Capacity: 1})
+		r := w.run(w.client("a"), agent,
+			&executors.Options{Agents: []string{"a"}, Blueprints: blueprints("sum"), Capacity: 1})
 		synctest.Wait()
 		start := time.Now()
 		var ids []string
@@ -83,7 +85,8 @@ func TestWaitingAfterAll(t *testing.T) {
 				if err != nil {
 					return "", err
 				}
-				_, err = turn.Complete(ctx, parley.Message{Text: *s.Result.ResultText}, parley.Outcome{Status: parley.OutcomeCompleted})
+				_, err = turn.Complete(ctx, parley.Message{Text: *s.Result.ResultText},
+					parley.Outcome{Status: parley.OutcomeCompleted})
 				return parley.TurnComplete, err
 			})
 			ctx, stop := context.WithCancel(t.Context())
@@ -105,7 +108,8 @@ func TestWaitingAfterAll(t *testing.T) {
 				t.Errorf("beside a turn that waits: %+v", s)
 			}
 			close(goOn)
-			u, err := h.Admin(t).GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: 30_000})
+			u, err := h.Admin(t).GetUpdates(
+				ctx, &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: 30_000})
 			if err != nil || u.Status != parley.StatusClosed || len(u.Messages) != 1 || len(u.Withdrawn) != 0 {
 				t.Errorf("the conversation: %+v, %v", u, err)
 			}
@@ -160,7 +164,8 @@ func TestWaiting(t *testing.T) {
 			mu.Lock()
 			claim := under[order[i]]
 			mu.Unlock()
-			tell <- parley.ExecutorNotification{ClaimWaiting: &parley.ClaimWaitingNotification{ConversationID: order[i], ClaimID: claim, Waiting: waits}}
+			tell <- parley.ExecutorNotification{
+				ClaimWaiting: &parley.ClaimWaitingNotification{ConversationID: order[i], ClaimID: claim, Waiting: waits}}
 			synctest.Wait() // it was taken note of
 		}
 		end := func(i int) { close(let[order[i]]) }
@@ -189,7 +194,8 @@ func TestWaiting(t *testing.T) {
 		expect("the third has ended while it seemed to wait", 1)
 		end(4)
 		expect("the fifth has ended", 1)
-		tell <- parley.ExecutorNotification{ClaimWaiting: &parley.ClaimWaitingNotification{ConversationID: order[0], ClaimID: "clm_1_other", Waiting: true}}
+		tell <- parley.ExecutorNotification{
+			ClaimWaiting: &parley.ClaimWaitingNotification{ConversationID: order[0], ClaimID: "clm_1_other", Waiting: true}}
 		expect("a claim of nobody waits", 1)
 		end(5)
 		expect("the sixth has ended", 1)

@@ -129,7 +129,8 @@ func (w *watch) next(ctx context.Context) (*parley.GetUpdatesResult, error) {
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(u.Withdrawn, func(g parley.Withdrawn) bool { return g.FromSeq <= w.lastSeq && w.lastSeq <= g.ToSeq }) {
+		if slices.ContainsFunc(u.Withdrawn,
+			func(g parley.Withdrawn) bool { return g.FromSeq <= w.lastSeq && w.lastSeq <= g.ToSeq }) {
 			w.since, w.lastSeq, w.lastFrom = 0, 0, ""
 			q.SinceSeq, q.TimeoutMs = 0, 0
 			continue

@@ -147,7 +147,8 @@ func (w *world) stopped(all ...*running) {
 func (w *world) closed(id string) *parley.Snapshot {
 	w.Helper()
 	w.await(id, func(*parley.Event) bool { return false })
-	s, err := w.admin.GetConversation(w.Context(), &parley.GetConversationParams{ConversationID: id, Limit: parley.MaxPage})
+	s, err := w.admin.GetConversation(w.Context(),
+		&parley.GetConversationParams{ConversationID: id, Limit: parley.MaxPage})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -270,7 +271,8 @@ func talk(last int64) parley.AgentFunc {
 	return func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 		text := fmt.Sprint(turn.AgentID, " ", turn.Number)
 		if turn.Number == last {
-			_, err := turn.Complete(ctx, parley.Message{Text: text}, parley.Outcome{Status: parley.OutcomeCompleted, Reason: "done"})
+			_, err := turn.Complete(ctx, parley.Message{Text: text},
+				parley.Outcome{Status: parley.OutcomeCompleted, Reason: "done"})
 			return parley.TurnComplete, err
 		}
 		return parley.TurnPosted, say(ctx, turn, parley.FinalityTurn, text)
@@ -389,7 +391,8 @@ func (b *broken) Now(ctx context.Context) (time.Time, error) {
 	return b.Client.Now(ctx)
 }
 
-func (b *broken) RegisterBlueprints(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult, error) {
+func (b *broken) RegisterBlueprints(ctx context.Context, p *parley.RegisterBlueprintsParams) (
+	*parley.RegisterBlueprintsResult, error) {
 	if b.present != nil {
 		return b.present(ctx, p)
 	}

@@ -57,14 +57,17 @@ func TestAskBack(t *testing.T) {
 				r := newRemote(t, i, streaming)
 				w := newWorld(t, &a2a.Options{CardURL: r.URL})
 				asked := w.answer(t, w.say(t, "ask"))
-				if asked.Text != "which one?" || asked.A2A.State != "input-required" || len(asked.Tags) != 1 || asked.Tags[0] != "input_required" || asked.A2A.TaskID == "" {
+				if asked.Text != "which one?" || asked.A2A.State != "input-required" || len(asked.Tags) != 1 ||
+					asked.Tags[0] != "input_required" || asked.A2A.TaskID == "" {
 					t.Fatalf("%+v", asked)
 				}
 				got := w.answer(t, w.say(t, "the red one"))
-				if got.Text != "the answer to reply the red one" || got.A2A.TaskID != asked.A2A.TaskID || got.A2A.State != "completed" {
+				if got.Text != "the answer to reply the red one" || got.A2A.TaskID != asked.A2A.TaskID ||
+					got.A2A.State != "completed" {
 					t.Errorf("%+v", got)
 				}
-				if all := r.messages(); len(all) != 2 || all[1].TaskID != proto.TaskID(asked.A2A.TaskID) || all[1].ContextID != asked.A2A.ContextID {
+				if all := r.messages(); len(all) != 2 || all[1].TaskID != proto.TaskID(asked.A2A.TaskID) ||
+					all[1].ContextID != asked.A2A.ContextID {
 					t.Errorf("%+v", all)
 				}
 				next := w.answer(t, w.say(t, "hello"))
@@ -81,7 +84,8 @@ func TestAuthRequired(t *testing.T) {
 	r := newRemote(t, 0, true)
 	w := newWorld(t, &a2a.Options{CardURL: r.URL})
 	got := w.answer(t, w.say(t, "auth"))
-	if !strings.Contains(got.Text, "authorization") || !strings.Contains(got.Text, "https://login.example") || got.A2A.State != "auth-required" || got.A2A.TaskID == "" {
+	if !strings.Contains(got.Text, "authorization") || !strings.Contains(got.Text, "https://login.example") ||
+		got.A2A.State != "auth-required" || got.A2A.TaskID == "" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -93,12 +97,17 @@ func TestFiles(t *testing.T) {
 			r := newRemote(t, i, true)
 			w := newWorld(t, &a2a.Options{CardURL: r.URL})
 			content := []byte("\x00\xff\x01 some bytes")
-			at, err := w.ann.PutAttachment(t.Context(), &parley.PutAttachmentParams{ConversationID: w.id, Name: "in.bin", MediaType: "application/x-in", Data: content})
+			at, err := w.ann.PutAttachment(t.Context(),
+				&parley.PutAttachmentParams{ConversationID: w.id, Name: "in.bin", MediaType: "application/x-in", Data: content})
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := w.answer(t, w.say(t, fmt.Sprintf(`{"text":"file","data":{"a":[1,"b"]},"attachments":[{"sha256":%q,"name":"in.bin","mediaType":"application/x-in"}]}`, at.SHA256)))
-			if got.Text != "here it is\n\ntext/html: https://files.example/a" || string(got.Data) != `{"n":1}` || len(got.Attachments) != 1 || got.Attachments[0].Name != "four.bin" {
+			got := w.answer(
+				t, w.say(t, fmt.Sprintf(
+					`{"text":"file","data":{"a":[1,"b"]},"attachments":[{"sha256":%q,"name":"in.bin","mediaType":"application/x-in"}]}`,
+					at.SHA256)))
+			if got.Text != "here it is\n\ntext/html: https://files.example/a" || string(got.Data) != `{"n":1}` ||
+				len(got.Attachments) != 1 || got.Attachments[0].Name != "four.bin" {
 				t.Fatalf("%+v", got)
 			}
 			back, err := io.ReadAll(parley.ReadAttachment(t.Context(), w.ann, w.id, got.Attachments[0].SHA256))
@@ -109,7 +118,8 @@ func TestFiles(t *testing.T) {
 			if len(sent) != 3 {
 				t.Fatalf("%d parts were sent", len(sent))
 			}
-			if raw, ok := sent[2].Content.(proto.Raw); !ok || !bytes.Equal(raw, content) || sent[2].Filename != "in.bin" || sent[2].MediaType != "application/x-in" {
+			if raw, ok := sent[2].Content.(proto.Raw); !ok || !bytes.Equal(raw, content) || sent[2].Filename != "in.bin" ||
+				sent[2].MediaType != "application/x-in" {
 				t.Errorf("%+v", sent[2])
 			}
 		})
@@ -165,7 +175,8 @@ func TestSession(t *testing.T) {
 			w := newWorld(t, &a2a.Options{CardURL: r.URL})
 			w.hub.RegisterAgent(t, parley.AgentInfo{Name: "bot", Type: parley.AgentTypeAgent, Description: "far away"})
 			s, err := w.ann.StartSession(t.Context(), &parley.StartSessionParams{
-				AgentName: "bot", Parameters: []byte(fmt.Sprintf(`{"prompt":%q}`, c.prompt)), Mode: parley.ModeSync, TimeoutMs: 20_000, ClientRequestID: "s",
+				AgentName: "bot", Parameters: []byte(fmt.Sprintf(`{"prompt":%q}`, c.prompt)), Mode: parley.ModeSync,
+				TimeoutMs: 20_000, ClientRequestID: "s",
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -190,14 +201,16 @@ func TestNothingIsSentEmpty(t *testing.T) {
 		r := newRemote(t, 0, true)
 		w := newWorldHub(t)
 		s, err := w.ann.CreateConversation(t.Context(), &parley.CreateConversationParams{
-			Title:        c.title,
-			Participants: []parley.Participant{{ID: "bot", Kind: parley.KindAgent, Private: c.private}, {ID: "ann", Kind: parley.KindHuman}},
+			Title: c.title,
+			Participants: []parley.Participant{{ID: "bot", Kind: parley.KindAgent, Private: c.private},
+				{ID: "ann", Kind: parley.KindHuman}},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		outcome, err := newAgent(t, &a2a.Options{CardURL: r.URL}).HandleTurn(t.Context(), &parley.Turn{
-			ConversationID: s.ConversationID, AgentID: "bot", Agent: "bot", Number: 1, Attempt: 1, Key: "k", Client: w.hub.Client(t, "bot"),
+			ConversationID: s.ConversationID, AgentID: "bot", Agent: "bot", Number: 1, Attempt: 1, Key: "k",
+			Client: w.hub.Client(t, "bot"),
 		})
 		if err != nil {
 			t.Fatal(err)

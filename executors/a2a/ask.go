@@ -24,7 +24,8 @@ type Reply struct {
 // Ask sends a text to a peer, as a new task, and waits until that has settled. A task that does not end is canceled then, as far as the peer lets it.
 func (a *Agent) Ask(ctx context.Context, p *Peer, text string) (*Reply, error) {
 	ctx = protolog.AttachLogger(ctx, a.log)
-	x := &exchange{Agent: a, peer: p, memory: &memory{}, parts: a2a.ContentParts{a2a.NewTextPart(text)}, answer: newAnswer()}
+	x := &exchange{Agent: a, peer: p, memory: &memory{}, parts: a2a.ContentParts{a2a.NewTextPart(text)},
+		answer: newAnswer()}
 	waiting, cancel := context.WithTimeoutCause(ctx, a.opts.MaxWait, ErrMaxWait)
 	defer cancel()
 	err := x.run(waiting)

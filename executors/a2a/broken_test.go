@@ -148,7 +148,8 @@ func TestClosedWhileItWaits(t *testing.T) {
 			if !running {
 				stop()
 			}
-			if _, err := w.hub.Admin(t).CloseConversation(t.Context(), &parley.CloseConversationParams{ConversationID: w.id}); err != nil {
+			if _, err := w.hub.Admin(t).CloseConversation(t.Context(),
+				&parley.CloseConversationParams{ConversationID: w.id}); err != nil {
 				t.Fatal(err)
 			}
 			if !running {
@@ -199,7 +200,8 @@ func (s *stub) requests() []string {
 	return append([]string(nil), s.asked...)
 }
 
-const stubCard = `{"name":"x","capabilities":{"streaming":true},"supportedInterfaces":[{"url":"URL/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`
+const stubCard = `{"name":"x","capabilities":{"streaming":true},"supportedInterfaces":[{"url":"URL/rpc",` +
+	`"protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`
 
 // turn has an agent take one turn, without an executor.
 func turn(t *testing.T, o *a2a.Options) (*world, error) {
@@ -229,22 +231,31 @@ func TestPeersThatAreWrong(t *testing.T) {
 		{"a card that is none", `[1]`, nil, a2a.ErrCard},
 		{"a card without interfaces", `{"name":"x"}`, nil, a2a.ErrCard},
 		{"a card with null", `{"supportedInterfaces":[null]}`, nil, a2a.ErrCard},
-		{"a card with a file", `{"supportedInterfaces":[{"url":"file:///etc/passwd","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`, nil, a2a.ErrCard},
-		{"gRPC only", `{"supportedInterfaces":[{"url":"grpc.example:443","protocolBinding":"GRPC","protocolVersion":"1.0"}]}`, nil, a2a.ErrNoInterface},
-		{"99.0 only", `{"supportedInterfaces":[{"url":"URL","protocolBinding":"JSONRPC","protocolVersion":"99.0"}]}`, nil, a2a.ErrNoInterface},
+		{"a card with a file",
+			`{"supportedInterfaces":[{"url":"file:///etc/passwd","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`, nil,
+			a2a.ErrCard},
+		{"gRPC only", `{"supportedInterfaces":[{"url":"grpc.example:443","protocolBinding":"GRPC","protocolVersion":"1.0"}]}`,
+			nil, a2a.ErrNoInterface},
+		{"99.0 only", `{"supportedInterfaces":[{"url":"URL","protocolBinding":"JSONRPC","protocolVersion":"99.0"}]}`, nil,
+			a2a.ErrNoInterface},
 		{"0.2.5 only", `{"url":"URL","protocolVersion":"0.2.5"}`, nil, a2a.ErrNoInterface},
 		{"a huge card", `{"name":"` + strings.Repeat("x", a2a.MaxCardBytes) + `"}`, nil, a2a.ErrTooLarge},
 		{"no JSON", stubCard, func(string, string) string { return "<html>" }, a2a.ErrGarbage},
 		{"an event that is no JSON", stubCard, func(string, string) string { return "data: {\n\n" }, a2a.ErrGarbage},
 		{"an event of no kind", stubCard, func(id, _ string) string { return event(id, `{"nothing":{}}`) }, a2a.ErrGarbage},
 		{"an event of null", stubCard, func(id, _ string) string { return event(id, `null`) }, a2a.ErrGarbage},
-		{"a task without an id", stubCard, func(id, _ string) string { return event(id, `{"task":{"status":{"state":"TASK_STATE_WORKING"}}}`) }, a2a.ErrGarbage},
+		{"a task without an id", stubCard,
+			func(id, _ string) string {
+				return event(
+					id, `{"task":{"status":{"state":"TASK_STATE_WORKING"}}}`)
+			}, a2a.ErrGarbage},
 		{"a task with a path for an id", stubCard, func(id, _ string) string {
 			return event(id, `{"task":{"id":"../../x","status":{"state":"TASK_STATE_WORKING"}}}`)
 		}, a2a.ErrGarbage},
 		{"an empty stream", stubCard, func(string, string) string { return "data:\n\n" }, a2a.ErrGarbage},
 		{"another task", stubCard, func(id, _ string) string {
-			return event(id, task) + event(id, `{"statusUpdate":{"taskId":"t-2","contextId":"c-1","status":{"state":"TASK_STATE_COMPLETED"}}}`)
+			return event(id, task) +
+				event(id, `{"statusUpdate":{"taskId":"t-2","contextId":"c-1","status":{"state":"TASK_STATE_COMPLETED"}}}`)
 		}, a2a.ErrForeignTask},
 		{"a stream without end", stubCard, func(id, _ string) string {
 			return event(id, task) + strings.Repeat(": "+huge+"\n\n", a2a.MaxStreamBytes>>20)
@@ -253,11 +264,15 @@ func TestPeersThatAreWrong(t *testing.T) {
 			var b strings.Builder
 			b.WriteString(event(id, task))
 			for i := range a2a.MaxArtifacts + 1 {
-				b.WriteString(event(id, fmt.Sprintf(`{"artifactUpdate":{"taskId":"t-1","contextId":"c-1","artifact":{"artifactId":"a%d","parts":[{"text":"x"}]}}}`, i)))
+				b.WriteString(
+					event(id, fmt.Sprintf(
+						`{"artifactUpdate":{"taskId":"t-1","contextId":"c-1","artifact":{"artifactId":"a%d","parts":[{"text":"x"}]}}}`,
+						i)))
 			}
 			return b.String()
 		}, a2a.ErrTooLarge},
-		{"a line without end", stubCard, func(string, string) string { return "data: " + strings.Repeat("x", a2a.MaxEventBytes) }, a2a.ErrTooLarge},
+		{"a line without end", stubCard,
+			func(string, string) string { return "data: " + strings.Repeat("x", a2a.MaxEventBytes) }, a2a.ErrTooLarge},
 		{"a refusal", stubCard, func(id, _ string) string {
 			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"error":{"code":-32005,"message":"no"}}`, id)
 		}, proto.ErrUnsupportedContentType},
@@ -285,7 +300,8 @@ func TestPeersThatAreWrong(t *testing.T) {
 
 // TestStatuses: an answer of HTTP alone has a name too.
 func TestStatuses(t *testing.T) {
-	for code, want := range map[int]error{401: a2a.ErrCredentials, 403: a2a.ErrCredentials, 404: a2a.ErrGarbage, 302: a2a.ErrGarbage, 429: a2a.ErrUnreachable, 503: a2a.ErrUnreachable} {
+	for code, want := range map[int]error{401: a2a.ErrCredentials, 403: a2a.ErrCredentials, 404: a2a.ErrGarbage,
+		302: a2a.ErrGarbage, 429: a2a.ErrUnreachable, 503: a2a.ErrUnreachable} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 			if strings.Contains(q.URL.Path, "well-known") {
 				_, _ = io.WriteString(w, strings.ReplaceAll(stubCard, "URL", "http://"+q.Host))
@@ -345,16 +361,20 @@ func TestCursor(t *testing.T) {
 		case "SendStreamingMessage":
 			w.Header().Set("Content-Type", "text/event-stream")
 			say("4", `{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}`)
-			say("7.1", `{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"one "}]}}}`)
+			say("7.1", `{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a",`+
+				`"parts":[{"text":"one "}]}}}`)
 			fmt.Fprint(w, "id: 8\ndata: {\"jsonrpc\":\"2.0\",") // the stream breaks in the middle of an event
 		case "SubscribeToTask":
 			cursor.Store(q.Header.Get("Last-Event-ID"))
 			w.Header().Set("Content-Type", "text/event-stream")
-			say("9", `{"artifactUpdate":{"taskId":"t","contextId":"c","append":true,"artifact":{"artifactId":"a","parts":[{"text":"two"}]}}}`)
+			say("9", `{"artifactUpdate":{"taskId":"t","contextId":"c","append":true,"artifact":{"artifactId":"a",`+
+				`"parts":[{"text":"two"}]}}}`)
 			say("10", `{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}}`)
 		default:
 			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%q,"result":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}}`, call.ID)
+			fmt.Fprintf(
+				w, `{"jsonrpc":"2.0","id":%q,"result":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}}`,
+				call.ID)
 		}
 	}))
 	defer s.Close()
@@ -429,10 +449,12 @@ func TestForgottenTask(t *testing.T) {
 				case bytes.Contains(body, []byte(lost)):
 					return fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"error":{"code":-32001,"message":"no such thing"}}`, id)
 				case asked:
-					return fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"id\":%q,\"result\":{\"message\":{\"messageId\":\"m\",\"role\":\"ROLE_AGENT\",\"parts\":[{\"text\":\"anew\"}]}}}\n\n", id)
+					return fmt.Sprintf(
+						"data: {\"jsonrpc\":\"2.0\",\"id\":%q,\"result\":{\"message\":{\"messageId\":\"m\",\"role\":\"ROLE_AGENT\",\"parts\":[{\"text\":\"anew\"}]}}}\n\n", id)
 				}
 				asked = true
-				return fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"id\":%q,\"result\":{\"task\":{\"id\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_INPUT_REQUIRED\"}}}}\n\n", id)
+				return fmt.Sprintf(
+					"data: {\"jsonrpc\":\"2.0\",\"id\":%q,\"result\":{\"task\":{\"id\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_INPUT_REQUIRED\"}}}}\n\n", id)
 			})
 			w := newWorld(t, &a2a.Options{CardURL: s.URL})
 			if got := w.answer(t, w.say(t, "hello")); got.A2A.State != "input-required" || got.Text == "" {
@@ -465,7 +487,8 @@ func TestLeftTask(t *testing.T) {
 	w.say(t, "never")
 	until(t, "the task is begun", func() bool { return len(w.traces(t)) > 1 })
 	stop()
-	if _, err := w.hub.Admin(t).CancelTurn(t.Context(), &parley.CancelTurnParams{ConversationID: w.id, Turn: 2}); err != nil {
+	if _, err := w.hub.Admin(t).CancelTurn(t.Context(),
+		&parley.CancelTurnParams{ConversationID: w.id, Turn: 2}); err != nil {
 		t.Fatal(err)
 	}
 	if n := r.cancels(); n != 0 {

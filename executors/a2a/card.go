@@ -129,7 +129,8 @@ func ParseCard(body []byte) (card *a2a.AgentCard, shape string, err error) {
 		members["preferredTransport"] = json.RawMessage(`"JSONRPC"`) // what 0.3 takes it for
 	}
 	parse := a2av0.NewAgentCardParser()
-	for _, without := range [][]string{nil, {"security", "securityRequirements", "signatures"}, {"securitySchemes", "security", "securityRequirements", "signatures"}} {
+	for _, without := range [][]string{nil, {"security", "securityRequirements", "signatures"},
+		{"securitySchemes", "security", "securityRequirements", "signatures"}} {
 		for _, name := range without {
 			delete(members, name)
 		}
@@ -165,13 +166,15 @@ func Spoken(c *a2a.AgentCard) []*a2a.AgentInterface {
 	var all []*a2a.AgentInterface
 	for _, i := range c.SupportedInterfaces {
 		v := versionOf(i)
-		if v != "" && (i.ProtocolBinding == a2a.TransportProtocolJSONRPC || i.ProtocolBinding == a2a.TransportProtocolHTTPJSON) {
+		if v != "" && (i.ProtocolBinding == a2a.TransportProtocolJSONRPC ||
+			i.ProtocolBinding == a2a.TransportProtocolHTTPJSON) {
 			spoken := *i
 			spoken.ProtocolVersion = v
 			all = append(all, &spoken)
 		}
 	}
-	slices.SortStableFunc(all, func(x, y *a2a.AgentInterface) int { return cmp.Compare(y.ProtocolVersion, x.ProtocolVersion) })
+	slices.SortStableFunc(
+		all, func(x, y *a2a.AgentInterface) int { return cmp.Compare(y.ProtocolVersion, x.ProtocolVersion) })
 	return all
 }
 

@@ -20,7 +20,9 @@ const authorExtension = "https://github.com/parleyhub/parley/a2a/author/v1"
 
 // messageID is the same for every attempt at a turn. variant tells messages apart that are not the same one sent again.
 func messageID(turn *parley.Turn, variant string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%s", turn.ConversationID, turn.AgentID, turn.Number, turn.SinceSeq, variant))
+	sum := sha256.Sum256(
+		fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%s", turn.ConversationID, turn.AgentID, turn.Number, turn.SinceSeq,
+			variant))
 	return "parley-" + hex.EncodeToString(sum[:16])
 }
 
@@ -134,7 +136,8 @@ func (d *draft) file(ctx context.Context, prefix string, at parley.Attachment) (
 	if name == "" {
 		name = at.SHA256
 	}
-	head, err := d.turn.Client.GetAttachment(ctx, &parley.GetAttachmentParams{ConversationID: d.turn.ConversationID, SHA256: at.SHA256, Length: 1})
+	head, err := d.turn.Client.GetAttachment(
+		ctx, &parley.GetAttachmentParams{ConversationID: d.turn.ConversationID, SHA256: at.SHA256, Length: 1})
 	if err != nil {
 		return nil, fmt.Errorf("read the attachment %s: %w", at.SHA256, err)
 	}

@@ -52,13 +52,16 @@ func (e *StatusError) Is(target error) bool {
 
 // refusals are the answers of the protocol itself.
 var refusals = []error{
-	a2a.ErrParseError, a2a.ErrInvalidRequest, a2a.ErrMethodNotFound, a2a.ErrInvalidParams, a2a.ErrInternalError, a2a.ErrServerError, a2a.ErrTaskNotFound,
-	a2a.ErrTaskNotCancelable, a2a.ErrUnsupportedOperation, a2a.ErrUnsupportedContentType, a2a.ErrInvalidAgentResponse, a2a.ErrExtensionSupportRequired,
+	a2a.ErrParseError, a2a.ErrInvalidRequest, a2a.ErrMethodNotFound, a2a.ErrInvalidParams, a2a.ErrInternalError,
+	a2a.ErrServerError, a2a.ErrTaskNotFound,
+	a2a.ErrTaskNotCancelable, a2a.ErrUnsupportedOperation, a2a.ErrUnsupportedContentType, a2a.ErrInvalidAgentResponse,
+	a2a.ErrExtensionSupportRequired,
 	a2a.ErrVersionNotSupported, a2a.ErrUnauthenticated, a2a.ErrUnauthorized,
 }
 
 // ours are the errors that need no further name.
-var ours = []error{ErrCard, ErrNoInterface, ErrUnreachable, ErrCredentials, ErrGarbage, ErrForeignTask, ErrTooLarge, ErrTaskLost, ErrMaxWait}
+var ours = []error{ErrCard, ErrNoInterface, ErrUnreachable, ErrCredentials, ErrGarbage, ErrForeignTask, ErrTooLarge,
+	ErrTaskLost, ErrMaxWait}
 
 // named gives what a call of the library has ended with a name. The address that net/http puts before an error is left out: its path or query may be a secret.
 func named(err error) error {

@@ -102,7 +102,8 @@ func (x *exchange) send(ctx context.Context, variant string) error {
 		if err == nil || i == len(tries)-1 || x.heard > 0 || !isStale(err) {
 			return err
 		}
-		x.log.Info("the remote agent does not go on with what it had; it is asked without", "task", ref.taskID, "context", ref.contextID, "error", err)
+		x.log.Info("the remote agent does not go on with what it had; it is asked without", "task", ref.taskID, "context",
+			ref.contextID, "error", err)
 		x.reset()
 	}
 	return nil
@@ -110,7 +111,8 @@ func (x *exchange) send(ctx context.Context, variant string) error {
 
 // isStale reports whether a message may have been refused for what it refers to.
 func isStale(err error) bool {
-	return errors.Is(err, a2a.ErrTaskNotFound) || errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, a2a.ErrInvalidParams) || errors.Is(err, a2a.ErrInvalidRequest)
+	return errors.Is(err, a2a.ErrTaskNotFound) || errors.Is(err, a2a.ErrUnsupportedOperation) ||
+		errors.Is(err, a2a.ErrInvalidParams) || errors.Is(err, a2a.ErrInvalidRequest)
 }
 
 // offer sends the message once, and waits for the answer.
@@ -118,8 +120,9 @@ func (x *exchange) offer(ctx context.Context, ref reference, variant string) err
 	x.taskID, x.contextID, x.goesOn = ref.taskID, ref.contextID, ref.taskID != ""
 	x.answer.told = x.memory.link.Told
 	q := &a2a.SendMessageRequest{
-		Message: &a2a.Message{ID: x.messageID(variant), Role: a2a.MessageRoleUser, Parts: x.parts, TaskID: ref.taskID, ContextID: ref.contextID},
-		Config:  &a2a.SendMessageConfig{ReturnImmediately: !x.peer.streams() && !x.goesOn},
+		Message: &a2a.Message{ID: x.messageID(variant), Role: a2a.MessageRoleUser, Parts: x.parts, TaskID: ref.taskID,
+			ContextID: ref.contextID},
+		Config: &a2a.SendMessageConfig{ReturnImmediately: !x.peer.streams() && !x.goesOn},
 	}
 	if !x.peer.streams() {
 		return x.sendPlain(ctx, q)
@@ -128,7 +131,8 @@ func (x *exchange) offer(ctx context.Context, ref reference, variant string) err
 	switch {
 	case x.settled:
 		return nil
-	case x.heard == 0 && (errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, a2a.ErrMethodNotFound)) && ref.taskID == "":
+	case x.heard == 0 && (errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, a2a.ErrMethodNotFound)) &&
+		ref.taskID == "":
 		return x.sendPlain(ctx, q) // the card promises too much
 	case x.heard == 0 && err == nil:
 		return fmt.Errorf("%w: a stream without an event", ErrGarbage)

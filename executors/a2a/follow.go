@@ -74,7 +74,8 @@ func (f *follower) begin(ctx context.Context, o open) {
 		return
 	}
 	if len(f.known) >= MaxFollowed {
-		f.log.Warn("too many tasks wait for input: this one stays open at the remote agent when its conversation is closed", "conversation", o.conversation)
+		f.log.Warn("too many tasks wait for input: this one stays open at the remote agent when its conversation is closed",
+			"conversation", o.conversation)
 		return
 	}
 	f.known[key] = true
@@ -139,7 +140,8 @@ func (f *follower) find(ctx context.Context, client parley.Client) []open {
 		}
 		for i := range page.Conversations {
 			c := &page.Conversations[i]
-			if !slices.Contains(c.Participants, client.AgentID()) || c.Status == parley.StatusClosed && now.Sub(c.UpdatedAt.Time()) > closedFor {
+			if !slices.Contains(c.Participants, client.AgentID()) ||
+				c.Status == parley.StatusClosed && now.Sub(c.UpdatedAt.Time()) > closedFor {
 				continue
 			}
 			if o, err := f.look(ctx, client, c); err == nil && o != nil {

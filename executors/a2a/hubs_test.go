@@ -48,7 +48,8 @@ func newFarHub(t *testing.T, around func(http.Handler) http.Handler) (*sdktest.H
 }
 
 // farCard is the card of the far hub with one of its interfaces.
-func farCard(t *testing.T, url string, version proto.ProtocolVersion, binding proto.TransportProtocol, streaming bool) *proto.AgentCard {
+func farCard(t *testing.T, url string, version proto.ProtocolVersion, binding proto.TransportProtocol,
+	streaming bool) *proto.AgentCard {
 	t.Helper()
 	o := &a2a.Options{CardURL: url, HTTP: http.DefaultClient}
 	asked := "1.0"
@@ -88,7 +89,8 @@ func TestTwoHubs(t *testing.T) {
 						t.Errorf("%+v", hello)
 					}
 					asked := w.answer(t, w.say(t, "ask"))
-					if asked.A2A.State != "input-required" || asked.Text != "What shall I say?" || asked.A2A.ContextID != hello.A2A.ContextID {
+					if asked.A2A.State != "input-required" || asked.Text != "What shall I say?" ||
+						asked.A2A.ContextID != hello.A2A.ContextID {
 						t.Errorf("%+v", asked)
 					}
 					reply := w.answer(t, w.say(t, "that"))
@@ -134,7 +136,8 @@ func TestTwoHubsCut(t *testing.T) {
 		}
 		context = got.A2A.ContextID
 	}
-	r, err := far.Admin(t).GetUpdates(t.Context(), &parley.GetUpdatesParams{ConversationID: context, Limit: parley.MaxPage})
+	r, err := far.Admin(t).GetUpdates(t.Context(),
+		&parley.GetUpdatesParams{ConversationID: context, Limit: parley.MaxPage})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +169,8 @@ func TestTwoHubsRetry(t *testing.T) {
 	if got.Text != "hello" {
 		t.Errorf("%+v", got)
 	}
-	r, err := far.Admin(t).GetUpdates(t.Context(), &parley.GetUpdatesParams{ConversationID: got.A2A.ContextID, Limit: parley.MaxPage})
+	r, err := far.Admin(t).GetUpdates(t.Context(),
+		&parley.GetUpdatesParams{ConversationID: got.A2A.ContextID, Limit: parley.MaxPage})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,12 +186,16 @@ func TestTwoHubsRetry(t *testing.T) {
 func TestTwoHubsFiles(t *testing.T) {
 	_, url := newFarHub(t, nil)
 	w := newWorld(t, &a2a.Options{CardURL: url})
-	at, err := w.ann.PutAttachment(t.Context(), &parley.PutAttachmentParams{ConversationID: w.id, Name: "a.bin", MediaType: "application/x-a", Data: []byte("\x00\x01\xfe\xff")})
+	at, err := w.ann.PutAttachment(t.Context(),
+		&parley.PutAttachmentParams{ConversationID: w.id, Name: "a.bin", MediaType: "application/x-a",
+			Data: []byte("\x00\x01\xfe\xff")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := w.answer(t, w.say(t, `{"text":"x","attachments":[{"sha256":"`+at.SHA256+`","name":"a.bin","mediaType":"application/x-a"}]}`))
-	if len(got.Attachments) != 1 || got.Attachments[0].SHA256 != at.SHA256 || got.Attachments[0].Name != "a.bin" || got.Attachments[0].MediaType != "application/x-a" {
+	got := w.answer(
+		t, w.say(t, `{"text":"x","attachments":[{"sha256":"`+at.SHA256+`","name":"a.bin","mediaType":"application/x-a"}]}`))
+	if len(got.Attachments) != 1 || got.Attachments[0].SHA256 != at.SHA256 || got.Attachments[0].Name != "a.bin" ||
+		got.Attachments[0].MediaType != "application/x-a" {
 		t.Errorf("%+v", got)
 	}
 }

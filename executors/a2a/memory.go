@@ -64,7 +64,8 @@ type memory struct {
 func (a *Agent) remember(ctx context.Context, turn *parley.Turn) (*memory, error) {
 	m := &memory{}
 	var err error
-	if m.snapshot, err = turn.Client.GetConversation(ctx, &parley.GetConversationParams{ConversationID: turn.ConversationID, Limit: 1}); err != nil {
+	if m.snapshot, err = turn.Client.GetConversation(
+		ctx, &parley.GetConversationParams{ConversationID: turn.ConversationID, Limit: 1}); err != nil {
 		return nil, err
 	}
 	u, err := turn.Updates(ctx)
@@ -127,7 +128,8 @@ func (a *Agent) noteTrace(m *memory, turn *parley.Turn, e *parley.Event) {
 	}
 	var t parley.Trace
 	var l link
-	if json.Unmarshal(e.Payload, &t) != nil || t.Kind != TraceTask || json.Unmarshal(t.Data, &l) != nil || l.Peer != a.name || !safeID(l.TaskID) {
+	if json.Unmarshal(e.Payload, &t) != nil || t.Kind != TraceTask || json.Unmarshal(t.Data, &l) != nil ||
+		l.Peer != a.name || !safeID(l.TaskID) {
 		return
 	}
 	if e.Turn == turn.Number {

@@ -30,11 +30,13 @@ type Peer struct {
 // Dial makes the client of an interface that is one of [Spoken]. Nothing is sent.
 func Dial(ctx context.Context, o *Options, card *a2a.AgentCard, i *a2a.AgentInterface) (*Peer, error) {
 	rpc := i.ProtocolBinding == a2a.TransportProtocolJSONRPC
-	c := httpClient(o, &wire{max: MaxResponseBytes, rpc: rpc, old: !rpc && strings.HasPrefix(string(i.ProtocolVersion), "0.")})
+	c := httpClient(
+		o, &wire{max: MaxResponseBytes, rpc: rpc, old: !rpc && strings.HasPrefix(string(i.ProtocolVersion), "0.")})
 	client, err := a2aclient.NewFromEndpoints(ctx, []*a2a.AgentInterface{i},
 		a2aclient.WithDefaultsDisabled(),
 		a2aclient.WithJSONRPCTransport(c), a2aclient.WithRESTTransport(c),
-		a2av0.WithJSONRPCTransport(a2av0.JSONRPCTransportConfig{Client: c}), a2av0.WithRESTTransport(a2av0.RESTTransportConfig{Client: c}),
+		a2av0.WithJSONRPCTransport(a2av0.JSONRPCTransportConfig{Client: c}),
+		a2av0.WithRESTTransport(a2av0.RESTTransportConfig{Client: c}),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoInterface, err)

@@ -58,7 +58,8 @@ func (x *exchange) say(ctx context.Context) (parley.TurnOutcome, error) {
 		return parley.TurnComplete, nil
 	}
 	if s.A2A.waits() {
-		x.watch(open{client: x.turn.Client, conversation: x.turn.ConversationID, participant: x.turn.AgentID, seq: r.Seq, link: s.A2A})
+		x.watch(open{client: x.turn.Client, conversation: x.turn.ConversationID, participant: x.turn.AgentID, seq: r.Seq,
+			link: s.A2A})
 	}
 	return parley.TurnPosted, nil
 }
@@ -131,7 +132,8 @@ func (w *writer) add(ctx context.Context, p *a2a.Part) error {
 	case a2a.Raw:
 		return w.attach(ctx, p.Filename, p.MediaType, v)
 	case a2a.URL: // it is never fetched
-		w.said.Text = joinText(w.said.Text, fmt.Sprintf("%s: %s", cmp.Or(plainName(p.Filename), plainType(p.MediaType), "file"), oneLine(string(v))))
+		w.said.Text = joinText(w.said.Text,
+			fmt.Sprintf("%s: %s", cmp.Or(plainName(p.Filename), plainType(p.MediaType), "file"), oneLine(string(v))))
 	}
 	return nil
 }
@@ -227,7 +229,8 @@ func plainName(name string) string {
 
 // plainType gives a media type if it is one.
 func plainType(kind string) string {
-	if _, _, err := mime.ParseMediaType(kind); err != nil || len(kind) > parley.MaxMediaTypeBytes || !strings.Contains(kind, "/") {
+	if _, _, err := mime.ParseMediaType(kind); err != nil || len(kind) > parley.MaxMediaTypeBytes ||
+		!strings.Contains(kind, "/") {
 		return ""
 	}
 	return kind

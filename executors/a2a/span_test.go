@@ -23,7 +23,8 @@ func TestTraceparentHeader(t *testing.T) {
 					t.Errorf("%d of %d requests say of which span they are", n, all)
 				}
 				said, err := w.ann.SendMessage(t.Context(), &parley.SendMessageParams{
-					ConversationID: w.id, Payload: json.RawMessage(`{"text":"hello"}`), Finality: parley.FinalityTurn, Traceparent: asker,
+					ConversationID: w.id, Payload: json.RawMessage(`{"text":"hello"}`), Finality: parley.FinalityTurn,
+					Traceparent: asker,
 				})
 				if err != nil {
 					t.Fatal(err)

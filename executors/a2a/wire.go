@@ -84,7 +84,8 @@ func (w *wire) RoundTrip(q *http.Request) (*http.Response, error) {
 	}
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if streams && r.StatusCode == http.StatusOK && kind == eventStream {
-		r.Body = &events{from: bufio.NewReaderSize(&bounded{r.Body, MaxStreamBytes}, 32<<10), body: r.Body, rpc: w.rpc, old: w.old, pos: pos}
+		r.Body = &events{from: bufio.NewReaderSize(&bounded{r.Body, MaxStreamBytes}, 32<<10), body: r.Body, rpc: w.rpc,
+			old: w.old, pos: pos}
 		return r, nil
 	}
 	r.Body = &bounded{r.Body, w.max}

@@ -6,9 +6,11 @@ import "testing"
 func TestDoubleFiles(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"base64", `{"file":{"fileWithBytes":"AAEC/w=="}}`, `{"file":{"fileWithBytes":"QUFFQy93PT0="}}`},
-		{"the other name", `{"file":{"file_with_bytes": "AAEC/w=="},"x":1}`, `{"file":{"file_with_bytes": "QUFFQy93PT0="},"x":1}`},
+		{"the other name", `{"file":{"file_with_bytes": "AAEC/w=="},"x":1}`,
+			`{"file":{"file_with_bytes": "QUFFQy93PT0="},"x":1}`},
 		{"base64 of base64", `{"fileWithBytes":"QUFFQy93PT0="}`, `{"fileWithBytes":"QUFFQy93PT0="}`},
-		{"several", `[{"fileWithBytes":"AAEC/w=="},{"fileWithBytes":"QUFFQy93PT0="},{"fileWithBytes":"/w=="}]`, `[{"fileWithBytes":"QUFFQy93PT0="},{"fileWithBytes":"QUFFQy93PT0="},{"fileWithBytes":"L3c9PQ=="}]`},
+		{"several", `[{"fileWithBytes":"AAEC/w=="},{"fileWithBytes":"QUFFQy93PT0="},{"fileWithBytes":"/w=="}]`,
+			`[{"fileWithBytes":"QUFFQy93PT0="},{"fileWithBytes":"QUFFQy93PT0="},{"fileWithBytes":"L3c9PQ=="}]`},
 		{"empty", `{"fileWithBytes":""}`, `{"fileWithBytes":""}`},
 		{"no base64", `{"fileWithBytes":"*"}`, `{"fileWithBytes":"*"}`},
 		{"in a text", `{"text":"\"fileWithBytes\":\"AAEC/w==\""}`, `{"text":"\"fileWithBytes\":\"AAEC/w==\""}`},

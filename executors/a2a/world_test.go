@@ -30,10 +30,14 @@ var dialects = []struct {
 	version proto.ProtocolVersion
 	handler func(a2asrv.RequestHandler) http.Handler
 }{
-	{"1.0 JSON-RPC", proto.TransportProtocolJSONRPC, "1.0", func(h a2asrv.RequestHandler) http.Handler { return a2asrv.NewJSONRPCHandler(h) }},
-	{"1.0 REST", proto.TransportProtocolHTTPJSON, "1.0", func(h a2asrv.RequestHandler) http.Handler { return a2asrv.NewRESTHandler(h) }},
-	{"0.3 JSON-RPC", proto.TransportProtocolJSONRPC, "0.3.0", func(h a2asrv.RequestHandler) http.Handler { return a2av0.NewJSONRPCHandler(h) }},
-	{"0.3 REST", proto.TransportProtocolHTTPJSON, "0.3.0", func(h a2asrv.RequestHandler) http.Handler { return a2av0.NewRESTHandler(h) }},
+	{"1.0 JSON-RPC", proto.TransportProtocolJSONRPC, "1.0",
+		func(h a2asrv.RequestHandler) http.Handler { return a2asrv.NewJSONRPCHandler(h) }},
+	{"1.0 REST", proto.TransportProtocolHTTPJSON, "1.0",
+		func(h a2asrv.RequestHandler) http.Handler { return a2asrv.NewRESTHandler(h) }},
+	{"0.3 JSON-RPC", proto.TransportProtocolJSONRPC, "0.3.0",
+		func(h a2asrv.RequestHandler) http.Handler { return a2av0.NewJSONRPCHandler(h) }},
+	{"0.3 REST", proto.TransportProtocolHTTPJSON, "0.3.0",
+		func(h a2asrv.RequestHandler) http.Handler { return a2av0.NewRESTHandler(h) }},
 }
 
 // remote is a peer: a server of the library, with a scripted agent.
@@ -72,8 +76,9 @@ func newRemote(t *testing.T, dialect int, streaming bool) *remote {
 		mux.ServeHTTP(w, q)
 	}))
 	r.card = &proto.AgentCard{
-		Name: "remote", Description: "a scripted agent", Version: "1", DefaultInputModes: []string{"text/plain"}, DefaultOutputModes: []string{"text/plain"},
-		Capabilities: proto.AgentCapabilities{Streaming: streaming}, Skills: []proto.AgentSkill{},
+		Name: "remote", Description: "a scripted agent", Version: "1", DefaultInputModes: []string{"text/plain"},
+		DefaultOutputModes: []string{"text/plain"},
+		Capabilities:       proto.AgentCapabilities{Streaming: streaming}, Skills: []proto.AgentSkill{},
 		SupportedInterfaces: []*proto.AgentInterface{{URL: r.URL, ProtocolBinding: d.binding, ProtocolVersion: d.version}},
 	}
 	t.Cleanup(func() {
@@ -110,7 +115,8 @@ func agentSays(parts ...*proto.Part) *proto.Message {
 
 func text(s string) *proto.Part { return proto.NewTextPart(s) }
 
-func (r *remote) play(ctx context.Context, x *a2asrv.ExecutorContext, word string, yield func(proto.Event, error) bool) {
+func (r *remote) play(ctx context.Context, x *a2asrv.ExecutorContext, word string,
+	yield func(proto.Event, error) bool) {
 	status := func(s proto.TaskState, parts ...*proto.Part) bool {
 		var m *proto.Message
 		if len(parts) > 0 {
@@ -140,7 +146,8 @@ func (r *remote) play(ctx context.Context, x *a2asrv.ExecutorContext, word strin
 	case "silence":
 		status(proto.TaskStateCompleted)
 	case "file":
-		a := proto.NewArtifactEvent(x, proto.NewRawPart([]byte{0, 1, 2, 255}), proto.NewDataPart(map[string]any{"n": 1.0}), proto.NewFileURLPart("https://files.example/a", "text/html"))
+		a := proto.NewArtifactEvent(x, proto.NewRawPart([]byte{0, 1, 2, 255}), proto.NewDataPart(map[string]any{"n": 1.0}),
+			proto.NewFileURLPart("https://files.example/a", "text/html"))
 		a.Artifact.Parts[0].Filename, a.Artifact.Parts[0].MediaType = "four.bin", "application/octet-stream"
 		yield(a, nil)
 		status(proto.TaskStateCompleted, text("here it is"))
@@ -260,7 +267,8 @@ func (w *world) say(t *testing.T, payload string) int64 {
 	if !strings.HasPrefix(payload, "{") {
 		payload = fmt.Sprintf(`{"text":%q}`, payload)
 	}
-	r, err := w.ann.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: w.id, Payload: json.RawMessage(payload), Finality: parley.FinalityTurn})
+	r, err := w.ann.SendMessage(t.Context(),
+		&parley.SendMessageParams{ConversationID: w.id, Payload: json.RawMessage(payload), Finality: parley.FinalityTurn})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -129,7 +129,8 @@ type session struct {
 
 // Execute runs the command to its end.
 func (p *program) Execute(ctx context.Context, j *work.Job) (*work.Output, error) {
-	s := &session{program: p, job: j, turn: j.Turn, timeout: p.file.Timeout, trace: traceOf(j.Metadata), log: j.Turn.Logger}
+	s := &session{program: p, job: j, turn: j.Turn, timeout: p.file.Timeout, trace: traceOf(j.Metadata),
+		log: j.Turn.Logger}
 	if j.Session != nil && j.Session.TimeoutMs > 0 {
 		s.timeout = min(s.timeout, time.Duration(j.Session.TimeoutMs)*time.Millisecond) // the claim lasts no longer
 	}

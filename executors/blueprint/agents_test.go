@@ -54,7 +54,8 @@ func TestAgentSeed(t *testing.T) {
 	if diff := cmp.Diff(said, config); diff != "" {
 		t.Error(diff)
 	}
-	if !f.IsAgent() || b.Type != parley.AgentTypeAgent || f.Config.MaxParallelSubagents != 4 || b.TimeoutMs != 0 || b.ParamsVia != "" || string(b.ParametersSchema) != string(paramschema.Prompt().Raw()) {
+	if !f.IsAgent() || b.Type != parley.AgentTypeAgent || f.Config.MaxParallelSubagents != 4 || b.TimeoutMs != 0 ||
+		b.ParamsVia != "" || string(b.ParametersSchema) != string(paramschema.Prompt().Raw()) {
 		t.Errorf("%+v", b)
 	}
 }
@@ -67,9 +68,13 @@ func TestAgentFile(t *testing.T) {
 	}
 	got := set.File("refund").Blueprint()
 	want := parley.Blueprint{
-		Name: "refund", Type: parley.AgentTypeAgent, Description: "Gives money back.", TimeoutMs: (10 * time.Minute).Milliseconds(), Labels: map[string]string{"zone": "eu"},
-		AgentConfig: json.RawMessage(`{"model":"scripted:refund","instructions":"Look <first>, & then pay.\n","planning_model":null,"temperature":0.10,"agents":["ledger"],"hitl_tools":["ledger"],` +
-			`"mcp_servers":{"files":{"command":"mcp-files","args":["--root","${ROOT}"],"tools":[]}},"run_options":{"seed":7,"budget":{"tokens":50000,"on_exceeded":"partial"}}}`),
+		Name: "refund", Type: parley.AgentTypeAgent, Description: "Gives money back.",
+		TimeoutMs: (10 * time.Minute).Milliseconds(), Labels: map[string]string{"zone": "eu"},
+		AgentConfig: json.RawMessage(
+			`{"model":"scripted:refund","instructions":"Look <first>, & then pay.\n","planning_model":null,` +
+				`"temperature":0.10,"agents":["ledger"],"hitl_tools":["ledger"],` +
+				`"mcp_servers":{"files":{"command":"mcp-files","args":["--root","${ROOT}"],"tools":[]}},"run_options":{"seed":7,` +
+				`"budget":{"tokens":50000,"on_exceeded":"partial"}}}`),
 		ParametersSchema: json.RawMessage(`{"type":"object","required":["order"],"properties":{"order":{"type":"string"}}}`),
 		OutputSchema:     json.RawMessage(`{"type":"object","required":["refunded"]}`),
 	}

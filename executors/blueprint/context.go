@@ -16,7 +16,8 @@ const contextMember = "context"
 // hasContext reports whether the parameters would take the place of the context.
 func (s *session) hasContext() bool {
 	var members map[string]json.RawMessage
-	if s.job.Context == nil || s.file.ParamsVia != parley.ParamsStdin || json.Unmarshal(s.job.Parameters, &members) != nil {
+	if s.job.Context == nil || s.file.ParamsVia != parley.ParamsStdin ||
+		json.Unmarshal(s.job.Parameters, &members) != nil {
 		return false
 	}
 	_, taken := members[contextMember]

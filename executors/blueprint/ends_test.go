@@ -83,7 +83,8 @@ func TestLost(t *testing.T) {
 	if pids = w.lines(again, 2); len(pids) != 2 {
 		t.Errorf("started %d times", len(pids))
 	}
-	if s, err := w.caller.StopSession(t.Context(), &parley.StopSessionParams{SessionID: second.SessionID}); err != nil || s.Status != parley.SessionStopped {
+	if s, err := w.caller.StopSession(t.Context(), &parley.StopSessionParams{SessionID: second.SessionID}); err != nil ||
+		s.Status != parley.SessionStopped {
 		t.Errorf("%s %v", indent(s), err)
 	}
 	w.gone(patience, pids...)
@@ -107,7 +108,8 @@ func TestSecondAttempt(t *testing.T) {
 		s := w.begin(name, fmt.Sprintf(`{"file":%q}`, path))
 		for _, attempt := range attempts {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			turn := &parley.Turn{ConversationID: s.SessionID, AgentID: name, Agent: name, Number: 2, Attempt: attempt, Key: "k", Client: w.caller}
+			turn := &parley.Turn{ConversationID: s.SessionID, AgentID: name, Agent: name, Number: 2, Attempt: attempt, Key: "k",
+				Client: w.caller}
 			done := make(chan error, 1)
 			go func() {
 				_, err := agent.HandleTurn(ctx, turn)
@@ -181,7 +183,9 @@ func TestReconnect(t *testing.T) {
 		path := w.temp("go")
 		s := w.begin("tell", fmt.Sprintf(`{"file":%q}`, path))
 		since := int64(0)
-		if _, err := w.caller.GetSession(t.Context(), &parley.GetSessionParams{SessionID: s.SessionID, TimeoutMs: patience.Milliseconds(), ProgressSince: &since}); err != nil {
+		if _, err := w.caller.GetSession(t.Context(),
+			&parley.GetSessionParams{SessionID: s.SessionID, TimeoutMs: patience.Milliseconds(),
+				ProgressSince: &since}); err != nil {
 			t.Fatal(name, err)
 		}
 		disturb()

@@ -33,7 +33,8 @@ func Arguments(f *File, parameters json.RawMessage) (argv, env []string, stdin [
 func mismatch(f *File, wrong []parley.ValidationError) error {
 	return &parley.Error{
 		Err: parley.ErrParameters, Message: "The parameters do not match the agent's parameters_schema",
-		Validation: &parley.ValidationFailure{AgentName: f.Name, ValidationErrors: wrong, ParametersSchema: f.Parameters.Raw()},
+		Validation: &parley.ValidationFailure{AgentName: f.Name, ValidationErrors: wrong,
+			ParametersSchema: f.Parameters.Raw()},
 	}
 }
 

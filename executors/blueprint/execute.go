@@ -65,7 +65,8 @@ func (s *session) supervise(ctx context.Context) (*ending, error) {
 		return refused(err), nil
 	}
 	if s.hasContext() {
-		return failed(work.ReasonParameters, "The parameters cannot be given to the command: %s is the member of stdin that has the context", contextMember), nil
+		return failed(work.ReasonParameters,
+			"The parameters cannot be given to the command: %s is the member of stdin that has the context", contextMember), nil
 	}
 	env, err := s.environment(ctx, parameters)
 	if err != nil {

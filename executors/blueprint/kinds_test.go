@@ -38,7 +38,8 @@ func TestSubscriptionSeed(t *testing.T) {
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	names := []string{"browser-context-capture", "context-builder", "default-chat-assistant", "smart-search", "web-analyzer"}
+	names := []string{"browser-context-capture", "context-builder", "default-chat-assistant", "smart-search",
+		"web-analyzer"}
 	if diff := cmp.Diff(names, set.Seats()); diff != "" {
 		t.Error(diff)
 	}
@@ -61,8 +62,11 @@ func TestSubscriptionSeed(t *testing.T) {
 			t.Errorf("%s is a %s: %s", f.Name, b.Type, diff)
 		}
 	}
-	missing := set.NeedFunctions(function.Set{"smart-search": func(context.Context, *work.Job) (any, error) { return nil, nil }})
-	if len(missing) != 4 || !strings.HasSuffix(missing[0].String(), "browser-context-capture.json:2:11: name: this program has no function browser-context-capture") {
+	missing := set.NeedFunctions(
+		function.Set{"smart-search": func(context.Context, *work.Job) (any, error) { return nil, nil }})
+	if len(missing) != 4 ||
+		!strings.HasSuffix(missing[0].String(),
+			"browser-context-capture.json:2:11: name: this program has no function browser-context-capture") {
 		t.Errorf("%v", missing)
 	}
 	if diff := cmp.Diff([]string{"smart-search"}, set.Seats()); diff != "" {
@@ -79,7 +83,8 @@ func TestComments(t *testing.T) {
 		"{\"name\":\"a\", / \"subscriptions\":[{}]}":                                                               "a.json:1:14: not JSON",
 	} {
 		f, faults := blueprint.Parse("a.json", []byte(text))
-		if (f != nil) != (want == "") || f == nil && !strings.HasPrefix(faults[0].String(), want) || f != nil && f.Description != `http://x " // y` {
+		if (f != nil) != (want == "") || f == nil && !strings.HasPrefix(faults[0].String(), want) ||
+			f != nil && f.Description != `http://x " // y` {
 			t.Errorf("%q: %+v %v, want %s", text, f, faults, want)
 		}
 	}

@@ -25,7 +25,8 @@ func Load(dir string) (*Set, []Fault) {
 	}
 	var faults []Fault
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".") || e.IsDir() || !slices.Contains(suffixes, strings.ToLower(filepath.Ext(e.Name()))) {
+		if strings.HasPrefix(e.Name(), ".") || e.IsDir() ||
+			!slices.Contains(suffixes, strings.ToLower(filepath.Ext(e.Name()))) {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())
@@ -51,7 +52,8 @@ func (s *Set) add(f *File) []Fault {
 	case first != nil:
 		return []Fault{f.Fault("name", fmt.Sprintf("expected another name: %s has it already", first.Path))}
 	case len(s.Files) == parley.MaxBlueprints:
-		return []Fault{{Path: f.Path, What: fmt.Sprintf("expected at most %d blueprints in a directory", parley.MaxBlueprints)}}
+		return []Fault{
+			{Path: f.Path, What: fmt.Sprintf("expected at most %d blueprints in a directory", parley.MaxBlueprints)}}
 	}
 	s.Files = append(s.Files, f)
 	return nil

@@ -52,22 +52,27 @@ func TestGood(t *testing.T) {
 	if diff := cmp.Diff([]string{"./profile.sh", "--deep", "", `a "b" $(c)`}, all.Argv); diff != "" {
 		t.Error(diff)
 	}
-	if all.Dir != filepath.Join(dir, "scripts") || all.Program != filepath.Join(dir, "scripts", "profile.sh") || all.MaxOutputBytes != 16<<20 {
+	if all.Dir != filepath.Join(dir, "scripts") || all.Program != filepath.Join(dir, "scripts", "profile.sh") ||
+		all.MaxOutputBytes != 16<<20 {
 		t.Errorf("%+v", all)
 	}
 	if diff := cmp.Diff([]string{"TOKEN", "MODE=fast", "EMPTY=", "TEXT=a=b c"}, all.Env); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(parley.Blueprint{
-		Name: "profile.v2", Description: "Profiles a table.\n", ParamsVia: parley.ParamsStdin, TimeoutMs: 5_400_500, Idempotent: true,
-		Labels:           map[string]string{"gpu": "true", "zone/a": "eu"},
-		ParametersSchema: json.RawMessage(`{"type":"object","properties":{"file":{"type":"string"},"limit":{"type":"integer","default":1000000000000000000000}}}`),
-		OutputSchema:     json.RawMessage(`{"type":"object","required":["rows"]}`),
+		Name: "profile.v2", Description: "Profiles a table.\n", ParamsVia: parley.ParamsStdin, TimeoutMs: 5_400_500,
+		Idempotent: true,
+		Labels:     map[string]string{"gpu": "true", "zone/a": "eu"},
+		ParametersSchema: json.RawMessage(
+			`{"type":"object","properties":{"file":{"type":"string"},"limit":{"type":"integer",` +
+				`"default":1000000000000000000000}}}`),
+		OutputSchema: json.RawMessage(`{"type":"object","required":["rows"]}`),
 	}, all.Blueprint()); diff != "" {
 		t.Error(diff)
 	}
 	smile := set.File("smile").Blueprint()
-	if smile.Description != "😀 /" || string(smile.ParametersSchema) != `{"properties":{"weight":{"maximum":1e300,"enum":[1E5,1e300]}}}` {
+	if smile.Description != "😀 /" ||
+		string(smile.ParametersSchema) != `{"properties":{"weight":{"maximum":1e300,"enum":[1E5,1e300]}}}` {
 		t.Errorf("%+v", smile)
 	}
 }
@@ -87,8 +92,11 @@ func TestSeed(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	want := parley.Blueprint{
-		Name: "web-crawler", Description: "Crawls websites to specified depth", ParamsVia: parley.ParamsFlags, TimeoutMs: 300_000,
-		ParametersSchema: json.RawMessage(`{"type":"object","required":["url"],"properties":{"url":{"type":"string","format":"uri"},"depth":{"type":"integer","default":2}}}`),
+		Name: "web-crawler", Description: "Crawls websites to specified depth", ParamsVia: parley.ParamsFlags,
+		TimeoutMs: 300_000,
+		ParametersSchema: json.RawMessage(
+			`{"type":"object","required":["url"],"properties":{"url":{"type":"string","format":"uri"},` +
+				`"depth":{"type":"integer","default":2}}}`),
 	}
 	if diff := cmp.Diff(want, f.Blueprint()); diff != "" {
 		t.Error(diff)
@@ -102,7 +110,8 @@ func TestDirectory(t *testing.T) {
 	if set, faults := blueprint.Load(dir); len(set.Files) != 0 || len(faults) != 0 {
 		t.Errorf("an empty one: %v, %v", set.Files, faults)
 	}
-	if set, faults := blueprint.Load(filepath.Join(dir, "none")); set == nil || len(faults) != 1 || !strings.Contains(faults[0].String(), "expected a directory of blueprints") {
+	if set, faults := blueprint.Load(filepath.Join(dir, "none")); set == nil || len(faults) != 1 ||
+		!strings.Contains(faults[0].String(), "expected a directory of blueprints") {
 		t.Errorf("none: %v, %v", set, faults)
 	}
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe.json"), 0o600); err != nil {
@@ -123,7 +132,8 @@ func TestDirectory(t *testing.T) {
 		told = append(told, strings.TrimPrefix(f.String(), dir+"/"))
 	}
 	want := []string{
-		"large.yaml:1:1: expected a file of at most 1048576 bytes", "loop.yaml: it cannot be read: too many levels of symbolic links", "pipe.json: expected a regular file",
+		"large.yaml:1:1: expected a file of at most 1048576 bytes",
+		"loop.yaml: it cannot be read: too many levels of symbolic links", "pipe.json: expected a regular file",
 	}
 	if diff := cmp.Diff(want, told); diff != "" || len(set.Files) != 1 {
 		t.Errorf("%v %s", set.Files, diff)
@@ -135,10 +145,12 @@ func TestTooMany(t *testing.T) {
 	withPrograms(t, "python")
 	dir := t.TempDir()
 	for i := range parley.MaxBlueprints + 1 {
-		write(t, dir, fmt.Sprintf("b%03d.json", i), fmt.Sprintf(`{"name":"b%03d","argv":["python"],"parameters_schema":{}}`, i))
+		write(t, dir, fmt.Sprintf("b%03d.json", i),
+			fmt.Sprintf(`{"name":"b%03d","argv":["python"],"parameters_schema":{}}`, i))
 	}
 	set, faults := blueprint.Load(dir)
-	if len(set.Files) != parley.MaxBlueprints || len(faults) != 1 || !strings.HasSuffix(faults[0].String(), "b256.json: expected at most 256 blueprints in a directory") {
+	if len(set.Files) != parley.MaxBlueprints || len(faults) != 1 ||
+		!strings.HasSuffix(faults[0].String(), "b256.json: expected at most 256 blueprints in a directory") {
 		t.Errorf("%d files, %v", len(set.Files), faults)
 	}
 }
@@ -213,7 +225,8 @@ func seedFile(t *testing.T) string {
 // FuzzParse: any text gives a file or faults with their places, and what is taken can be told to a hub and written again.
 func FuzzParse(f *testing.F) {
 	withPrograms(f, "python")
-	patterns := map[string][]string{"good": {"*.json", "*.y*ml"}, "faults": {"*.json", "*.y*ml"}, "seed": {"*.json"}, "kind-faults": {"*.y*ml"}}
+	patterns := map[string][]string{"good": {"*.json", "*.y*ml"}, "faults": {"*.json", "*.y*ml"}, "seed": {"*.json"},
+		"kind-faults": {"*.y*ml"}}
 	for _, dir := range []string{"good", "faults", "seed", "kind-faults"} {
 		for _, pattern := range patterns[dir] {
 			names, err := filepath.Glob(filepath.Join("testdata", dir, pattern))
@@ -247,10 +260,13 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		b := file.Blueprint()
-		if !parley.ValidParticipantID(b.Name) || !json.Valid(b.ParametersSchema) || b.TimeoutMs < parley.MinDurationMs && (file.IsCommand() || b.TimeoutMs != 0) || b.TimeoutMs > parley.MaxSessionTimeoutMs {
+		if !parley.ValidParticipantID(b.Name) || !json.Valid(b.ParametersSchema) ||
+			b.TimeoutMs < parley.MinDurationMs && (file.IsCommand() || b.TimeoutMs != 0) ||
+			b.TimeoutMs > parley.MaxSessionTimeoutMs {
 			t.Errorf("%+v", b)
 		}
-		if (file.Plan != nil) != (file.Type == parley.AgentTypeWorkflow) || file.Subscriptions != nil && !json.Valid(file.Subscriptions) {
+		if (file.Plan != nil) != (file.Type == parley.AgentTypeWorkflow) ||
+			file.Subscriptions != nil && !json.Valid(file.Subscriptions) {
 			t.Errorf("%+v", file)
 		}
 		if !file.IsCommand() {

@@ -26,7 +26,8 @@ import (
 // MaxFileBytes bounds a file.
 const MaxFileBytes = yamlfile.MaxBytes
 
-const expectedBlueprint = `expected a blueprint, such as {"name": "hello", "argv": ["echo"], "parameters_schema": {"type": "object"}}`
+const expectedBlueprint = `expected a blueprint, such as {"name": "hello", "argv": ["echo"], "parameters_schema": ` +
+	`{"type": "object"}}`
 
 // errTable is what a table that does not fit its type is: a test holds them together.
 const errTable = "the table of blueprints does not fit its type: %v"
@@ -116,7 +117,8 @@ func (c *checker) name() {
 func (c *checker) checkCommand() {
 	t := &c.content
 	c.file.Env, c.file.Idempotent = t.Env, t.Idempotent
-	c.file.ParamsVia, c.file.MaxOutputBytes = cmp.Or(t.ParamsVia, parley.ParamsFlags), cmp.Or(t.MaxOutputBytes, DefaultOutputBytes)
+	c.file.ParamsVia, c.file.MaxOutputBytes = cmp.Or(t.ParamsVia, parley.ParamsFlags), cmp.Or(t.MaxOutputBytes,
+		DefaultOutputBytes)
 	if t.Timeout == "" {
 		c.file.Timeout = DefaultTimeout
 	}
@@ -154,7 +156,8 @@ func (c *checker) env() {
 func (c *checker) labels() {
 	for _, name := range slices.Sorted(maps.Keys(c.content.Labels)) {
 		if name == "" || len(name) > parley.MaxLabelBytes || strings.ContainsFunc(name, isControl) {
-			c.fault("labels."+yamlfile.Brief(name), "expected a name of 1 to %d bytes without control characters", parley.MaxLabelBytes)
+			c.fault("labels."+yamlfile.Brief(name), "expected a name of 1 to %d bytes without control characters",
+				parley.MaxLabelBytes)
 		}
 	}
 }
@@ -196,7 +199,8 @@ func (c *checker) command() {
 	case given:
 		path = "command"
 		if strings.ContainsAny(t.Command, shellSigns) {
-			c.fault(path, "expected none of %s: no shell reads it; give the words as argv, a list, where each is taken as it is", shellSigns)
+			c.fault(path, "expected none of %s: no shell reads it; give the words as argv, a list, where each is taken as it is",
+				shellSigns)
 			return
 		}
 		c.file.Argv = strings.Fields(t.Command)
@@ -204,7 +208,8 @@ func (c *checker) command() {
 		c.file.Argv = t.Argv
 	default:
 		if !c.Faulty("command") && !c.Faulty("argv") {
-			c.fault("", "argv is missing: expected the program and its arguments as a list; or command, a text that is split at white space")
+			c.fault("", "argv is missing: expected the program and its arguments as a list; or command, a text that is split "+
+				"at white space")
 		}
 		return
 	}
@@ -299,7 +304,9 @@ func (c *checker) names() {
 	if err := arguments.CheckNames(c.file.ParamsVia, c.file.Parameters.Properties()); errors.As(err, &refusal) {
 		c.fault("parameters_schema", "%s (expected %s)", refusal.Message, refusal.Expected)
 	}
-	if c.file.Subscriptions != nil && c.file.ParamsVia == parley.ParamsStdin && slices.Contains(c.file.Parameters.Properties(), contextMember) {
-		c.fault("parameters_schema", "expected another name than %s for a parameter: that member of stdin is what the subscriptions bring", contextMember)
+	if c.file.Subscriptions != nil && c.file.ParamsVia == parley.ParamsStdin &&
+		slices.Contains(c.file.Parameters.Properties(), contextMember) {
+		c.fault("parameters_schema",
+			"expected another name than %s for a parameter: that member of stdin is what the subscriptions bring", contextMember)
 	}
 }

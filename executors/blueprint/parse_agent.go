@@ -47,7 +47,8 @@ func (c *checker) template(text string) {
 		case len(names) == 0:
 			c.fault("run_options.user_template", "expected no {name}, as at byte %d: there are no parameters", at[0])
 		default:
-			c.fault("run_options.user_template", "expected the name of a parameter at byte %d: there are %s", at[2], strings.Join(names, ", "))
+			c.fault("run_options.user_template", "expected the name of a parameter at byte %d: there are %s", at[2],
+				strings.Join(names, ", "))
 		}
 		return
 	}

@@ -72,7 +72,8 @@ func (c *checker) untyped(members []yamlfile.Member) bool {
 
 // kinds are what the files of each type are called.
 var kinds = map[parley.AgentType]string{
-	parley.AgentTypeDeterministic: "a command", parley.AgentTypeAgent: "an LLM agent (type: agent)", parley.AgentTypeFunction: "a function", parley.AgentTypeWorkflow: "a workflow (type: workflow)",
+	parley.AgentTypeDeterministic: "a command", parley.AgentTypeAgent: "an LLM agent (type: agent)",
+	parley.AgentTypeFunction: "a function", parley.AgentTypeWorkflow: "a workflow (type: workflow)",
 }
 
 // elsewhere ends what is said of a key that belongs in another kind of file.

@@ -39,16 +39,21 @@ func TestTail(t *testing.T) {
 		rest    string
 		last    string
 	}{
-		"lines":     {writes: []string{"a\nb", "c\n", ""}, fetched: []string{"a", "bc", ""}, last: "a\nbc"},
-		"no end":    {writes: []string{"a"}, fetched: []string{""}, rest: "a", last: "a"},
-		"progress":  {writes: []string{"1%\r", "2%\r3%\r", "done\n"}, fetched: []string{"1%", "3%", "done"}, last: "done"},
-		"crlf":      {writes: []string{"a\r\nb\r\n"}, fetched: []string{"a\nb"}, last: "a\nb"},
-		"blank":     {writes: []string{"\n\n", "  \n"}, fetched: []string{"", ""}, last: ""},
-		"long line": {writes: []string{strings.Repeat("x", kept+1)}, fetched: []string{strings.Repeat("x", kept)}, last: strings.Repeat("x", kept)},
-		"much":      {writes: []string{strings.Repeat("line\n", 2000) + "end\n"}, fetched: []string{strings.Repeat("line\n", 818) + "end"}, last: strings.Repeat("line\n", 818) + "end"},
-		"runes":     {writes: []string{"x\n" + strings.Repeat("é", kept)}, fetched: []string{strings.Repeat("é", kept/2)}, last: strings.Repeat("é", kept/2)},
-		"half rune": {writes: []string{strings.Repeat("é", kept) + "x"}, fetched: []string{"\ufffd" + strings.Repeat("é", kept/2-1) + "x"}, last: "\ufffd" + strings.Repeat("é", kept/2-1) + "x"},
-		"no text":   {writes: []string{"a\xff\x00b\n"}, fetched: []string{"a\ufffd\x00b"}, last: "a\ufffd\x00b"},
+		"lines":    {writes: []string{"a\nb", "c\n", ""}, fetched: []string{"a", "bc", ""}, last: "a\nbc"},
+		"no end":   {writes: []string{"a"}, fetched: []string{""}, rest: "a", last: "a"},
+		"progress": {writes: []string{"1%\r", "2%\r3%\r", "done\n"}, fetched: []string{"1%", "3%", "done"}, last: "done"},
+		"crlf":     {writes: []string{"a\r\nb\r\n"}, fetched: []string{"a\nb"}, last: "a\nb"},
+		"blank":    {writes: []string{"\n\n", "  \n"}, fetched: []string{"", ""}, last: ""},
+		"long line": {writes: []string{strings.Repeat("x", kept+1)}, fetched: []string{strings.Repeat("x", kept)},
+			last: strings.Repeat("x", kept)},
+		"much": {writes: []string{strings.Repeat("line\n", 2000) + "end\n"},
+			fetched: []string{strings.Repeat("line\n", 818) + "end"}, last: strings.Repeat("line\n", 818) + "end"},
+		"runes": {writes: []string{"x\n" + strings.Repeat("é", kept)}, fetched: []string{strings.Repeat("é", kept/2)},
+			last: strings.Repeat("é", kept/2)},
+		"half rune": {writes: []string{strings.Repeat("é", kept) + "x"},
+			fetched: []string{"\ufffd" + strings.Repeat("é", kept/2-1) + "x"}, last: "\ufffd" + strings.Repeat("é", kept/2-1) +
+				"x"},
+		"no text": {writes: []string{"a\xff\x00b\n"}, fetched: []string{"a\ufffd\x00b"}, last: "a\ufffd\x00b"},
 	} {
 		tail := &blueprint.Tail{}
 		for i, w := range c.writes {
@@ -71,7 +76,8 @@ func TestTail(t *testing.T) {
 // TestArguments: numbers that no double holds keep their text.
 func TestArguments(t *testing.T) {
 	withPrograms(t, "python")
-	f, faults := blueprint.Parse("b.json", []byte(`{"name":"b","argv":["python","-u"],"parameters_schema":{"properties":{"n":{"type":"number"}}}}`))
+	f, faults := blueprint.Parse("b.json",
+		[]byte(`{"name":"b","argv":["python","-u"],"parameters_schema":{"properties":{"n":{"type":"number"}}}}`))
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}

@@ -92,7 +92,8 @@ func writeAgent(t *testing.T, dir, name string, c *parley.AgentConfig) []byte {
 func register(t *testing.T, hub *sdktest.Hub, id string, blueprints []parley.Blueprint) {
 	t.Helper()
 	client := hub.Client(t, "ops-"+id)
-	for n, err := range client.RegisterExecutor(t.Context(), &parley.RegisterExecutorParams{ExecutorID: id, Agents: []string{}, Mode: parley.ModePush}, nil) {
+	for n, err := range client.RegisterExecutor(t.Context(),
+		&parley.RegisterExecutorParams{ExecutorID: id, Agents: []string{}, Mode: parley.ModePush}, nil) {
 		if err != nil || n.Registered == nil {
 			t.Fatal(n, err)
 		}

@@ -48,7 +48,8 @@ func taken(dir string) error {
 	if id, err := readID(filepath.Join(dir, runnerIDFile)); err == nil {
 		who = "the runner " + id
 	}
-	return parley.Refuse(parley.ErrAlreadyExists, who+" serves the blueprints of "+dir+" already", "one runner for each directory")
+	return parley.Refuse(parley.ErrAlreadyExists, who+" serves the blueprints of "+dir+" already",
+		"one runner for each directory")
 }
 
 func refusal(dir string, err error) error {
@@ -56,7 +57,8 @@ func refusal(dir string, err error) error {
 	if errors.As(err, &known) {
 		return err
 	}
-	return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("the runner's id cannot be kept in %s: %s", dir, reason(err)), byFlag)
+	return parley.Refuse(parley.ErrValidationFailed,
+		fmt.Sprintf("the runner's id cannot be kept in %s: %s", dir, reason(err)), byFlag)
 }
 
 // keepID gives the id that is kept, or makes one. The caller holds the lock.
@@ -76,7 +78,8 @@ func readID(path string) (string, error) {
 	}
 	id := strings.TrimSuffix(string(text), "\n")
 	if !parley.ValidParticipantID(id) {
-		return "", parley.Refuse(parley.ErrValidationFailed, path+" holds no id of a runner", "1 to 64 of A-Z a-z 0-9 . _ -; or the file removed")
+		return "", parley.Refuse(parley.ErrValidationFailed, path+" holds no id of a runner",
+			"1 to 64 of A-Z a-z 0-9 . _ -; or the file removed")
 	}
 	return id, nil
 }

@@ -113,7 +113,8 @@ func TestRunnerIDRefused(t *testing.T) {
 	}
 	dir := t.TempDir()
 	write(t, dir, ".parley-runner-id", "two words\n")
-	if _, _, err := blueprint.RunnerID(dir); !errors.Is(err, parley.ErrValidationFailed) || !strings.Contains(err.Error(), "holds no id of a runner") {
+	if _, _, err := blueprint.RunnerID(dir); !errors.Is(err, parley.ErrValidationFailed) ||
+		!strings.Contains(err.Error(), "holds no id of a runner") {
 		t.Errorf("no id: %v", err)
 	}
 	write(t, dir, ".parley-runner-id", "mine\n")

@@ -20,7 +20,9 @@ import (
 	"github.com/parleyhub/parley/sdk"
 )
 
-const anyOf = `"parameters_schema":{"type":"object","properties":{"first":{"type":"string"},"last":{"type":"string"},"text":{"type":"string"},"err":{"type":"string"},"code":{"type":"integer"},"count":{"type":"integer"},"file":{"type":"string"}}}`
+const anyOf = `"parameters_schema":{"type":"object","properties":{"first":{"type":"string"},` +
+	`"last":{"type":"string"},"text":{"type":"string"},"err":{"type":"string"},"code":{"type":"integer"},` +
+	`"count":{"type":"integer"},"file":{"type":"string"}}}`
 
 // TestResults: how a command ends is how its session does, in the words of the seed.
 func TestResults(t *testing.T) {
@@ -35,10 +37,12 @@ func TestResults(t *testing.T) {
 	w := newWorld(t, dir)
 
 	r := w.completed(w.start("say", `{"text":" {\"a\": [1.50, 1e300]}\n"}`))
-	if text(r) != " {\"a\": [1.50, 1e300]}\n" || string(r.ResultData) != `{"a":[1.50,1e300]}` || r.ResultType != parley.AgentTypeDeterministic {
+	if text(r) != " {\"a\": [1.50, 1e300]}\n" || string(r.ResultData) != `{"a":[1.50,1e300]}` ||
+		r.ResultType != parley.AgentTypeDeterministic {
 		t.Errorf("%s", indent(r))
 	}
-	for _, plain := range []string{``, `hello`, `{"a":1} x`, `{"a":1,"a":2}`, `NaN`, `[1e400]`, `{"a":"\ud800"}`, strings.Repeat("[", 60) + strings.Repeat("]", 60)} {
+	for _, plain := range []string{``, `hello`, `{"a":1} x`, `{"a":1,"a":2}`, `NaN`, `[1e400]`, `{"a":"\ud800"}`,
+		strings.Repeat("[", 60) + strings.Repeat("]", 60)} {
 		p, _ := json.Marshal(map[string]string{"text": plain})
 		if r := w.completed(w.start("say", string(p))); text(r) != plain || r.ResultData != nil {
 			t.Errorf("%s: %s", plain, indent(r))
@@ -53,7 +57,8 @@ func TestResults(t *testing.T) {
 		t.Errorf("%s", indent(r))
 	}
 	w.failed(w.start("say", `{"code":255}`), "exit_code", "Exit code: 255")
-	long, _ := json.Marshal(map[string]any{"code": 1, "err": "first line\n" + strings.Repeat("é", 4<<10) + "\nlast line\n"})
+	long, _ := json.Marshal(
+		map[string]any{"code": 1, "err": "first line\n" + strings.Repeat("é", 4<<10) + "\nlast line\n"})
 	r = w.start("say", string(long)).Result
 	if len(r.Error) > 4<<10 || !strings.HasSuffix(r.Error, "é\nlast line") && r.Error != "last line" {
 		t.Errorf("%q", r.Error)
@@ -113,12 +118,15 @@ func TestLarge(t *testing.T) {
 		file, media   string
 		data, invalid bool
 	}{
-		"fits":       {agent: "repeat", text: "x", count: blueprint.MaxTextBytes},
-		"text":       {agent: "repeat", text: "é", count: blueprint.MaxTextBytes/2 + 1, file: "stdout.txt", media: "text/plain; charset=utf-8"},
-		"json":       {agent: "repeat", text: " ", count: 100_000, file: "stdout.txt", media: "text/plain; charset=utf-8"},
-		"list":       {agent: "repeat", first: "[", text: "1,", last: "1]", count: 100_000, file: "stdout.json", media: "application/json"},
-		"escapes":    {agent: "repeat", text: "<", count: 60_000, file: "stdout.txt", media: "text/plain; charset=utf-8"},
-		"megabytes":  {agent: "repeat", text: "0123456789abcdef", count: 1 << 16, file: "stdout.txt", media: "text/plain; charset=utf-8"},
+		"fits": {agent: "repeat", text: "x", count: blueprint.MaxTextBytes},
+		"text": {agent: "repeat", text: "é", count: blueprint.MaxTextBytes/2 + 1, file: "stdout.txt",
+			media: "text/plain; charset=utf-8"},
+		"json": {agent: "repeat", text: " ", count: 100_000, file: "stdout.txt", media: "text/plain; charset=utf-8"},
+		"list": {agent: "repeat", first: "[", text: "1,", last: "1]", count: 100_000, file: "stdout.json",
+			media: "application/json"},
+		"escapes": {agent: "repeat", text: "<", count: 60_000, file: "stdout.txt", media: "text/plain; charset=utf-8"},
+		"megabytes": {agent: "repeat", text: "0123456789abcdef", count: 1 << 16, file: "stdout.txt",
+			media: "text/plain; charset=utf-8"},
 		"bytes":      {agent: "raw", count: 50_000, file: "stdout.bin", media: "application/octet-stream", invalid: true},
 		"few bytes":  {agent: "raw", count: 5, invalid: true},
 		"few digits": {agent: "repeat", text: "7", count: 5, data: true},
@@ -157,7 +165,8 @@ func TestLarge(t *testing.T) {
 func (w *world) attachment(id, hash string) (all []byte) {
 	w.Helper()
 	for {
-		r, err := w.caller.GetAttachment(w.Context(), &parley.GetAttachmentParams{ConversationID: id, SHA256: hash, Offset: int64(len(all))})
+		r, err := w.caller.GetAttachment(w.Context(),
+			&parley.GetAttachmentParams{ConversationID: id, SHA256: hash, Offset: int64(len(all))})
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -173,13 +182,16 @@ func TestOutputSchema(t *testing.T) {
 		t.Skip("short: make test runs it, without the race detector")
 	}
 	dir := t.TempDir()
-	file(t, dir, "say", anyOf+`,"output_schema":{"type":"object","required":["rows"],"properties":{"rows":{"type":"integer"}}}`, "say")
+	file(t, dir, "say",
+		anyOf+`,"output_schema":{"type":"object","required":["rows"],"properties":{"rows":{"type":"integer"}}}`, "say")
 	w := newWorld(t, dir)
 	w.completed(w.start("say", `{"text":"{\"rows\":1}"}`))
 	const mismatch = "The result does not match the agent's output_schema"
 	r := w.failed(w.start("say", `{"text":"{\"rows\":\"x\"}"}`), "output_schema", mismatch)
-	want := []parley.ValidationError{{Path: "$.rows", Message: "'x' is not of type 'integer'", SchemaPath: "properties.rows.type"}}
-	if diff := cmp.Diff(want, r.ValidationErrors); diff != "" || string(r.ResultData) != `{"rows":"x"}` || *r.ExitCode != 0 {
+	want := []parley.ValidationError{
+		{Path: "$.rows", Message: "'x' is not of type 'integer'", SchemaPath: "properties.rows.type"}}
+	if diff := cmp.Diff(want, r.ValidationErrors); diff != "" || string(r.ResultData) != `{"rows":"x"}` ||
+		*r.ExitCode != 0 {
 		t.Errorf("%s %s", indent(r), diff)
 	}
 	r = w.failed(w.start("say", `{"text":"rows: 1"}`), "output_schema", mismatch)
@@ -203,7 +215,8 @@ func TestProgress(t *testing.T) {
 	go_ := w.temp("go")
 	s := w.begin("tell", fmt.Sprintf(`{"file":%q}`, go_))
 	since := int64(0)
-	now, err := w.caller.GetSession(t.Context(), &parley.GetSessionParams{SessionID: s.SessionID, TimeoutMs: patience.Milliseconds(), ProgressSince: &since})
+	now, err := w.caller.GetSession(t.Context(),
+		&parley.GetSessionParams{SessionID: s.SessionID, TimeoutMs: patience.Milliseconds(), ProgressSince: &since})
 	if err != nil || now.Status != parley.SessionRunning || now.Progress == nil || now.Progress.Text != "30%" {
 		t.Fatalf("%s %v", indent(now), err)
 	}
@@ -225,7 +238,9 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("DECLARED", "yes")
 	t.Setenv("PARLEY_TOKEN", "the runner's")
 	dir := t.TempDir()
-	file(t, dir, "report", `"params_via":"env","env":["DECLARED","MISSING","FIXED=a=b","HOME=/elsewhere"],"parameters_schema":{"properties":{"a-b":{"default":2},"path":{}}}`, "report")
+	file(t, dir, "report",
+		`"params_via":"env","env":["DECLARED","MISSING","FIXED=a=b","HOME=/elsewhere"],`+
+			`"parameters_schema":{"properties":{"a-b":{"default":2},"path":{}}}`, "report")
 	w := newWorld(t, dir)
 	s := w.start("report", `{"path":"/evil"}`)
 	got := w.reported(w.completed(s))
@@ -240,13 +255,15 @@ func TestEnvironment(t *testing.T) {
 	token := env["PARLEY_TOKEN"]
 	delete(env, "PARLEY_TOKEN")
 	want := map[string]string{
-		"PATH": os.Getenv("PATH"), "HOME": "/elsewhere", "TZ": "UTC", "LANG": "C.UTF-8", "DECLARED": "yes", "FIXED": "a=b", "PARAM_A_B": "2", "PARAM_PATH": "/evil",
+		"PATH": os.Getenv("PATH"), "HOME": "/elsewhere", "TZ": "UTC", "LANG": "C.UTF-8", "DECLARED": "yes", "FIXED": "a=b",
+		"PARAM_A_B": "2", "PARAM_PATH": "/evil",
 		"PARLEY_SESSION": s.SessionID, "PARLEY_AGENT": "report", "PARLEY_URL": w.hub.URL,
 	}
 	if diff := cmp.Diff(want, env); diff != "" {
 		t.Error(diff)
 	}
-	if !strings.HasPrefix(token, "plc_"+s.SessionID+"_") || got.Dir != w.set.Files[0].Dir || got.Stdin != "" || len(got.Args) != 0 {
+	if !strings.HasPrefix(token, "plc_"+s.SessionID+"_") || got.Dir != w.set.Files[0].Dir || got.Stdin != "" ||
+		len(got.Args) != 0 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -259,7 +276,8 @@ func startProgram([]string) {
 	if err == nil {
 		defer client.Close()
 		var s *parley.Session
-		s, err = client.StartSession(ctx, &parley.StartSessionParams{AgentName: "say", Parameters: json.RawMessage(`{"text":"from below"}`)})
+		s, err = client.StartSession(
+			ctx, &parley.StartSessionParams{AgentName: "say", Parameters: json.RawMessage(`{"text":"from below"}`)})
 		if err == nil {
 			fmt.Print(*s.Result.ResultText, " ", s.Depth, " ", s.ParentConversationID == os.Getenv("PARLEY_SESSION"))
 			return

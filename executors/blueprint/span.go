@@ -10,7 +10,8 @@ import (
 
 // startSpan begins the span of a command: what it does at the hub is a part of it.
 func (s *session) startSpan(ctx context.Context) (context.Context, parley.Span) {
-	return parley.StartSpan(ctx, parley.SpanStart{Name: parley.SpanProcess + filepath.Base(cmp.Or(s.file.Program, s.file.Argv[0]))})
+	return parley.StartSpan(
+		ctx, parley.SpanStart{Name: parley.SpanProcess + filepath.Base(cmp.Or(s.file.Program, s.file.Argv[0]))})
 }
 
 // tellSpan tells how a command has ended; e is nil where it was not let come to an end.

@@ -75,11 +75,13 @@ func TestSpanOfACommand(t *testing.T) {
 	}), nil)
 	got := w.given(parley.StartSessionParams{Traceparent: asker})
 	all := r.Spans()
-	if len(all) != 1 || got != all[0].Traceparent || all[0].Parent != asker || all[0].Ends != 1 || all[0].Attributes[parley.AttrProcessExitCode] != 0 || !strings.HasPrefix(all[0].Name, parley.SpanProcess) {
+	if len(all) != 1 || got != all[0].Traceparent || all[0].Parent != asker || all[0].Ends != 1 ||
+		all[0].Attributes[parley.AttrProcessExitCode] != 0 || !strings.HasPrefix(all[0].Name, parley.SpanProcess) {
 		t.Errorf("the command was told %q, and the spans are %+v", got, all)
 	}
 	w.failed(w.start("say", `{"code":3}`), "exit_code", "Exit code: 3")
-	if all = r.Spans(); len(all) != 2 || all[1].Failure != "exit_code" || all[1].Ends != 1 || all[1].Attributes[parley.AttrProcessExitCode] != 3 {
+	if all = r.Spans(); len(all) != 2 || all[1].Failure != "exit_code" || all[1].Ends != 1 ||
+		all[1].Attributes[parley.AttrProcessExitCode] != 3 {
 		t.Errorf("the spans are %+v", all)
 	}
 }

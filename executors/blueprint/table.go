@@ -12,30 +12,51 @@ import (
 
 // Members that all blueprints have.
 var (
-	kind = shape.May("type", shape.Among("deterministic, a command; agent, an LLM agent; function, one of the program that runs it; or workflow; absent, deterministic, or function with subscriptions and no command",
-		parley.AgentTypeDeterministic, parley.AgentTypeAgent, parley.AgentTypeFunction, parley.AgentTypeWorkflow))
+	kind = shape.May("type",
+		shape.Among(
+			"deterministic, a command; agent, an LLM agent; function, one of the program that runs it; or workflow; absent, "+
+				"deterministic, or function with subscriptions and no command",
+			parley.AgentTypeDeterministic, parley.AgentTypeAgent, parley.AgentTypeFunction, parley.AgentTypeWorkflow))
 	name          = shape.May("name", shape.ID("the name of the agent; not hub"))
 	agentID       = shape.May("agent_id", shape.ID("another word for name"))
-	subscriptions = shape.May("subscriptions", shape.Any("what wakes the agent, and what it is given when it runs: {selectors: [...]}, or the list of selectors", parley.MaxSubscriptionBytes))
-	description   = shape.May("description", shape.Prose("what it does, for who chooses among agents", parley.MaxAgentDescriptionBytes))
-	output        = shape.May("output_schema", schemaOf("a JSON Schema of the result, which is then JSON: of a command, on stdout"))
-	timeout       = shape.May("timeout", shape.Line("how long it may run, such as 90s or 1h30m: 100ms to 23h; absent, 5m for a command, and what the conversation allows for an LLM agent", 32))
-	labels        = shape.May("labels", shape.MapOf("what sessions may demand of who runs it, besides the labels of the runner", parley.MaxLabels, shape.Line("a value", parley.MaxLabelBytes)))
+	subscriptions = shape.May("subscriptions",
+		shape.Any("what wakes the agent, and what it is given when it runs: {selectors: [...]}, or the list of selectors",
+			parley.MaxSubscriptionBytes))
+	description = shape.May("description",
+		shape.Prose("what it does, for who chooses among agents", parley.MaxAgentDescriptionBytes))
+	output = shape.May("output_schema",
+		schemaOf("a JSON Schema of the result, which is then JSON: of a command, on stdout"))
+	timeout = shape.May("timeout",
+		shape.Line("how long it may run, such as 90s or 1h30m: 100ms to 23h; absent, 5m for a command, and what the "+
+			"conversation allows for an LLM agent", 32))
+	labels = shape.May("labels",
+		shape.MapOf("what sessions may demand of who runs it, besides the labels of the runner", parley.MaxLabels,
+			shape.Line("a value", parley.MaxLabelBytes)))
 )
 
 // table is all that the file of a command can say. What it cannot say of a value is held against the others by the checker.
 var table = &shape.Shape{Kind: shape.Object, Members: []shape.Member{
 	kind, name, agentID, description, subscriptions,
-	shape.May("command", shape.Prose("the program and its arguments, split at white space and given to no shell; this or argv", MaxArgvBytes)),
-	shape.May("argv", shape.ListOf("the program and its arguments, as they are", 1, MaxArgv, &shape.Shape{Kind: shape.Text, Doc: "an argument", Empty: true, Most: MaxArgvBytes})),
-	shape.Must("parameters_schema", schemaOf("a JSON Schema of what a session takes: draft 7 unless $schema says otherwise; absent, for all but commands, {prompt}")),
+	shape.May("command",
+		shape.Prose("the program and its arguments, split at white space and given to no shell; this or argv", MaxArgvBytes)),
+	shape.May("argv",
+		shape.ListOf("the program and its arguments, as they are", 1, MaxArgv,
+			&shape.Shape{Kind: shape.Text, Doc: "an argument", Empty: true, Most: MaxArgvBytes})),
+	shape.Must("parameters_schema",
+		schemaOf("a JSON Schema of what a session takes: draft 7 unless $schema says otherwise; absent, for all but "+
+			"commands, {prompt}")),
 	output,
-	shape.May("params_via", shape.Among("how the command gets its parameters; absent, flags", parley.ParamsFlags, parley.ParamsStdin, parley.ParamsEnv)),
-	shape.May("env", shape.ListOf("variables besides PATH, HOME, TZ and LANG: a NAME gets the runner's value, NAME=VALUE that one", 0, MaxEnv, variable)),
+	shape.May("params_via",
+		shape.Among("how the command gets its parameters; absent, flags", parley.ParamsFlags, parley.ParamsStdin,
+			parley.ParamsEnv)),
+	shape.May("env",
+		shape.ListOf("variables besides PATH, HOME, TZ and LANG: a NAME gets the runner's value, NAME=VALUE that one", 0,
+			MaxEnv, variable)),
 	shape.May("cwd", shape.Line("the directory where the command runs; relative to, and absent, that of this file", 4096)),
 	timeout,
 	shape.May("max_output_bytes", shape.Number("how much it may write to stdout; absent, 1048576", 1, MaxOutputBytes)),
-	shape.May("idempotent", shape.Switch("whether a run that was interrupted may be begun again, at most twice; absent, false")),
+	shape.May("idempotent",
+		shape.Switch("whether a run that was interrupted may be begun again, at most twice; absent, false")),
 	labels,
 }}
 
@@ -43,7 +64,8 @@ var table = &shape.Shape{Kind: shape.Object, Members: []shape.Member{
 var commandKeys = []string{"command", "argv", "params_via", "env", "cwd", "max_output_bytes", "idempotent"}
 
 var variable = &shape.Shape{
-	Kind: shape.Text, Doc: "NAME or NAME=VALUE", Most: MaxEnvBytes, Pattern: regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(=[^\x00]*)?$`),
+	Kind: shape.Text, Doc: "NAME or NAME=VALUE", Most: MaxEnvBytes,
+	Pattern:  regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(=[^\x00]*)?$`),
 	Expected: "NAME or NAME=VALUE, the name of letters, digits and _",
 }
 
@@ -54,7 +76,8 @@ func schemaOf(doc string) *shape.Shape { return shape.Open(doc, parley.MaxAgentS
 func Schema() []byte {
 	o := table.Schema()
 	o["title"] = "Parley blueprint"
-	o["description"] = "A file of parley run --blueprints: a command that is an agent, an LLM agent, a function or a workflow."
+	o["description"] = "A file of parley run --blueprints: a command that is an agent, an LLM agent, a function or a " +
+		"workflow."
 	delete(o, "required") // it is said of each kind
 	properties, none, others, foreign := o["properties"].(yamlfile.Object), yamlfile.Object{}, yamlfile.Object{}, yamlfile.Object{}
 	for _, k := range configKeys {
@@ -72,7 +95,8 @@ func Schema() []byte {
 	o["then"] = yamlfile.Object{"required": []string{"model"}, "properties": with(none, foreign)}
 	o["else"] = yamlfile.Object{
 		"properties": others,
-		"if":         typeIs(parley.AgentTypeWorkflow), "then": yamlfile.Object{"required": []string{"steps"}, "properties": none},
+		"if":         typeIs(parley.AgentTypeWorkflow),
+		"then":       yamlfile.Object{"required": []string{"steps"}, "properties": none},
 		"else": yamlfile.Object{
 			"properties": foreign,
 			"if":         typeIs(parley.AgentTypeFunction), "then": yamlfile.Object{"properties": none},
@@ -89,7 +113,8 @@ func Schema() []byte {
 
 // typeIs is the Schema of a file that says its type.
 func typeIs(t parley.AgentType) yamlfile.Object {
-	return yamlfile.Object{"required": []string{"type"}, "properties": yamlfile.Object{"type": yamlfile.Object{"const": t}}}
+	return yamlfile.Object{"required": []string{"type"},
+		"properties": yamlfile.Object{"type": yamlfile.Object{"const": t}}}
 }
 
 // with puts objects together.

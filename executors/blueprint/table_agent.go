@@ -21,7 +21,8 @@ type configKey struct {
 
 // configKeys are those of parley.AgentConfig, in its order. What holds them together is a test.
 var configKeys = []configKey{
-	{"model", "the runtime, a colon and what that calls the model, such as openai:gpt-4o", yamlfile.Object{"type": "string", "pattern": `^[a-z][a-z0-9_-]*:[!-~]+$`, "maxLength": 233}},
+	{"model", "the runtime, a colon and what that calls the model, such as openai:gpt-4o",
+		yamlfile.Object{"type": "string", "pattern": `^[a-z][a-z0-9_-]*:[!-~]+$`, "maxLength": 233}},
 	{"instructions", "what the agent is to be and do", prose(parley.MaxInstructionsBytes)},
 	{"max_steps", "calls of the model in one turn; absent, 12", whole(1, parley.MaxMaxSteps)},
 	{"temperature", "absent, the model's", yamlfile.Object{"type": nullable("number"), "minimum": 0, "maximum": 2}},
@@ -31,11 +32,14 @@ var configKeys = []configKey{
 	{"planning_enabled", "a planner looks first; absent, false", flag()},
 	{"planning_model", "its model; absent, the agent's", yamlfile.Object{"type": nullable("string"), "maxLength": 256}},
 	{"planning_instructions", "its instructions; absent, built-in ones", prose(parley.MaxInstructionsBytes)},
-	{"budget_awareness", "per-message, or limit:N, a percentage of the context window; absent, neither", yamlfile.Object{"type": nullable("string"), "pattern": `^(|per-message|limit:(0|[1-9][0-9]?|100))$`}},
+	{"budget_awareness", "per-message, or limit:N, a percentage of the context window; absent, neither",
+		yamlfile.Object{"type": nullable("string"), "pattern": `^(|per-message|limit:(0|[1-9][0-9]?|100))$`}},
 	{"hitl_tools", "tools that run only once somebody has approved of it", texts()},
 	{"hitl_timeout_ms", "how long that may take; absent, 600000", whole(parley.MinApprovalMs, parley.MaxApprovalMs)},
 	{"emit_mcp_progress", "pass on the progress of tools of MCP servers; absent, true", flag()},
-	{"injected_tool_args", "optional parameters that the model sees in every tool and that no tool gets, with their descriptions", mapOf("string", parley.MaxInjectedArgs)},
+	{"injected_tool_args",
+		"optional parameters that the model sees in every tool and that no tool gets, with their descriptions",
+		mapOf("string", parley.MaxInjectedArgs)},
 	{"allow_self_spawn", "gives the tool spawn_self; absent, false", flag()},
 	{"allow_parallel_subagents", "gives the tool run_parallel_subagents; absent, false", flag()},
 	{"max_parallel_subagents", "jobs of one call of it; absent, 3", whole(1, parley.MaxSubagents)},
@@ -72,12 +76,14 @@ func whole(least, most int64) yamlfile.Object {
 func flag() yamlfile.Object { return yamlfile.Object{"type": nullable("boolean")} }
 
 func texts() yamlfile.Object {
-	return yamlfile.Object{"type": nullable("array"), "maxItems": parley.MaxAgentTools, "uniqueItems": true, "items": yamlfile.Object{"type": "string"}}
+	return yamlfile.Object{"type": nullable("array"), "maxItems": parley.MaxAgentTools, "uniqueItems": true,
+		"items": yamlfile.Object{"type": "string"}}
 }
 
 // mapOf is an object whose members have any name and one type.
 func mapOf(kind string, most int) yamlfile.Object {
-	return yamlfile.Object{"type": nullable("object"), "maxProperties": most, "additionalProperties": yamlfile.Object{"type": kind}}
+	return yamlfile.Object{"type": nullable("object"), "maxProperties": most,
+		"additionalProperties": yamlfile.Object{"type": kind}}
 }
 
 func orNull(o yamlfile.Object) yamlfile.Object {
@@ -87,11 +93,16 @@ func orNull(o yamlfile.Object) yamlfile.Object {
 
 func serversSchema() yamlfile.Object {
 	server := yamlfile.Closed(yamlfile.Object{
-		"command": yamlfile.Object{"type": nullable("string"), "description": "a program that speaks over stdin and stdout; this or url"},
-		"args":    list(), "env": mapOf("string", 64), "url": yamlfile.Object{"type": nullable("string"), "description": "where it is served over HTTP"},
-		"headers": mapOf("string", 64), "tools": yamlfile.Object{"type": nullable("array"), "items": yamlfile.Object{"type": "string"}, "description": "narrows to these; absent, all"},
+		"command": yamlfile.Object{"type": nullable("string"),
+			"description": "a program that speaks over stdin and stdout; this or url"},
+		"args": list(), "env": mapOf("string", 64),
+		"url":     yamlfile.Object{"type": nullable("string"), "description": "where it is served over HTTP"},
+		"headers": mapOf("string", 64),
+		"tools": yamlfile.Object{"type": nullable("array"), "items": yamlfile.Object{"type": "string"},
+			"description": "narrows to these; absent, all"},
 	})
-	return yamlfile.Object{"type": nullable("object"), "maxProperties": parley.MaxMCPServers, "additionalProperties": server}
+	return yamlfile.Object{"type": nullable("object"), "maxProperties": parley.MaxMCPServers,
+		"additionalProperties": server}
 }
 
 func list() yamlfile.Object {
@@ -101,12 +112,14 @@ func list() yamlfile.Object {
 func runOptionsSchema() yamlfile.Object {
 	budget := orNull(yamlfile.Closed(yamlfile.Object{
 		"tokens": whole(1, 1_000_000_000), "ms": whole(parley.MinDurationMs, parley.MaxTurnMs),
-		"on_exceeded": yamlfile.Object{"type": nullable("string"), "enum": []any{parley.BudgetAbort, parley.BudgetPartial, nil}},
+		"on_exceeded": yamlfile.Object{"type": nullable("string"),
+			"enum": []any{parley.BudgetAbort, parley.BudgetPartial, nil}},
 	}))
 	budget["description"] = "bounds one turn: tokens, ms or both"
 	return orNull(yamlfile.Closed(yamlfile.Object{
-		"deterministic": flag(), "seed": yamlfile.Object{"type": nullable("integer")}, "strict": flag(), "responses_use_instructions": flag(),
-		"user_template": prose(parley.MaxInstructionsBytes), "budget": budget, "max_tool_calls": whole(1, 10_000),
+		"deterministic": flag(), "seed": yamlfile.Object{"type": nullable("integer")}, "strict": flag(),
+		"responses_use_instructions": flag(),
+		"user_template":              prose(parley.MaxInstructionsBytes), "budget": budget, "max_tool_calls": whole(1, 10_000),
 		"max_retries": whole(0, parley.MaxMaxRetries), "stream": flag(), "metadata": mapOf("string", 16),
 	}))
 }

@@ -101,7 +101,9 @@ func (w *world) run(agent parley.Agent, o *executors.Options) {
 // start starts a session and gives it when it has ended.
 func (w *world) start(agent, parameters string) *parley.Session {
 	w.Helper()
-	s, err := w.caller.StartSession(w.Context(), &parley.StartSessionParams{AgentName: agent, Parameters: json.RawMessage(parameters), TimeoutMs: patience.Milliseconds()})
+	s, err := w.caller.StartSession(w.Context(),
+		&parley.StartSessionParams{AgentName: agent, Parameters: json.RawMessage(parameters),
+			TimeoutMs: patience.Milliseconds()})
 	if err != nil {
 		w.Fatalf("%s %.200s: %v", agent, parameters, err)
 	}
@@ -133,7 +135,8 @@ func (w *world) wait(id string) *parley.Session {
 // completed expects that a session has.
 func (w *world) completed(s *parley.Session) *parley.SessionResult {
 	w.Helper()
-	if s.Status != parley.SessionCompleted || s.Result == nil || s.Result.Error != "" || s.Result.ExitCode == nil || *s.Result.ExitCode != 0 {
+	if s.Status != parley.SessionCompleted || s.Result == nil || s.Result.Error != "" || s.Result.ExitCode == nil ||
+		*s.Result.ExitCode != 0 {
 		w.Fatalf("%s", indent(s))
 	}
 	return s.Result
@@ -142,7 +145,8 @@ func (w *world) completed(s *parley.Session) *parley.SessionResult {
 // failed expects that a session has, with an error.
 func (w *world) failed(s *parley.Session, reason, text string) *parley.SessionResult {
 	w.Helper()
-	if s.Status != parley.SessionFailed || s.Reason != reason || s.Result == nil || s.Result.Error != text || s.Result.ResultType != parley.AgentTypeDeterministic {
+	if s.Status != parley.SessionFailed || s.Reason != reason || s.Result == nil || s.Result.Error != text ||
+		s.Result.ResultType != parley.AgentTypeDeterministic {
 		w.Fatalf("%s, expected %s: %s", indent(s), reason, text)
 	}
 	return s.Result

@@ -39,7 +39,8 @@ func TestDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := d.Conversation
-	if c.You != "ann" || c.Private != "what ann knows" || c.Title != "a case" || string(c.Metadata) != `{"case":7}` || len(c.Participants) != 2 ||
+	if c.You != "ann" || c.Private != "what ann knows" || c.Title != "a case" || string(c.Metadata) != `{"case":7}` ||
+		len(c.Participants) != 2 ||
 		d.Turn != 1 || d.Attempt != 1 || d.DeadlineMs == 0 || d.Guidance.Kind != parley.MaySpeak || len(d.Messages) != 0 {
 		t.Errorf("the program was given %s", text)
 	}
@@ -71,7 +72,8 @@ func TestMessagesSinceTheLastTurn(t *testing.T) {
 			f = parley.FinalityTurn
 		}
 		payload, _ := json.Marshal(parley.Message{Text: fmt.Sprint(n, strings.Repeat("x", each))})
-		if _, err := bob.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: s.id, Payload: payload, Finality: f}); err != nil {
+		if _, err := bob.SendMessage(t.Context(),
+			&parley.SendMessageParams{ConversationID: s.id, Payload: payload, Finality: f}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -78,7 +78,8 @@ func newStage(t *testing.T) *stage {
 		Title:    "a case",
 		Metadata: json.RawMessage(`{"case":7}`),
 		Participants: []parley.Participant{
-			{ID: "ann", Kind: parley.KindHuman, Private: "what ann knows"}, {ID: "bob", Kind: parley.KindHuman, Private: "what bob knows"},
+			{ID: "ann", Kind: parley.KindHuman, Private: "what ann knows"},
+			{ID: "bob", Kind: parley.KindHuman, Private: "what bob knows"},
 		},
 	})
 	if err != nil {
@@ -112,7 +113,8 @@ func (s *stage) handle(t *testing.T, ctx context.Context, a *command.Agent) (par
 func (s *stage) events(t *testing.T, kind parley.EventType) (found []parley.Event) {
 	t.Helper()
 	for since := int64(0); ; {
-		page, err := s.client.Tail(t.Context(), &parley.TailParams{ConversationID: s.id, SinceSeq: since, Limit: parley.MaxPage})
+		page, err := s.client.Tail(t.Context(),
+			&parley.TailParams{ConversationID: s.id, SinceSeq: since, Limit: parley.MaxPage})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -118,7 +118,9 @@ func (l *line) setMessage(names []string, members map[string]json.RawMessage) (e
 		case "next":
 			l.next, err = words(name, raw)
 		default:
-			err = fmt.Errorf("%s is unknown: expected one of text, data, schema, tags, attachments, files, finality, outcome, next; or progress, delta, trace or yield alone",
+			err = fmt.Errorf(
+				"%s is unknown: expected one of text, data, schema, tags, attachments, files, finality, outcome, next; or "+
+					"progress, delta, trace or yield alone",
 				excerpt([]byte(name)))
 		}
 		if err != nil {
@@ -151,7 +153,8 @@ func (l *line) checkMessage() error {
 	case l.outcome != nil && !l.outcome.Status.Valid():
 		return fmt.Errorf("outcome.status is %s: expected completed, failed or canceled", excerpt([]byte(l.outcome.Status)))
 	case len(m.Attachments)+len(l.files) > parley.MaxMessageAttachments:
-		return fmt.Errorf("it has %d files: expected at most %d", len(m.Attachments)+len(l.files), parley.MaxMessageAttachments)
+		return fmt.Errorf("it has %d files: expected at most %d", len(m.Attachments)+len(l.files),
+			parley.MaxMessageAttachments)
 	}
 	return nil
 }

@@ -93,7 +93,8 @@ func TestLineIsThatOfTheSchema(t *testing.T) {
 			t.Errorf("%s: taken by the schema: %t, expected %t", text, got, want)
 		}
 	}
-	for _, text := range []string{`{"text":"a","text":"b"}`, `{"trace":{"kind":"a","kind":"b"}}`, `{"text":"\udc00"}`, `{"text":"\ud800\u0041"}`, "{\"text\":\"\xff\"}"} {
+	for _, text := range []string{`{"text":"a","text":"b"}`, `{"trace":{"kind":"a","kind":"b"}}`, `{"text":"\udc00"}`,
+		`{"text":"\ud800\u0041"}`, "{\"text\":\"\xff\"}"} {
 		if _, err := parseLine([]byte(text)); err == nil { // a schema cannot see these
 			t.Errorf("%q is taken", text)
 		}

@@ -24,7 +24,8 @@ func newOutput() *output { return &output{wake: make(chan struct{}, 1)} }
 var (
 	errOutputLimit = fmt.Errorf("output_limit: the program has written more than %d MiB to stdout", MaxOutputBytes>>20)
 	errLinesLimit  = fmt.Errorf("lines_limit: the program has written more than %d lines to stdout", MaxLines)
-	errLineLimit   = fmt.Errorf("line_limit: the program has written a line of more than %d KiB to stdout", MaxLineBytes>>10)
+	errLineLimit   = fmt.Errorf("line_limit: the program has written a line of more than %d KiB to stdout",
+		MaxLineBytes>>10)
 )
 
 // Write takes what the program has written. After a limit was passed it takes nothing more, which stops the program.

@@ -28,7 +28,8 @@ var programs map[string]func(args []string) int
 
 func init() {
 	programs = map[string]func(args []string) int{
-		"keep": keep, "lines": lines, "look": look, "flood": flood, "mutter": mutter, "hang": hang, "child": child, "sleep": sleep,
+		"keep": keep, "lines": lines, "look": look, "flood": flood, "mutter": mutter, "hang": hang, "child": child,
+		"sleep":  sleep,
 		"answer": answer, "retry": retry, "byItself": byItself, "runner": runner, "deaf": deaf, "patient": patient,
 	}
 }
@@ -221,9 +222,11 @@ func byItself(args []string) int {
 	defer c.Close()
 	all, err := c.ListConversations(ctx, &parley.ListConversationsParams{})
 	if err == nil {
-		payload, _ := json.Marshal(parley.Message{Text: fmt.Sprintf("%s sees %d conversation", c.AgentID(), len(all.Conversations))})
+		payload, _ := json.Marshal(
+			parley.Message{Text: fmt.Sprintf("%s sees %d conversation", c.AgentID(), len(all.Conversations))})
 		_, err = c.SendMessage(ctx, &parley.SendMessageParams{
-			ConversationID: os.Getenv("PARLEY_CONVERSATION"), Payload: payload, Finality: parley.FinalityTurn, ClientRequestID: "by-itself",
+			ConversationID: os.Getenv("PARLEY_CONVERSATION"), Payload: payload, Finality: parley.FinalityTurn,
+			ClientRequestID: "by-itself",
 		})
 	}
 	fmt.Fprintln(os.Stderr, "of no turn any more")

@@ -33,7 +33,8 @@ func seats(t *testing.T) *stage {
 func (s *stage) create(t *testing.T) {
 	t.Helper()
 	c, err := s.hub.Admin(t).CreateConversation(t.Context(), &parley.CreateConversationParams{
-		Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman}, {ID: "bot", Kind: parley.KindAgent, Private: "for bot"}},
+		Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman},
+			{ID: "bot", Kind: parley.KindAgent, Private: "for bot"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -227,7 +228,8 @@ func TestTurnCanceled(t *testing.T) {
 	dir := t.TempDir()
 	s.serveBot(t, program(t, "hang", dir, "stubborn"))
 	await(t, func() bool { return noted(dir) == 2 })
-	if _, err := s.hub.InProcess(t, "ann").CancelTurn(t.Context(), &parley.CancelTurnParams{ConversationID: s.id, Turn: 2}); err != nil {
+	if _, err := s.hub.InProcess(t, "ann").CancelTurn(t.Context(),
+		&parley.CancelTurnParams{ConversationID: s.id, Turn: 2}); err != nil {
 		t.Fatal(err)
 	}
 	noneLeft(t, dir)
@@ -248,7 +250,8 @@ func TestTwoAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &stage{hub: h, id: c.ConversationID}
-	token, err := h.Admin(t).CreateToken(t.Context(), &parley.CreateTokenParams{AgentID: "bot", Agents: []string{"cat"}, Scopes: parley.DefaultScopes})
+	token, err := h.Admin(t).CreateToken(t.Context(),
+		&parley.CreateTokenParams{AgentID: "bot", Agents: []string{"cat"}, Scopes: parley.DefaultScopes})
 	if err != nil {
 		t.Fatal(err)
 	}

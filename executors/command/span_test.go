@@ -25,12 +25,14 @@ func TestTraceparent(t *testing.T) {
 			ctx = parley.WithTracer(ctx, r)
 		}
 		s := newStage(t)
-		if _, err := s.handle(t, ctx, &command.Agent{Argv: []string{"sh", "-c", `echo "{\"text\":\"told $TRACEPARENT\"}"`}}); err != nil {
+		if _, err := s.handle(t, ctx,
+			&command.Agent{Argv: []string{"sh", "-c", `echo "{\"text\":\"told $TRACEPARENT\"}"`}}); err != nil {
 			t.Fatal(err)
 		}
 		if c.told {
 			all := r.Spans()
-			if len(all) != 1 || all[0].Parent != asker || all[0].Ends != 1 || all[0].Failure != "" || all[0].Attributes[parley.AttrProcessExitCode] != 0 {
+			if len(all) != 1 || all[0].Parent != asker || all[0].Ends != 1 || all[0].Failure != "" ||
+				all[0].Attributes[parley.AttrProcessExitCode] != 0 {
 				t.Fatalf("the spans are %+v", all)
 			}
 			want = "turn told " + all[0].Traceparent
@@ -49,7 +51,8 @@ func TestSpanOfAProgramThatFails(t *testing.T) {
 	t.Parallel()
 	for argv, want := range map[string]string{"exit 3": "exit_code", "kill -9 $$": "signal"} {
 		r, s := &spantest.Recorder{}, newStage(t)
-		if _, err := s.handle(t, parley.WithTracer(t.Context(), r), &command.Agent{Argv: []string{"sh", "-c", argv}}); err == nil {
+		if _, err := s.handle(t, parley.WithTracer(t.Context(), r),
+			&command.Agent{Argv: []string{"sh", "-c", argv}}); err == nil {
 			t.Error("the program has not failed")
 		}
 		if all := r.Named("parley.process sh"); len(all) != 1 || all[0].Failure != want || all[0].Ends != 1 {

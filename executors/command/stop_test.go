@@ -29,9 +29,10 @@ func TestOutputLimits(t *testing.T) {
 		told string
 	}{
 		"a gibibyte of short lines": {[]string{"1073741824", "64"}, "stdout"},
-		"a gibibyte in one line":    {[]string{"1073741824", "0"}, "line_limit: the program has written a line of more than 900 KiB to stdout"},
-		"many good lines":           {[]string{"1073741824", "0", `{\"delta\":\"a\"}`}, "lines_limit: the program has written more than 10000 lines to stdout"},
-		"large good lines":          {[]string{"1073741824", "0", `{\"trace\":{\"kind\":\"a\",\"text\":\"` + strings.Repeat("x", 4000) + `\"}}`}, "output_limit: the program has written more than 8 MiB to stdout"},
+		"a gibibyte in one line": {[]string{"1073741824", "0"},
+			"line_limit: the program has written a line of more than 900 KiB to stdout"},
+		"many good lines":  {[]string{"1073741824", "0", `{\"delta\":\"a\"}`}, "lines_limit: the program has written more than 10000 lines to stdout"},
+		"large good lines": {[]string{"1073741824", "0", `{\"trace\":{\"kind\":\"a\",\"text\":\"` + strings.Repeat("x", 4000) + `\"}}`}, "output_limit: the program has written more than 8 MiB to stdout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)

@@ -22,7 +22,8 @@ func serve(t *testing.T, all function.Set, adjust func(*parley.Blueprint)) *work
 	t.Helper()
 	w, agents, blueprints := worktest.New(t), worktest.Mux{}, []parley.Blueprint{}
 	for _, name := range all.Names() {
-		b := parley.Blueprint{Name: name, Type: parley.AgentTypeWorkflow, ParametersSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","default":7}}}`)}
+		b := parley.Blueprint{Name: name, Type: parley.AgentTypeWorkflow,
+			ParametersSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","default":7}}}`)}
 		if adjust != nil {
 			adjust(&b)
 		}
@@ -55,9 +56,11 @@ func TestResults(t *testing.T) {
 		"echo":    func(_ context.Context, j *work.Job) (any, error) { return j.Parameters, nil },
 	}
 	w := serve(t, all, nil)
-	for agent, want := range map[string]string{"text": "as <it> is\n", "number": "1.5", "list": `["a","b"]`, "nothing": "null", "json": `{"a":[1,2]}`, "echo": `{"n":7}`} {
+	for agent, want := range map[string]string{"text": "as <it> is\n", "number": "1.5", "list": `["a","b"]`,
+		"nothing": "null", "json": `{"a":[1,2]}`, "echo": `{"n":7}`} {
 		s := w.Start(agent, `{}`)
-		if s.Status != parley.SessionCompleted || s.Result.ResultText == nil || *s.Result.ResultText != want || s.Result.ResultType != parley.AgentTypeFunction {
+		if s.Status != parley.SessionCompleted || s.Result.ResultText == nil || *s.Result.ResultText != want ||
+			s.Result.ResultType != parley.AgentTypeFunction {
 			t.Errorf("%s: %s", agent, worktest.Indent(s))
 		}
 	}
@@ -80,18 +83,22 @@ func (a *attempts) note(j *work.Job) (nth int) {
 // TestAttempts: an Error is the answer at the first attempt, wrapped or not; any other error, a panic and a result that cannot be encoded are failed attempts, of which there are three, all
 // under one key.
 func TestAttempts(t *testing.T) {
-	final := &function.Error{Reason: "too_hard", Text: "I cannot", Faults: []parley.ValidationError{{Path: "$.n", Message: "is too large"}}}
+	final := &function.Error{Reason: "too_hard", Text: "I cannot",
+		Faults: []parley.ValidationError{{Path: "$.n", Message: "is too large"}}}
 	for name, c := range map[string]struct {
 		f        function.Func
 		attempts int
 		status   parley.SessionStatus
 		text     string // of the result, or of the error
 	}{
-		"final":         {func(context.Context, *work.Job) (any, error) { return nil, final }, 1, parley.SessionFailed, "I cannot"},
-		"final-wrapped": {func(context.Context, *work.Job) (any, error) { return "lost", fmt.Errorf("calc: %w", final) }, 1, parley.SessionFailed, "I cannot"},
-		"error":         {func(context.Context, *work.Job) (any, error) { return nil, errors.New("no line") }, 3, parley.SessionFailed, ""},
-		"panic":         {func(context.Context, *work.Job) (any, error) { panic("no line") }, 3, parley.SessionFailed, ""},
-		"no-json":       {gives(func() {}), 3, parley.SessionFailed, ""},
+		"final": {func(context.Context, *work.Job) (any, error) { return nil, final }, 1, parley.SessionFailed,
+			"I cannot"},
+		"final-wrapped": {func(context.Context, *work.Job) (any, error) { return "lost", fmt.Errorf("calc: %w", final) }, 1,
+			parley.SessionFailed, "I cannot"},
+		"error": {func(context.Context, *work.Job) (any, error) { return nil, errors.New("no line") }, 3,
+			parley.SessionFailed, ""},
+		"panic":   {func(context.Context, *work.Job) (any, error) { panic("no line") }, 3, parley.SessionFailed, ""},
+		"no-json": {gives(func() {}), 3, parley.SessionFailed, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // failed attempts are followed by pauses

@@ -20,7 +20,9 @@ func tooMany(n int) answer {
 
 func TestBudgets(t *testing.T) {
 	used := func(total int64, finish llm.FinishReason) answer {
-		return answer{resp: &llm.Response{Text: "much", Finish: finish, Usage: &llm.Usage{PromptTokens: 9, CompletionTokens: total - 9, TotalTokens: total}}}
+		return answer{
+			resp: &llm.Response{Text: "much", Finish: finish,
+				Usage: &llm.Usage{PromptTokens: 9, CompletionTokens: total - 9, TotalTokens: total}}}
 	}
 	for _, c := range []struct {
 		name   string
@@ -35,11 +37,13 @@ func TestBudgets(t *testing.T) {
 	}{
 		{"within", llm.Budget{Tokens: 100}, 0, says("little"), true, "", "little", 1},
 		{"the prompt alone", llm.Budget{Tokens: 9}, 0, says("little"), true, "tokens", "", 0},
-		{"in a stream", llm.Budget{Tokens: 12}, 0, says("one ", "two ", "three ", "four ", "five"), true, "tokens", "one two three four ", 1},
+		{"in a stream", llm.Budget{Tokens: 12}, 0, says("one ", "two ", "three ", "four ", "five"), true, "tokens",
+			"one two three four ", 1},
 		{"by length", llm.Budget{Tokens: 12}, 0, used(12, llm.FinishLength), false, "tokens", "much", 1},
 		{"by what the vendor tells", llm.Budget{Tokens: 12}, 0, used(13, llm.FinishStop), false, "tokens", "much", 1},
 		{"in time", llm.Budget{Time: time.Second}, 0, says("little"), true, "", "little", 1},
-		{"out of time", llm.Budget{Time: time.Second}, 0, answer{chunks: texts("one ", "two"), hang: true}, true, "ms", "one two", 1},
+		{"out of time", llm.Budget{Time: time.Second}, 0, answer{chunks: texts("one ", "two"), hang: true}, true, "ms",
+			"one two", 1},
 		{"out of time before anything has come", llm.Budget{Time: time.Second}, 0, answer{hang: true}, true, "ms", "", 1},
 		{"out of time, not streamed", llm.Budget{Time: time.Second}, 0, answer{hang: true}, false, "ms", "", 1},
 		{"calls of tools", llm.Budget{}, 2, tooMany(2), true, "", "", 1},
@@ -51,7 +55,9 @@ func TestBudgets(t *testing.T) {
 					a := &answers{all: []answer{c.answer}}
 					r := a.runtime(nil)
 					c.budget.Partial = partial
-					p := prepare(t, r, &llm.Definition{Model: "m"}, &llm.Options{Budget: c.budget, MaxToolCalls: c.calls, MaxRetries: 3, Streaming: llm.StreamingOptions{Every: 10 * time.Second}})
+					p := prepare(t, r, &llm.Definition{Model: "m"},
+						&llm.Options{Budget: c.budget, MaxToolCalls: c.calls, MaxRetries: 3,
+							Streaming: llm.StreamingOptions{Every: 10 * time.Second}})
 					h := &heard{t: t}
 					run := func() (*llm.Result, error) { return r.Run(t.Context(), p, question("hi")) }
 					if c.stream {
@@ -74,7 +80,8 @@ func TestBudgets(t *testing.T) {
 							t.Errorf("result %+v, error %v: expected a whole one", got, err)
 						}
 					case cut:
-						if err != nil || got.Status != llm.StatusPartial || got.Content != c.text || len(got.ToolCalls) != c.calls || len(got.Message.ToolCalls) != c.calls || got.Message.Text != c.text {
+						if err != nil || got.Status != llm.StatusPartial || got.Content != c.text || len(got.ToolCalls) != c.calls ||
+							len(got.Message.ToolCalls) != c.calls || got.Message.Text != c.text {
 							t.Errorf("result %+v, error %v: expected %q, partial", got, err, c.text)
 						}
 					case !errors.As(err, &over) || over.What != c.what || over.Used < over.Limit || !errors.Is(err, llm.ErrBudget):
@@ -99,7 +106,8 @@ func TestABudgetCountsRetries(t *testing.T) {
 		_, err := r.RunStream(t.Context(), p, question("hi"), nil)
 		var over *llm.BudgetError
 		if !errors.As(err, &over) || over.Used != 36 || len(a.asked) != 3 {
-			t.Errorf("error %v after %d calls: expected 3 calls of 12 tokens, as the fourth would pass the budget", err, len(a.asked))
+			t.Errorf("error %v after %d calls: expected 3 calls of 12 tokens, as the fourth would pass the budget", err,
+				len(a.asked))
 		}
 	})
 }
@@ -109,7 +117,8 @@ func TestTheCallersTimeIsNoBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &answers{all: []answer{{chunks: texts("one"), hang: true}}}
 		r := a.runtime(nil)
-		p := prepare(t, r, &llm.Definition{Model: "m"}, &llm.Options{MaxRetries: 3, Budget: llm.Budget{Time: time.Hour, Partial: true}})
+		p := prepare(t, r, &llm.Definition{Model: "m"},
+			&llm.Options{MaxRetries: 3, Budget: llm.Budget{Time: time.Hour, Partial: true}})
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, &llm.BudgetError{What: "ms"}) // of a whole turn
 		defer cancel()
 		h := &heard{t: t}
@@ -125,7 +134,8 @@ func TestTheCallersTimeIsNoBudget(t *testing.T) {
 func TestWhatBrokeOffIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &answers{all: []answer{breaks("one two three"), {chunks: texts("one two three"), resp: &llm.Response{
-			Text: "one two three", Finish: llm.FinishStop, Usage: &llm.Usage{PromptTokens: 9, CompletionTokens: 3, TotalTokens: 12},
+			Text: "one two three", Finish: llm.FinishStop,
+			Usage: &llm.Usage{PromptTokens: 9, CompletionTokens: 3, TotalTokens: 12},
 		}}}}
 		r := a.runtime(llm.Models{{Capabilities: llm.Capabilities{Price: &llm.Price{Input: 1e6, Output: 1e6}}}})
 		p := prepare(t, r, &llm.Definition{Model: "m"}, &llm.Options{MaxRetries: 1, Budget: llm.Budget{Tokens: 40}})
@@ -133,7 +143,8 @@ func TestWhatBrokeOffIsCounted(t *testing.T) {
 		if err != nil || len(a.asked) != 2 {
 			t.Fatal(err, len(a.asked))
 		}
-		if want := (llm.Usage{PromptTokens: 18, CompletionTokens: 6, TotalTokens: 24, Estimated: true}); got.Usage != want || *got.CostUSD != 24 {
+		if want := (llm.Usage{PromptTokens: 18, CompletionTokens: 6, TotalTokens: 24, Estimated: true}); got.Usage != want ||
+			*got.CostUSD != 24 {
 			t.Errorf("usage %+v, cost %v: expected %+v", got.Usage, *got.CostUSD, want)
 		}
 		if first, then := a.asked[0].MaxTokens, a.asked[1].MaxTokens; first != 31 || then != 31-12 {

@@ -171,7 +171,8 @@ func (h *heard) whole(err error) {
 	if err != nil {
 		want[2] = llm.EventError
 	}
-	if len(kinds) != 3 || kinds[0] != want[0] || kinds[1] != want[1] || kinds[2] != want[2] || h.events[len(h.events)-1].Type != want[2] {
+	if len(kinds) != 3 || kinds[0] != want[0] || kinds[1] != want[1] || kinds[2] != want[2] ||
+		h.events[len(h.events)-1].Type != want[2] {
 		h.t.Errorf("the stream told %v: expected %v", kinds, want)
 	}
 }

@@ -44,18 +44,32 @@ const (
 )
 
 var metrics = []Metric{
-	callsMetric:      {Name: "parley_llm_calls_total", Labels: []string{runtimeLabel, modelLabel, "outcome"}, Help: "Exchanges with models, retries within, by how they have ended: complete, partial, or the category of the error."},
-	retriesMetric:    {Name: "parley_llm_retries_total", Labels: []string{runtimeLabel, modelLabel}, Help: "Calls of models that were made again."},
-	tokensMetric:     {Name: "parley_llm_tokens_total", Labels: []string{runtimeLabel, modelLabel, "kind"}, Help: "Tokens by kind: prompt and completion; cache_read and cache_write are part of prompt, reasoning of completion."},
-	costMetric:       {Name: "parley_llm_cost_usd_total", Labels: []string{runtimeLabel, modelLabel}, Help: "What models with a configured price have cost, in US dollars."},
-	chunksMetric:     {Name: "parley_llm_chunks_total", Labels: []string{runtimeLabel, modelLabel}, Help: "Pieces that streams have brought."},
-	firstTokenMetric: {Name: "parley_llm_first_token_seconds", Labels: []string{runtimeLabel, modelLabel}, Buckets: seconds, Help: "From the beginning of a streamed exchange to its first piece."},
-	elapsedMetric:    {Name: "parley_llm_call_duration_seconds", Labels: []string{runtimeLabel, modelLabel}, Buckets: seconds, Help: "Whole exchanges, pauses between retries included."},
-	toolsMetric:      {Name: "parley_llm_tools_total", Labels: []string{"status"}, Help: "Tools that models have called, by how they have ended."},
-	toolMetric:       {Name: "parley_llm_tool_duration_seconds", Buckets: seconds, Help: "How long tools took, without the wait for approvals."},
+	callsMetric: {Name: "parley_llm_calls_total", Labels: []string{runtimeLabel, modelLabel, "outcome"},
+		Help: "Exchanges with models, retries within, by how they have ended: complete, partial, or the category of " +
+			"the error."},
+	retriesMetric: {Name: "parley_llm_retries_total", Labels: []string{runtimeLabel, modelLabel},
+		Help: "Calls of models that were made again."},
+	tokensMetric: {Name: "parley_llm_tokens_total",
+		Labels: []string{runtimeLabel, modelLabel, "kind"},
+		Help: "Tokens by kind: prompt and completion; cache_read and cache_write are part of prompt, reasoning of " +
+			"completion."},
+	costMetric: {Name: "parley_llm_cost_usd_total", Labels: []string{runtimeLabel, modelLabel},
+		Help: "What models with a configured price have cost, in US dollars."},
+	chunksMetric: {Name: "parley_llm_chunks_total", Labels: []string{runtimeLabel, modelLabel},
+		Help: "Pieces that streams have brought."},
+	firstTokenMetric: {Name: "parley_llm_first_token_seconds", Labels: []string{runtimeLabel, modelLabel},
+		Buckets: seconds, Help: "From the beginning of a streamed exchange to its first piece."},
+	elapsedMetric: {Name: "parley_llm_call_duration_seconds", Labels: []string{runtimeLabel, modelLabel},
+		Buckets: seconds, Help: "Whole exchanges, pauses between retries included."},
+	toolsMetric: {Name: "parley_llm_tools_total", Labels: []string{"status"},
+		Help: "Tools that models have called, by how they have ended."},
+	toolMetric: {Name: "parley_llm_tool_duration_seconds", Buckets: seconds,
+		Help: "How long tools took, without the wait for approvals."},
 	iterationsMetric: {Name: "parley_llm_loop_iterations_total", Help: "Times that an agent has asked its model."},
-	approvalsMetric:  {Name: "parley_llm_approvals_total", Labels: []string{"status"}, Help: "Approvals of tools, by how they have ended."},
-	turnsMetric:      {Name: "parley_llm_turns_total", Labels: []string{"status"}, Help: "Turns of LLM agents, by how they have ended."},
+	approvalsMetric: {Name: "parley_llm_approvals_total", Labels: []string{"status"},
+		Help: "Approvals of tools, by how they have ended."},
+	turnsMetric: {Name: "parley_llm_turns_total", Labels: []string{"status"},
+		Help: "Turns of LLM agents, by how they have ended."},
 }
 
 var seconds = []float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}

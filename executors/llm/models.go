@@ -84,7 +84,8 @@ func exact(raw json.RawMessage, of reflect.Type) error {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		field, ok := known[name]
 		if !ok {
-			return fmt.Errorf("%s: there is no such member: expected one of %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			return fmt.Errorf("%s: there is no such member: expected one of %s", name,
+				strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 		if field.Kind() != reflect.Pointer || field.Elem().Kind() != reflect.Struct || string(members[name]) == "null" {
 			continue
@@ -107,12 +108,14 @@ func fields(of reflect.Type) map[string]reflect.Type {
 }
 
 func (c *Capabilities) check() error {
-	for name, n := range map[string]int{"max_output_tokens": c.MaxOutputTokens, "min_output_tokens": c.MinOutputTokens, "default_max_tokens": c.DefaultMaxTokens, "context_window": c.ContextWindow} {
+	for name, n := range map[string]int{"max_output_tokens": c.MaxOutputTokens, "min_output_tokens": c.MinOutputTokens,
+		"default_max_tokens": c.DefaultMaxTokens, "context_window": c.ContextWindow} {
 		if n < 0 {
 			return fmt.Errorf("%s: expected at least 0", name)
 		}
 	}
-	for name, t := range map[string]*float64{"fixed_temperature": c.FixedTemperature, "max_temperature": c.MaxTemperature} {
+	for name, t := range map[string]*float64{"fixed_temperature": c.FixedTemperature,
+		"max_temperature": c.MaxTemperature} {
 		if t != nil && !(*t >= 0) {
 			return fmt.Errorf("%s: expected at least 0", name)
 		}
@@ -157,5 +160,6 @@ func (p *Price) caches() (read, write float64) {
 func (p *Price) cost(u Usage) float64 {
 	read, write := p.caches()
 	plain := max(0, u.PromptTokens-u.CacheReadTokens-u.CacheWriteTokens)
-	return (float64(plain)*p.Input + float64(u.CacheReadTokens)*read + float64(u.CacheWriteTokens)*write + float64(u.CompletionTokens)*p.Output) / 1e6
+	return (float64(plain)*p.Input + float64(u.CacheReadTokens)*read + float64(u.CacheWriteTokens)*write +
+		float64(u.CompletionTokens)*p.Output) / 1e6
 }

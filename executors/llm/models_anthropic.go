@@ -39,7 +39,8 @@ const (
 
 // sampled is a model that takes a temperature up to 1.
 func sampled(window, output int, also ...func(*Capabilities)) Capabilities {
-	c := Capabilities{NoSeed: true, MaxTemperature: number(1), DefaultMaxTokens: min(saidTokens, output), ContextWindow: window, MaxOutputTokens: output}
+	c := Capabilities{NoSeed: true, MaxTemperature: number(1), DefaultMaxTokens: min(saidTokens, output),
+		ContextWindow: window, MaxOutputTokens: output}
 	for _, with := range also {
 		with(&c)
 	}
@@ -50,5 +51,6 @@ func oneSampler(c *Capabilities) { c.TemperatureOrTopP = true }
 
 // unsampled is a model that takes neither temperature nor top_p.
 func unsampled(window, output int) Capabilities {
-	return Capabilities{NoSeed: true, NoTemperature: true, NoTopP: true, DefaultMaxTokens: thoughtTokens, ContextWindow: window, MaxOutputTokens: output}
+	return Capabilities{NoSeed: true, NoTemperature: true, NoTopP: true, DefaultMaxTokens: thoughtTokens,
+		ContextWindow: window, MaxOutputTokens: output}
 }

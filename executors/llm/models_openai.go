@@ -4,7 +4,9 @@ package llm
 // known is taken for one of these. The Responses API is used for all; it takes no seed.
 func OpenAIModels() Models {
 	return Models{
-		{Prefix: "", Capabilities: Capabilities{API: APIResponses, MaxTokensParam: completionTokens, MinOutputTokens: leastTokens, StrictSchema: SchemasOpenAI, MaxTemperature: number(2)}},
+		{Prefix: "",
+			Capabilities: Capabilities{API: APIResponses, MaxTokensParam: completionTokens, MinOutputTokens: leastTokens,
+				StrictSchema: SchemasOpenAI, MaxTemperature: number(2)}},
 		{Prefix: "gpt-", Capabilities: thinks(0, 0)},
 
 		{Prefix: "gpt-3.5-turbo", Capabilities: chats(16_385, 4_096, noSchema)},
@@ -46,12 +48,14 @@ const leastTokens = 16
 
 // thinks is a model that thinks before it speaks.
 func thinks(window, output int) Capabilities {
-	return Capabilities{API: APIResponses, MaxTokensParam: completionTokens, MinOutputTokens: leastTokens, StrictSchema: SchemasOpenAI, NoTemperature: true, NoTopP: true, ContextWindow: window, MaxOutputTokens: output}
+	return Capabilities{API: APIResponses, MaxTokensParam: completionTokens, MinOutputTokens: leastTokens,
+		StrictSchema: SchemasOpenAI, NoTemperature: true, NoTopP: true, ContextWindow: window, MaxOutputTokens: output}
 }
 
 // chats is one that does not.
 func chats(window, output int, lacks ...func(*Capabilities)) Capabilities {
-	c := Capabilities{API: APIResponses, MaxTokensParam: completionTokens, MinOutputTokens: leastTokens, StrictSchema: SchemasOpenAI, MaxTemperature: number(2), ContextWindow: window, MaxOutputTokens: output}
+	c := Capabilities{API: APIResponses, MaxTokensParam: completionTokens, MinOutputTokens: leastTokens,
+		StrictSchema: SchemasOpenAI, MaxTemperature: number(2), ContextWindow: window, MaxOutputTokens: output}
 	for _, lack := range lacks {
 		lack(&c)
 	}

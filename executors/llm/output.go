@@ -27,7 +27,8 @@ func answerJSON(text string) json.RawMessage {
 func (p *Prepared) checked(text string) (json.RawMessage, error) {
 	raw := answerJSON(text)
 	if raw == nil {
-		return nil, &SchemaError{Text: text, Faults: []parley.ValidationError{{Path: "$", Message: "expected JSON and nothing else"}}}
+		return nil, &SchemaError{Text: text,
+			Faults: []parley.ValidationError{{Path: "$", Message: "expected JSON and nothing else"}}}
 	}
 	faults, err := p.schema.Validate(raw)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-const forecast = `{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"array","items":{"type":"integer"}}},"required":["city"],"additionalProperties":false}`
+const forecast = `{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"array",` +
+	`"items":{"type":"integer"}}},"required":["city"],"additionalProperties":false}`
 
 func TestOutputIsChecked(t *testing.T) {
 	for _, c := range []struct {
@@ -18,10 +19,12 @@ func TestOutputIsChecked(t *testing.T) {
 	}{
 		{name: "as it should be", text: `{"city":"Paris"}`, want: `{"city":"Paris"}`},
 		{name: "with spaces", text: "\n {\"city\": \"Paris\"}\n", want: `{"city": "Paris"}`},
-		{name: "in a fence", text: "Here you are:\n```json\n{\"city\":\"Paris\"}\n```\nAnything else?", want: `{"city":"Paris"}`},
+		{name: "in a fence", text: "Here you are:\n```json\n{\"city\":\"Paris\"}\n```\nAnything else?",
+			want: `{"city":"Paris"}`},
 		{name: "in a fence without a name", text: "```\n{\"city\":\"Paris\"}\n```", want: `{"city":"Paris"}`},
 		{name: "in a fence, CRLF", text: "```json\r\n{\"city\":\"Paris\"}\r\n```", want: `{"city":"Paris"}`},
-		{name: "in two fences", text: "```json\n{\"city\":\"Paris\"}\n```\n```json\n{\"city\":\"Rome\"}\n```", paths: []string{"$"}},
+		{name: "in two fences", text: "```json\n{\"city\":\"Paris\"}\n```\n```json\n{\"city\":\"Rome\"}\n```",
+			paths: []string{"$"}},
 		{name: "no JSON", text: "Paris", paths: []string{"$"}},
 		{name: "nothing", text: "", paths: []string{"$"}},
 		{name: "half", text: `{"city":"Par`, paths: []string{"$"}},

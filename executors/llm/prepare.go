@@ -99,7 +99,8 @@ func (o *Options) check(d *Definition) error {
 		name  string
 		value int64
 	}{
-		{"budget.tokens", o.Budget.Tokens}, {"budget.time", int64(o.Budget.Time)}, {"max_retries", int64(o.MaxRetries)}, {"max_tool_calls", int64(o.MaxToolCalls)},
+		{"budget.tokens", o.Budget.Tokens}, {"budget.time", int64(o.Budget.Time)}, {"max_retries", int64(o.MaxRetries)},
+		{"max_tool_calls", int64(o.MaxToolCalls)},
 		{"retry.min", int64(o.Retry.Min)}, {"retry.max", int64(o.Retry.Max)}, {"streaming.every", int64(o.Streaming.Every)},
 	} {
 		if n.value < 0 {

@@ -15,7 +15,8 @@ func (x *run) result(resp *Response) (*Result, error) {
 		}
 	}
 	r := &Result{
-		Content: resp.Text, ToolCalls: calls, Refusal: resp.Refusal, Status: StatusComplete, Finish: resp.Finish, Model: resp.Model,
+		Content: resp.Text, ToolCalls: calls, Refusal: resp.Refusal, Status: StatusComplete, Finish: resp.Finish,
+		Model:   resp.Model,
 		Timings: x.timings, ProviderMetadata: resp.Metadata, TraceID: x.req.TraceID,
 		Message: Message{Role: RoleAssistant, Text: resp.Text, ToolCalls: calls, Opaque: opaque},
 	}
@@ -88,7 +89,8 @@ func (x *run) cut(r *Result, over *BudgetError) (*Result, error) {
 func (x *run) exceeded(over *BudgetError) (*Result, error) {
 	text := x.teller.text()
 	r := &Result{
-		Content: text, Status: StatusPartial, Finish: FinishOther, Model: x.req.Model, Timings: x.timings, TraceID: x.req.TraceID,
+		Content: text, Status: StatusPartial, Finish: FinishOther, Model: x.req.Model, Timings: x.timings,
+		TraceID: x.req.TraceID,
 		Message: Message{Role: RoleAssistant, Text: text},
 	}
 	if over.What == "tokens" {

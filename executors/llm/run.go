@@ -211,7 +211,8 @@ func (x *run) usage() Usage {
 	if x.said.tokens == 0 {
 		return Usage{Estimated: true}
 	}
-	return Usage{PromptTokens: x.prompt, CompletionTokens: x.said.tokens, TotalTokens: x.prompt + x.said.tokens, Estimated: true}
+	return Usage{PromptTokens: x.prompt, CompletionTokens: x.said.tokens, TotalTokens: x.prompt + x.said.tokens,
+		Estimated: true}
 }
 
 func outcome(r *Result, err error) string {

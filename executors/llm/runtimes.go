@@ -32,7 +32,8 @@ func (rs *Runtimes) Names() []string {
 func (rs *Runtimes) Find(name string) (r *Runtime, model string, err error) {
 	runtime, model, ok := strings.Cut(name, ":")
 	if !ok || runtime == "" || model == "" {
-		return nil, "", fmt.Errorf("%w: %q names none: expected a runtime, a colon and a model, such as openai:gpt-4o. %s", ErrUnknownRuntime, name, rs.there())
+		return nil, "", fmt.Errorf("%w: %q names none: expected a runtime, a colon and a model, such as openai:gpt-4o. %s",
+			ErrUnknownRuntime, name, rs.there())
 	}
 	if rs != nil {
 		r = rs.byName[runtime]

@@ -29,7 +29,8 @@ func (x *run) startSpan(ctx context.Context) (context.Context, parley.Span) {
 		all = append(all, parley.Attribute{Key: parley.AttrGenAIRequestSeed, Value: *x.req.Seed})
 	}
 	all = append(all, x.p.options.Attributes...)
-	return parley.StartSpan(ctx, parley.SpanStart{Name: parley.SpanChat + x.req.Model, Kind: parley.SpanClient, Attributes: all})
+	return parley.StartSpan(
+		ctx, parley.SpanStart{Name: parley.SpanChat + x.req.Model, Kind: parley.SpanClient, Attributes: all})
 }
 
 // tellSpan tells how the run has ended. The result may be nil.

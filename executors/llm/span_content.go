@@ -79,7 +79,8 @@ func toldOf(m *Message) toldMessage {
 		t.Parts = append(t.Parts, toldPart{Type: "tool_call", ID: c.ID, Name: c.Name, Arguments: argumentsOf(c.Arguments)})
 	}
 	for _, r := range m.Results {
-		t.Parts = append(t.Parts, toldPart{Type: "tool_call_response", ID: r.CallID, Name: r.Name, Response: clip(r.Text, maxContentText)})
+		t.Parts = append(t.Parts,
+			toldPart{Type: "tool_call_response", ID: r.CallID, Name: r.Name, Response: clip(r.Text, maxContentText)})
 	}
 	return t
 }

@@ -40,23 +40,30 @@ func TestSpanOfARun(t *testing.T) {
 		half, seed := 0.5, int64(7)
 		last := answer{chunks: texts("the ", secret), resp: &llm.Response{
 			Text: "the " + secret, Finish: llm.FinishStop, Model: "m-2", Metadata: map[string]string{"response_id": "resp-1"},
-			Usage: &llm.Usage{PromptTokens: 10, CompletionTokens: 5, TotalTokens: 15, CacheReadTokens: 3, CacheWriteTokens: 2, ReasoningTokens: 1},
+			Usage: &llm.Usage{PromptTokens: 10, CompletionTokens: 5, TotalTokens: 15, CacheReadTokens: 3, CacheWriteTokens: 2,
+				ReasoningTokens: 1},
 		}}
 		a, r := &answers{all: []answer{{err: broken()}, last}}, &spantest.Recorder{}
 		runtime := a.runtime(nil)
-		p := prepare(t, runtime, &llm.Definition{Model: "m", Instructions: secret, Temperature: &half, TopP: &half, MaxTokens: 100}, &llm.Options{
-			MaxRetries: 1, Seed: &seed, Retry: llm.Retry{Min: time.Second, Max: time.Second}, Attributes: []parley.Attribute{{Key: "test", Value: "mine"}},
-		})
+		p := prepare(t, runtime,
+			&llm.Definition{Model: "m", Instructions: secret, Temperature: &half, TopP: &half, MaxTokens: 100}, &llm.Options{
+				MaxRetries: 1, Seed: &seed, Retry: llm.Retry{Min: time.Second, Max: time.Second},
+				Attributes: []parley.Attribute{{Key: "test", Value: "mine"}},
+			})
 		if _, err := runtime.RunStream(parley.WithTracer(t.Context(), r), p, question(secret), nil); err != nil {
 			t.Fatal(err)
 		}
 		s := spanOf(t, r)
 		for key, want := range map[string]any{
-			"gen_ai.operation.name": "chat", "gen_ai.provider.name": "fake", "gen_ai.request.model": "m", "gen_ai.request.max_tokens": 100,
-			"gen_ai.request.temperature": 0.5, "gen_ai.request.top_p": 0.5, "gen_ai.request.seed": int64(7), "gen_ai.request.stream": true, "gen_ai.output.type": "text",
+			"gen_ai.operation.name": "chat", "gen_ai.provider.name": "fake", "gen_ai.request.model": "m",
+			"gen_ai.request.max_tokens":  100,
+			"gen_ai.request.temperature": 0.5, "gen_ai.request.top_p": 0.5, "gen_ai.request.seed": int64(7),
+			"gen_ai.request.stream": true, "gen_ai.output.type": "text",
 			"gen_ai.response.model": "m-2", "gen_ai.response.id": "resp-1", "gen_ai.response.finish_reasons": []string{"stop"},
-			"gen_ai.usage.input_tokens": int64(10), "gen_ai.usage.output_tokens": int64(5), "gen_ai.usage.cache_read.input_tokens": int64(3),
-			"gen_ai.usage.cache_creation.input_tokens": int64(2), "gen_ai.usage.reasoning.output_tokens": int64(1), "parley.model.tries": 2, "test": "mine",
+			"gen_ai.usage.input_tokens": int64(10), "gen_ai.usage.output_tokens": int64(5),
+			"gen_ai.usage.cache_read.input_tokens":     int64(3),
+			"gen_ai.usage.cache_creation.input_tokens": int64(2), "gen_ai.usage.reasoning.output_tokens": int64(1),
+			"parley.model.tries": 2, "test": "mine",
 		} {
 			has(t, s, key, want)
 		}
@@ -117,7 +124,9 @@ func TestSpanOfAPanic(t *testing.T) {
 // TestContentOfARun: what was said is told where it is asked for, as the conventions want it, and within bounds.
 func TestContentOfARun(t *testing.T) {
 	long := strings.Repeat("é", 20_000)
-	a, r := &answers{all: []answer{{chunks: []llm.Chunk{{Text: "wait"}, begins(0, "c2", "look", `{"x":1}`)}}}}, &spantest.Recorder{TellContent: true}
+	a, r := &answers{
+		all: []answer{{chunks: []llm.Chunk{{Text: "wait"}, begins(0, "c2", "look", `{"x":1}`)}}}},
+		&spantest.Recorder{TellContent: true}
 	runtime := a.runtime(nil)
 	p := prepare(t, runtime, &llm.Definition{Model: "m", Instructions: "be kind"}, nil)
 	in := &llm.Input{Messages: []llm.Message{
@@ -135,7 +144,8 @@ func TestContentOfARun(t *testing.T) {
 		`{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"look","arguments":"no JSON"}]},`+
 		`{"role":"tool","parts":[{"type":"tool_call_response","id":"c1","name":"look","response":"seen"}]}]`)
 	has(t, s, "gen_ai.output.messages",
-		`[{"role":"assistant","parts":[{"type":"text","content":"wait"},{"type":"tool_call","id":"c2","name":"look","arguments":{"x":1}}],"finish_reason":"tool_calls"}]`)
+		`[{"role":"assistant","parts":[{"type":"text","content":"wait"},{"type":"tool_call","id":"c2","name":"look",`+
+			`"arguments":{"x":1}}],"finish_reason":"tool_calls"}]`)
 
 	in.Messages = nil
 	for i := range 40 {
@@ -149,7 +159,8 @@ func TestContentOfARun(t *testing.T) {
 	if err := json.Unmarshal([]byte(told), &messages); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(messages); len(told) > 128<<10+100 || n < 2 || n == 40 || !strings.HasPrefix(messages[n-1].Parts[0].Content, "39 é") || strings.Contains(told, "\uFFFD") {
+	if n := len(messages); len(told) > 128<<10+100 || n < 2 || n == 40 ||
+		!strings.HasPrefix(messages[n-1].Parts[0].Content, "39 é") || strings.Contains(told, "\uFFFD") {
 		t.Errorf("%d messages are told in %d bytes, the last begins with %.20s", n, len(told), messages[n-1].Parts[0].Content)
 	}
 }

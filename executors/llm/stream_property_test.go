@@ -75,7 +75,9 @@ func TestStreamsOfAnyRetries(t *testing.T) {
 func stream(t *rapid.T, label string) []llm.Chunk {
 	chunks := texts(rapid.StringMatching(`[ab]{0,12}`).Draw(t, label))
 	for i := range rapid.IntRange(0, 3).Draw(t, label+" calls") {
-		chunks = append(chunks, begins(i, rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, label+" id"), "look", rapid.StringMatching(`[ab]{0,6}`).Draw(t, label+" arguments")))
+		chunks = append(chunks,
+			begins(i, rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, label+" id"), "look",
+				rapid.StringMatching(`[ab]{0,6}`).Draw(t, label+" arguments")))
 	}
 	return chunks
 }

@@ -23,8 +23,9 @@ func strictSchema(raw json.RawMessage, set SchemaSet) (json.RawMessage, bool) {
 // The keywords of strict schemas besides those with schemas inside: of all vendors, and of OpenAI besides.
 var (
 	strictKeywords = []string{"type", "required", "additionalProperties", "description", "title", "$schema"}
-	openAIKeywords = []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems"}
-	strictFormats  = []any{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
+	openAIKeywords = []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems",
+		"maxItems"}
+	strictFormats = []any{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 )
 
 // stricter makes schemas strict.

@@ -55,7 +55,8 @@ func (t *template) render(variables map[string]any) (string, error) {
 		}
 		v, ok := variables[p.variable]
 		if !ok {
-			return "", fmt.Errorf("user_template: there is no variable %q: there are %q", p.variable, slices.Sorted(maps.Keys(variables)))
+			return "", fmt.Errorf("user_template: there is no variable %q: there are %q", p.variable,
+				slices.Sorted(maps.Keys(variables)))
 		}
 		s, err := written(v)
 		if err != nil {

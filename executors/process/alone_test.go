@@ -22,7 +22,9 @@ func TestAlone(t *testing.T) {
 	process.WithoutSupervisors(t)
 	p := newPool(t)
 	var out bytes.Buffer
-	s := script("sleep 600 & setsid sleep 600 & until [ x$(cut -d' ' -f6 /proc/$!/stat) = x$! ]; do [ -d /proc/$! ] || exit 1; sleep 0.01; done; head -c 1000000 /dev/zero", newMark())
+	s := script(
+		"sleep 600 & setsid sleep 600 & until [ x$(cut -d' ' -f6 /proc/$!/stat) = x$! ]; do [ -d /proc/$! ] || exit 1; "+
+			"sleep 0.01; done; head -c 1000000 /dev/zero", newMark())
 	s.Stdout = &out
 	began := time.Now()
 	if err := start(t, p, s).Wait(); err != nil {

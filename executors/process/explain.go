@@ -16,7 +16,8 @@ func explain(err error, path string) error {
 	case errors.Is(err, syscall.E2BIG):
 		return fmt.Errorf("%w: expected less in its arguments and its environment", err)
 	case errors.Is(err, fs.ErrNotExist) && exists(path):
-		return fmt.Errorf("%w: the file is there; expected its interpreter to be so too, the one of its first line or its loader", err)
+		return fmt.Errorf(
+			"%w: the file is there; expected its interpreter to be so too, the one of its first line or its loader", err)
 	}
 	return err
 }

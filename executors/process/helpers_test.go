@@ -267,7 +267,8 @@ func (h *heard) number(t testing.TB) int {
 }
 
 // programs are what the tests run. Each gives its exit code.
-var programs = map[string]func(args []string) int{"look": look, "leave": leave, "runner": runner, "rooted": rooted, "resisted": resisted}
+var programs = map[string]func(args []string) int{"look": look, "leave": leave, "runner": runner, "rooted": rooted,
+	"resisted": resisted}
 
 // look prints what it was given.
 func look(args []string) int {
@@ -280,7 +281,8 @@ func look(args []string) int {
 	entries, _ := os.ReadDir("/proc/self/fd")
 	for _, e := range entries {
 		to, _ := os.Readlink("/proc/self/fd/" + e.Name())
-		if to != "" && !strings.HasPrefix(to, "/proc/") && !strings.HasPrefix(to, "/sys/") && !strings.HasPrefix(to, "anon_inode:") {
+		if to != "" && !strings.HasPrefix(to, "/proc/") && !strings.HasPrefix(to, "/sys/") &&
+			!strings.HasPrefix(to, "anon_inode:") {
 			to, _, _ = strings.Cut(to, ":")
 			fmt.Printf("file %s %s\n", e.Name(), to)
 		}
@@ -324,7 +326,8 @@ func runner(args []string) int {
 	var p process.Pool
 	path, _ := os.Executable()
 	r, err := p.Start(context.Background(), &process.Spec{
-		Argv: []string{path, "program", "leave", "stay"}, Env: []string{"PATH=" + os.Getenv("PATH"), args[0]}, Stdout: os.Stdout,
+		Argv: []string{path, "program", "leave", "stay"}, Env: []string{"PATH=" + os.Getenv("PATH"), args[0]},
+		Stdout: os.Stdout,
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -349,7 +352,9 @@ func resisted(args []string) int {
 	var p process.Pool
 	defer p.Close()
 	r, err := p.Start(context.Background(), &process.Spec{
-		Argv: []string{"sh", "-c", `setsid "$0" program rooted & echo $!; while [ -d /proc/$! ]; do grep -q "^Uid:.0.0" /proc/$!/status && echo root && exit; sleep 0.05; done`, args[0]}, Env: []string{"PATH=" + os.Getenv("PATH")}, Stdout: os.Stdout,
+		Argv: []string{"sh", "-c",
+			`setsid "$0" program rooted & echo $!; while [ -d /proc/$! ]; do grep -q "^Uid:.0.0" /proc/$!/status && echo ` +
+				`root && exit; sleep 0.05; done`, args[0]}, Env: []string{"PATH=" + os.Getenv("PATH")}, Stdout: os.Stdout,
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -92,7 +92,8 @@ func TestFind(t *testing.T) {
 	}
 	t.Setenv("PATH", filepath.Dir(file)+":"+os.Getenv("PATH"))
 	for _, c := range []struct{ dir, name, want string }{
-		{"", "hello", file}, {"/", "hello", file}, {dir, "bin/hello", file}, {dir, "./bin/hello", file}, {"/", file, file}, {dir, "sh", ""}, {dir, "bin/sh", "not"},
+		{"", "hello", file}, {"/", "hello", file}, {dir, "bin/hello", file}, {dir, "./bin/hello", file}, {"/", file, file},
+		{dir, "sh", ""}, {dir, "bin/sh", "not"},
 		{"", "", "not"}, {dir, "bin", "not"},
 	} {
 		got, err := process.Find(c.dir, c.name)
@@ -133,23 +134,30 @@ func TestCannotStart(t *testing.T) {
 			is   error
 			told string
 		}{
-			"no arguments":       {process.Spec{}, nil, "no program is named"},
-			"no name":            {process.Spec{Argv: []string{""}}, nil, "no program is named"},
-			"unknown":            {process.Spec{Argv: []string{"no-such-program"}}, exec.ErrNotFound, "no-such-program"},
-			"no such file":       {process.Spec{Argv: []string{dir + "/nothing"}}, fs.ErrNotExist, "nothing"},
-			"file gone":          {process.Spec{Argv: []string{"x"}, Path: dir + "/nothing"}, fs.ErrNotExist, "fork/exec " + dir + "/nothing: no such file or directory"},
+			"no arguments": {process.Spec{}, nil, "no program is named"},
+			"no name":      {process.Spec{Argv: []string{""}}, nil, "no program is named"},
+			"unknown":      {process.Spec{Argv: []string{"no-such-program"}}, exec.ErrNotFound, "no-such-program"},
+			"no such file": {process.Spec{Argv: []string{dir + "/nothing"}}, fs.ErrNotExist, "nothing"},
+			"file gone": {process.Spec{Argv: []string{"x"}, Path: dir + "/nothing"}, fs.ErrNotExist, "fork/exec " +
+				dir + "/nothing: no such file or directory"},
 			"not executable":     {process.Spec{Argv: []string{plain}}, fs.ErrPermission, "permission denied"},
 			"not executable now": {process.Spec{Argv: []string{"x"}, Path: plain}, fs.ErrPermission, "permission denied"},
 			"a directory":        {process.Spec{Argv: []string{"x"}, Path: dir}, fs.ErrPermission, "permission denied"},
-			"no interpreter":     {process.Spec{Argv: []string{file("lost", "#!/no/such/thing\n", 0o755)}}, fs.ErrNotExist, "expected its interpreter to be so too"},
-			"no program":         {process.Spec{Argv: []string{file("text", "hello\n", 0o755)}}, syscall.ENOEXEC, "expected a program of this machine"},
-			"too long":           {process.Spec{Argv: []string{"echo", strings.Repeat("x", 3<<20)}}, syscall.E2BIG, "expected less"},
-			"no directory":       {process.Spec{Argv: []string{"true"}, Dir: dir + "/nowhere"}, fs.ErrNotExist, "nowhere"},
-			"file as directory":  {process.Spec{Argv: []string{"true"}, Dir: plain}, nil, "expected one for the program to run in"},
+			"no interpreter": {process.Spec{Argv: []string{file("lost", "#!/no/such/thing\n", 0o755)}}, fs.ErrNotExist,
+				"expected its interpreter to be so too"},
+			"no program": {process.Spec{Argv: []string{file("text", "hello\n", 0o755)}}, syscall.ENOEXEC,
+				"expected a program of this machine"},
+			"too long": {process.Spec{Argv: []string{"echo", strings.Repeat("x", 3<<20)}}, syscall.E2BIG,
+				"expected less"},
+			"no directory": {process.Spec{Argv: []string{"true"}, Dir: dir + "/nowhere"}, fs.ErrNotExist, "nowhere"},
+			"file as directory": {process.Spec{Argv: []string{"true"}, Dir: plain}, nil,
+				"expected one for the program to run in"},
 			"NUL in an argument": {process.Spec{Argv: []string{"echo", "a\x00b"}}, nil, "argument 1 has a NUL"},
-			"NUL in a variable":  {process.Spec{Argv: []string{"echo"}, Env: []string{"A=b\x00"}}, nil, `environment "A" has a NUL`},
-			"no variable":        {process.Spec{Argv: []string{"echo"}, Env: []string{"PATH"}}, nil, `environment "PATH": expected NAME=VALUE`},
-			"variable no name":   {process.Spec{Argv: []string{"echo"}, Env: []string{"=x"}}, nil, `expected NAME=VALUE`},
+			"NUL in a variable": {process.Spec{Argv: []string{"echo"}, Env: []string{"A=b\x00"}}, nil,
+				`environment "A" has a NUL`},
+			"no variable": {process.Spec{Argv: []string{"echo"}, Env: []string{"PATH"}}, nil,
+				`environment "PATH": expected NAME=VALUE`},
+			"variable no name": {process.Spec{Argv: []string{"echo"}, Env: []string{"=x"}}, nil, `expected NAME=VALUE`},
 		} {
 			c.spec.Stdin, c.spec.Stdout = strings.NewReader("hello"), io.Discard
 			r, err := p.Start(t.Context(), &c.spec)
@@ -204,7 +212,8 @@ func TestBrokenInput(t *testing.T) {
 		broken := errors.New("the disk is broken")
 		s := script("cat; sleep 600", newMark())
 		s.Stdin = io.MultiReader(strings.NewReader("hello"), iotest.ErrReader(broken))
-		if err := start(t, newPool(t), s).Wait(); !errors.Is(err, broken) || !strings.Contains(err.Error(), "stopped: stdin of the program") {
+		if err := start(t, newPool(t), s).Wait(); !errors.Is(err, broken) ||
+			!strings.Contains(err.Error(), "stopped: stdin of the program") {
 			t.Errorf("error %v", err)
 		}
 	})

@@ -29,13 +29,19 @@ func TestStop(t *testing.T) {
 			exit        process.Exit
 			least, most time.Duration
 		}{
-			"it goes":                  {"echo ready; sleep 600", 2 * inTime, process.Exit{Code: -1, Signal: syscall.SIGTERM}, 0, inTime},
-			"it ends in order":         {"trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done", 2 * inTime, process.Exit{Code: 7}, 0, inTime},
-			"it says that all is well": {"trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done", 2 * inTime, process.Exit{}, 0, inTime},
-			"it stays":                 {"trap '' TERM; echo ready; sleep 600", wait, process.Exit{Code: -1, Signal: syscall.SIGKILL}, wait, wait + inTime},
-			"a child stays":            {"(trap '' TERM; sleep 600) & echo ready; wait", wait, process.Exit{Code: -1, Signal: syscall.SIGTERM}, 0, wait + inTime},
-			"it has no time":           {"trap '' TERM; echo ready; sleep 600", -1, process.Exit{Code: -1, Signal: syscall.SIGKILL}, 0, inTime},
-			"it was stopped":           {itself, wait, process.Exit{Code: -1, Signal: syscall.SIGKILL}, wait, wait + inTime},
+			"it goes": {"echo ready; sleep 600", 2 * inTime, process.Exit{Code: -1, Signal: syscall.SIGTERM}, 0,
+				inTime},
+			"it ends in order": {"trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done", 2 * inTime,
+				process.Exit{Code: 7}, 0, inTime},
+			"it says that all is well": {"trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done", 2 * inTime,
+				process.Exit{}, 0, inTime},
+			"it stays": {"trap '' TERM; echo ready; sleep 600", wait,
+				process.Exit{Code: -1, Signal: syscall.SIGKILL}, wait, wait + inTime},
+			"a child stays": {"(trap '' TERM; sleep 600) & echo ready; wait", wait,
+				process.Exit{Code: -1, Signal: syscall.SIGTERM}, 0, wait + inTime},
+			"it has no time": {"trap '' TERM; echo ready; sleep 600", -1,
+				process.Exit{Code: -1, Signal: syscall.SIGKILL}, 0, inTime},
+			"it was stopped": {itself, wait, process.Exit{Code: -1, Signal: syscall.SIGKILL}, wait, wait + inTime},
 		} {
 			mark := newMark()
 			ctx, cancel := context.WithCancelCause(t.Context())

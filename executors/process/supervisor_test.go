@@ -72,7 +72,8 @@ func TestSupervisorsAreBare(t *testing.T) {
 			t.Errorf("directory %s, %v", cwd, err)
 		}
 		stat, err := os.ReadFile(dir + "/stat")
-		if fields := strings.Fields(string(stat)); err != nil || fields[4] != strconv.Itoa(parent(one)) || fields[5] != fields[4] || fields[6] != "0" {
+		if fields := strings.Fields(string(stat)); err != nil || fields[4] != strconv.Itoa(parent(one)) ||
+			fields[5] != fields[4] || fields[6] != "0" {
 			t.Errorf("group, session and terminal: %s, %v", stat, err)
 		}
 		for sig := syscall.Signal(1); sig <= 64; sig++ {

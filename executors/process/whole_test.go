@@ -28,14 +28,17 @@ var wild = map[string]string{
 	"daemon":                "(setsid sh -c 'sleep 600 & sleep 600 &' &) ; echo ready; sleep 600",
 	"deaf":                  "trap '' TERM HUP INT; setsid sh -c \"trap '' TERM; sleep 600\" & echo ready; wait",
 	"stopped child":         "setsid sh -c 'kill -STOP $$' & echo ready; wait",
-	"awakened child":        "setsid sleep 600 & victim=$!; setsid sh -c \"while :; do kill -CONT $victim; done\" & echo ready; wait",
+	"awakened child": "setsid sleep 600 & victim=$!; setsid sh -c \"while :; do kill -CONT $victim; done\" & " +
+		"echo ready; wait",
 	// Two hundred processes, of which each half starts the other one again.
-	"respawning": "trap '' TERM; w() { while :; do sleep 600 & wait $!; done; }; i=0; while [ $i -lt 100 ]; do w & i=$((i+1)); done; echo ready; wait",
+	"respawning": "trap '' TERM; w() { while :; do sleep 600 & wait $!; done; }; i=0; while [ $i -lt 100 ]; do w & " +
+		"i=$((i+1)); done; echo ready; wait",
 	// More and more of them, each in a session of its own.
 	"growing": "trap '' TERM; (i=0; while [ $i -lt 1000 ]; do setsid sleep 600 & i=$((i+1)); done) & echo ready; wait",
 	// It is another process each time that one looks.
-	"running away":                  "trap '' TERM; r() { r & exit; }; r & echo ready; sleep 600",
-	"running away from the session": `for i in 1 2 3 4 5 6 7 8; do perl -MPOSIX -e 'while (1) { exit if fork; setsid(); }' & done; echo ready; sleep 600`,
+	"running away": "trap '' TERM; r() { r & exit; }; r & echo ready; sleep 600",
+	"running away from the session": `for i in 1 2 3 4 5 6 7 8; do perl -MPOSIX -e 'while (1) { exit if fork; ` +
+		`setsid(); }' & done; echo ready; sleep 600`,
 }
 
 // TestNothingIsLeft: whatever a program starts is gone when it has ended, in time.
@@ -197,7 +200,8 @@ func TestLeft(t *testing.T) {
 	rooted := copied(t, 0o755|os.ModeSetuid)
 	said := newHeard()
 	cmd := exec.Command(copied(t, 0o755), "program", "resisted", rooted)
-	cmd.Dir, cmd.Stdout, cmd.SysProcAttr = "/", said, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.Dir, cmd.Stdout, cmd.SysProcAttr = "/", said, &syscall.SysProcAttr{
+		Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

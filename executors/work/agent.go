@@ -61,7 +61,8 @@ func New(b *parley.Blueprint, w Work, o *Options) (*Agent, error) {
 		s, faults := parley.ParseSubscriptions(b.Subscriptions)
 		if len(faults) > 0 {
 			return nil, &parley.Error{
-				Err: parley.ErrValidationFailed, Message: fmt.Sprintf("agent %s: subscriptions: %s: %s", b.Name, faults[0].Path, faults[0].Message),
+				Err:        parley.ErrValidationFailed,
+				Message:    fmt.Sprintf("agent %s: subscriptions: %s: %s", b.Name, faults[0].Path, faults[0].Message),
 				Validation: &parley.ValidationFailure{AgentName: b.Name, ValidationErrors: faults},
 			}
 		}
@@ -101,7 +102,8 @@ func (a *Agent) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnO
 
 // job reads what a turn is about. With an Output it is not to be done; without a Job there is nothing to do.
 func (a *Agent) job(ctx context.Context, turn *parley.Turn) (*Job, *Output, error) {
-	c, err := turn.Client.GetConversation(ctx, &parley.GetConversationParams{ConversationID: turn.ConversationID, Limit: firstEvents})
+	c, err := turn.Client.GetConversation(
+		ctx, &parley.GetConversationParams{ConversationID: turn.ConversationID, Limit: firstEvents})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -269,7 +271,9 @@ func (a *Agent) message(j *Job, out *Output) parley.Message {
 		schema = cmp.Or(a.subscriptions.AnswerSchema, schema)
 	}
 	if r.Error != "" {
-		data, err := encode(Failure{Agent: j.Agent, Status: parley.SessionFailed, Reason: out.reason(), Error: r.Error, ValidationErrors: r.ValidationErrors})
+		data, err := encode(
+			Failure{Agent: j.Agent, Status: parley.SessionFailed, Reason: out.reason(), Error: r.Error,
+				ValidationErrors: r.ValidationErrors})
 		if err != nil {
 			data = nil
 		}

@@ -25,7 +25,8 @@ func asked(ctx context.Context, turn *parley.Turn, c *parley.Snapshot) (json.Raw
 		if next >= c.LatestSeq {
 			return nil, fmt.Errorf("the session has no message of its caller: expected its parameters")
 		}
-		page, err := turn.Client.Tail(ctx, &parley.TailParams{ConversationID: turn.ConversationID, SinceSeq: next, Limit: firstEvents})
+		page, err := turn.Client.Tail(
+			ctx, &parley.TailParams{ConversationID: turn.ConversationID, SinceSeq: next, Limit: firstEvents})
 		if err != nil {
 			return nil, err
 		}
@@ -35,7 +36,8 @@ func asked(ctx context.Context, turn *parley.Turn, c *parley.Snapshot) (json.Raw
 
 // woken fills in the parameters that the event makes for which a seat has its turn: the last that has woken it or, where none has, the last message of another since its last turn. found is false
 // where there is none.
-func (a *Agent) woken(ctx context.Context, j *Job, triggers []int64) (found bool, wrong []parley.ValidationError, err error) {
+func (a *Agent) woken(ctx context.Context, j *Job, triggers []int64) (found bool, wrong []parley.ValidationError,
+	err error) {
 	e, err := a.event(ctx, j.Turn, triggers)
 	if err != nil || e == nil {
 		return false, nil, err
@@ -61,7 +63,8 @@ func (a *Agent) woken(ctx context.Context, j *Job, triggers []int64) (found bool
 
 func (a *Agent) event(ctx context.Context, turn *parley.Turn, triggers []int64) (*parley.Event, error) {
 	if n := len(triggers); n > 0 {
-		page, err := turn.Client.Tail(ctx, &parley.TailParams{ConversationID: turn.ConversationID, SinceSeq: triggers[n-1] - 1, Limit: 1})
+		page, err := turn.Client.Tail(
+			ctx, &parley.TailParams{ConversationID: turn.ConversationID, SinceSeq: triggers[n-1] - 1, Limit: 1})
 		if err != nil {
 			return nil, err
 		}

@@ -75,7 +75,8 @@ func (j *Job) Keep(ctx context.Context, kind string, data any) error {
 func (j *Job) Kept(ctx context.Context, kind string) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	for since := j.Turn.SinceSeq; ; {
-		page, err := j.Turn.Client.Tail(ctx, &parley.TailParams{ConversationID: j.Turn.ConversationID, SinceSeq: since, Limit: parley.MaxPage})
+		page, err := j.Turn.Client.Tail(
+			ctx, &parley.TailParams{ConversationID: j.Turn.ConversationID, SinceSeq: since, Limit: parley.MaxPage})
 		if err != nil {
 			return nil, fmt.Errorf("read what earlier attempts have kept: %w", err)
 		}
@@ -94,7 +95,8 @@ func (j *Job) Kept(ctx context.Context, kind string) ([]json.RawMessage, error) 
 // kept gives the data of a trace of this turn; nil for other events.
 func (j *Job) kept(e *parley.Event, kind string) json.RawMessage {
 	var t parley.Trace
-	if e.Type != parley.TypeTrace || e.Turn != j.Turn.Number || e.From != j.Turn.AgentID || json.Unmarshal(e.Payload, &t) != nil || t.Kind != kind {
+	if e.Type != parley.TypeTrace || e.Turn != j.Turn.Number || e.From != j.Turn.AgentID ||
+		json.Unmarshal(e.Payload, &t) != nil || t.Kind != kind {
 		return nil
 	}
 	return t.Data

@@ -42,7 +42,8 @@ func (m *model) Call(_ context.Context, req *llm.Request, emit func(llm.Chunk) e
 			return nil, err
 		}
 	}
-	return &llm.Response{Text: "seen", Finish: llm.FinishStop, Usage: &llm.Usage{PromptTokens: 1, CompletionTokens: 1, TotalTokens: 2}}, nil
+	return &llm.Response{Text: "seen", Finish: llm.FinishStop,
+		Usage: &llm.Usage{PromptTokens: 1, CompletionTokens: 1, TotalTokens: 2}}, nil
 }
 
 const same = `"subscriptions": {"selectors": [
@@ -55,12 +56,16 @@ const same = `"subscriptions": {"selectors": [
 func TestSameContext(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"reads":  `{"name": "reads", "argv": ["cat"], "params_via": "stdin", "parameters_schema": {"type": "object"}, ` + same + `}`,
-		"opens":  `{"name": "opens", "argv": ["sh", "-c", "cat \"$PARLEY_CONTEXT_FILE\"; echo $PARLEY_CONTEXT_FILE >> seen"], "parameters_schema": {"type": "object"}, ` + same + `}`,
-		"calls":  `{"name": "calls", "parameters_schema": {"type": "object"}, ` + same + `}`,
-		"walks":  `{"name": "walks", "type": "workflow", "parameters_schema": {"type": "object"}, "steps": [{"name": "one", "agent": "helper", "input": {"c": "$.context", "t": "$.trigger.data.q"}}], ` + same + `}`,
+		"reads": `{"name": "reads", "argv": ["cat"], "params_via": "stdin", "parameters_schema": {"type": "object"}, ` +
+			same + `}`,
+		"opens": `{"name": "opens", "argv": ["sh", "-c", "cat \"$PARLEY_CONTEXT_FILE\"; echo $PARLEY_CONTEXT_FILE >> ` +
+			`seen"], "parameters_schema": {"type": "object"}, ` + same + `}`,
+		"calls": `{"name": "calls", "parameters_schema": {"type": "object"}, ` + same + `}`,
+		"walks": `{"name": "walks", "type": "workflow", "parameters_schema": {"type": "object"}, "steps": [{"name": ` +
+			`"one", "agent": "helper", "input": {"c": "$.context", "t": "$.trigger.data.q"}}], ` + same + `}`,
 		"helper": `{"name": "helper", "type": "function", "parameters_schema": {"type": "object"}}`,
-		"thinks": `{"name": "thinks", "type": "agent", "model": "fake:m", "parameters_schema": {"type": "object"}, ` + same + `}`,
+		"thinks": `{"name": "thinks", "type": "agent", "model": "fake:m", "parameters_schema": {"type": "object"}, ` + same +
+			`}`,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name+".json"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -91,7 +96,8 @@ func TestSameContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWorld(t)
-	w.Serve(worktest.Mux{"reads": jobs, "opens": jobs, "calls": jobs, "walks": jobs, "helper": jobs, "thinks": thinks}, set.Blueprints()...)
+	w.Serve(worktest.Mux{"reads": jobs, "opens": jobs, "calls": jobs, "walks": jobs, "helper": jobs, "thinks": thinks},
+		set.Blueprints()...)
 
 	tools := []string{"reads", "opens", "calls", "walks", "thinks"}
 	id := w.Create(tools...)
@@ -150,7 +156,8 @@ func TestSameContext(t *testing.T) {
 			t.Errorf("the model is told %s", m.asked[i])
 		}
 		var step, whole any
-		if json.Unmarshal(helped[i], &step) != nil || json.Unmarshal([]byte(fmt.Sprintf(`{"c":%s,"t":%q}`, want, c.Trigger.Data)), &whole) != nil {
+		if json.Unmarshal(helped[i], &step) != nil ||
+			json.Unmarshal([]byte(fmt.Sprintf(`{"c":%s,"t":%q}`, want, c.Trigger.Data)), &whole) != nil {
 			t.Fatalf("%s", helped[i])
 		}
 		if diff := cmp.Diff(whole.(map[string]any)["c"], step.(map[string]any)["c"]); diff != "" {

@@ -93,7 +93,8 @@ func (o *Output) match(schema *paramschema.Schema, missing string) {
 	if len(wrong) == 0 && err == nil {
 		return
 	}
-	o.Reason, o.Result.Error, o.Result.ValidationErrors = ReasonSchema, "The result does not match the agent's output_schema", wrong
+	o.Reason, o.Result.Error, o.Result.ValidationErrors = ReasonSchema, "The result does not match the agent's "+
+		"output_schema", wrong
 	var refusal *parley.Error
 	if errors.As(err, &refusal) {
 		o.Result.Error = "The result cannot be held against the agent's output_schema: " + refusal.Message

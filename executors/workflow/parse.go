@@ -136,7 +136,8 @@ func (p *parser) node(path string, raw json.RawMessage, depth int, before map[st
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if !slices.Contains(stepMembers, name) {
-			p.fault(path, "unknown: %q: expected %s, or a group: parallel or steps", brief(name), strings.Join(stepMembers, ", "))
+			p.fault(path, "unknown: %q: expected %s, or a group: parallel or steps", brief(name),
+				strings.Join(stepMembers, ", "))
 		}
 	}
 	return node{step: p.step(path, members, before)}
@@ -154,7 +155,8 @@ func (p *parser) step(path string, members map[string]json.RawMessage, before ma
 	case p.names[s.name]:
 		p.fault(path+".name", "expected another name: a step before has it")
 	}
-	if name, runner, at := strings.Cut(s.agent, "@"); s.agent != "" && (!parley.ValidParticipantID(name) || at && !parley.ValidParticipantID(runner)) {
+	if name, runner, at := strings.Cut(s.agent, "@"); s.agent != "" &&
+		(!parley.ValidParticipantID(name) || at && !parley.ValidParticipantID(runner)) {
 		p.fault(path+".agent", "expected the name of an agent, or name@runnerId")
 	}
 	if raw, ok := members["optional"]; ok && json.Unmarshal(raw, &s.optional) != nil {

@@ -208,14 +208,16 @@ func (r *run) once(ctx context.Context, s *step, again int) (*ended, error) {
 			return nil, err
 		}
 		if len(input) > MaxInputBytes {
-			return &ended{Status: parley.SessionFailed, Error: fmt.Sprintf("its input has %d bytes: expected at most %d", len(input), MaxInputBytes)}, nil
+			return &ended{Status: parley.SessionFailed,
+				Error: fmt.Sprintf("its input has %d bytes: expected at most %d", len(input), MaxInputBytes)}, nil
 		}
 		if err := r.job.Keep(ctx, kindStep, started{key, s.agent, input}); err != nil {
 			return nil, err
 		}
 	}
 	return r.session(ctx, s, &parley.StartSessionParams{
-		AgentName: s.agent, Parameters: input, Mode: parley.ModeSync, TimeoutMs: parley.MaxWaitMs, ClientRequestID: sessionKey(r.job.Key(), key),
+		AgentName: s.agent, Parameters: input, Mode: parley.ModeSync, TimeoutMs: parley.MaxWaitMs,
+		ClientRequestID: sessionKey(r.job.Key(), key),
 	})
 }
 
@@ -227,7 +229,8 @@ func sessionKey(job, step string) string {
 
 // ending are the errors that a turn ends with, or that say that its hub is not there.
 var ending = []error{
-	parley.ErrClaimLost, parley.ErrClaimRequired, parley.ErrNotYourTurn, parley.ErrTurnClosed, parley.ErrConversationClosed,
+	parley.ErrClaimLost, parley.ErrClaimRequired, parley.ErrNotYourTurn, parley.ErrTurnClosed,
+	parley.ErrConversationClosed,
 	parley.ErrUnavailable, parley.ErrOutcomeUnknown, parley.ErrUnauthenticated,
 }
 
@@ -265,7 +268,8 @@ func (r *run) session(ctx context.Context, step *step, p *parley.StartSessionPar
 
 // later waits a little where the same call may succeed then.
 func (r *run) later(ctx context.Context, err error) bool {
-	if !parley.ErrorRowOf(err).Retryable || slices.ContainsFunc(ending, func(e error) bool { return errors.Is(err, e) }) || ctx.Err() != nil {
+	if !parley.ErrorRowOf(err).Retryable || slices.ContainsFunc(ending, func(e error) bool { return errors.Is(err, e) }) ||
+		ctx.Err() != nil {
 		return false
 	}
 	t := time.NewTimer(againAfter)
@@ -280,9 +284,12 @@ func (r *run) later(ctx context.Context, err error) bool {
 
 // asksBack ends a session that waits for somebody who does not come.
 func (r *run) asksBack(ctx context.Context, step *step, s *parley.Session) (*ended, error) {
-	_, err := r.job.Turn.Client.StopSession(ctx, &parley.StopSessionParams{SessionID: s.SessionID, Reason: "its caller is a workflow, which answers no questions"})
+	_, err := r.job.Turn.Client.StopSession(
+		ctx, &parley.StopSessionParams{SessionID: s.SessionID,
+			Reason: "its caller is a workflow, which answers no questions"})
 	if err != nil {
 		return nil, fmt.Errorf("stop the session of step %s: %w", step.name, err)
 	}
-	return &ended{Status: parley.SessionStopped, SessionID: s.SessionID, Error: "the agent " + step.agent + " has asked back, and was stopped"}, nil
+	return &ended{Status: parley.SessionStopped, SessionID: s.SessionID, Error: "the agent " + step.agent +
+		" has asked back, and was stopped"}, nil
 }

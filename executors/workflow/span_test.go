@@ -20,9 +20,13 @@ func TestSpans(t *testing.T) {
 	c.do("deny", func(context.Context, *work.Job) (any, error) {
 		return nil, &function.Error{Reason: "no", Text: "a secret"}
 	})
-	c.flow("flow", `[{"name":"first","agent":"echo","input":{"n":1}},{"name":"second","agent":"deny","on_error":"retry(1)"}]`, ``)
-	w.Serve(worktest.Mux{"flow": tracing(c.all["flow"], r), "echo": tracing(c.all["echo"], r), "deny": c.all["deny"]}, c.blueprints...)
-	s, err := w.Ann.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "flow", Parameters: json.RawMessage(`{}`), TimeoutMs: worktest.Patience.Milliseconds(), Traceparent: asker})
+	c.flow("flow",
+		`[{"name":"first","agent":"echo","input":{"n":1}},{"name":"second","agent":"deny","on_error":"retry(1)"}]`, ``)
+	w.Serve(worktest.Mux{"flow": tracing(c.all["flow"], r), "echo": tracing(c.all["echo"], r), "deny": c.all["deny"]},
+		c.blueprints...)
+	s, err := w.Ann.StartSession(t.Context(),
+		&parley.StartSessionParams{AgentName: "flow", Parameters: json.RawMessage(`{}`),
+			TimeoutMs: worktest.Patience.Milliseconds(), Traceparent: asker})
 	if err != nil || s.Status != parley.SessionFailed {
 		t.Fatalf("%s, %v", worktest.Indent(s), err)
 	}

@@ -88,26 +88,40 @@ func TestResults(t *testing.T) {
 	step := func(rest string) string { return `{"name":"a","agent":"echo","input":` + rest + `}` }
 	failing := `{"name":"f","agent":"fails"`
 	table := map[string]struct{ steps, output, want, fails string }{
-		"literals":  {step(`{"n":1.50,"s":"$$x","l":[null,"<&>"]}`), ``, `{"l":[null,"<&>"],"n":1.50,"s":"$x"}`, ""},
-		"paths":     {step(`{"q":"$.parameters.q","all":"$.parameters.l[*]","deep":[{"x":"$.parameters.l[-1]"}]}`), ``, `{"all":[1,2],"deep":[{"x":2}],"q":"hello"}`, ""},
-		"after":     {step(`{"q":"$.parameters.q"}`) + `,{"name":"b","agent":"echo","input":{"x":"$.steps.a.output.q","s":"$.steps.a.status"}}`, `{"b":"$.steps.b.output","fix":7}`, `{"b":{"s":"completed","x":"hello"},"fix":7}`, ""},
-		"output":    {step(`{"q":1}`), `"$.steps.a.output.q"`, `1`, ""},
-		"nothing":   {step(`{"q":"$.parameters.nope"}`), ``, "", "step a: input.q: $.parameters.nope: nothing stands there"},
-		"optional":  {`{"name":"a","agent":"echo","optional":true,"input":{"q":"$.parameters.nope","r":[1,"$.context.x"]}}`, ``, `{"r":[1]}`, ""},
+		"literals": {step(`{"n":1.50,"s":"$$x","l":[null,"<&>"]}`), ``, `{"l":[null,"<&>"],"n":1.50,"s":"$x"}`, ""},
+		"paths": {step(`{"q":"$.parameters.q","all":"$.parameters.l[*]","deep":[{"x":"$.parameters.l[-1]"}]}`), ``,
+			`{"all":[1,2],"deep":[{"x":2}],"q":"hello"}`, ""},
+		"after": {step(`{"q":"$.parameters.q"}`) +
+			`,{"name":"b","agent":"echo","input":{"x":"$.steps.a.output.q","s":"$.steps.a.status"}}`,
+			`{"b":"$.steps.b.output","fix":7}`, `{"b":{"s":"completed","x":"hello"},"fix":7}`, ""},
+		"output":  {step(`{"q":1}`), `"$.steps.a.output.q"`, `1`, ""},
+		"nothing": {step(`{"q":"$.parameters.nope"}`), ``, "", "step a: input.q: $.parameters.nope: nothing stands there"},
+		"optional": {`{"name":"a","agent":"echo","optional":true,"input":{"q":"$.parameters.nope","r":[1,"$.context.x"]}}`,
+			``, `{"r":[1]}`, ""},
 		"no output": {step(`{}`), `"$.steps.a.output.none"`, "", "output: $.steps.a.output.none: nothing stands there"},
 		"unknown":   {`{"name":"a","agent":"nobody"}`, ``, "", "step a: the agent nobody was not started: "},
 		"fails":     {failing + `}`, ``, "", "step f: the agent fails has failed (no_luck): not today"},
-		"goes on":   {failing + `,"on_error":"continue"},` + step(`{"why":"$.steps.f.error","s":"$.steps.f.status"}`), ``, `{"s":"failed","why":"the agent fails has failed (no_luck): not today"}`, ""},
-		"no result": {failing + `,"on_error":"continue"},` + step(`{"why":"$.steps.f.output"}`), ``, "", "step a: input.why: $.steps.f.output: nothing stands there"},
-		"retries":   {`{"name":"t","agent":"third","on_error":"retry(2)"}`, ``, `"at last"`, ""},
-		"gives up":  {`{"name":"f","agent":"fails","on_error":"retry(1)"}`, ``, "", "step f: the agent fails has failed (no_luck): not today"},
-		"group":     {`{"parallel":[` + step(`{"x":1}`) + `,{"steps":[{"name":"b","agent":"echo"},{"name":"c","agent":"echo","input":{"b":"$.steps.b.output"}}]}]}`, ``, `[{"x":1},{"b":{}}]`, ""},
-		"in group":  {`{"parallel":[` + failing + `},` + step(`{}`) + `]}`, ``, "", "step f: the agent fails has failed"},
-		"members":   {step(`{"o":{"z":[1],"b":[2],"m":[3],"a":[4]}}`) + `,{"name":"b","agent":"echo","input":{"x":"$.steps.a.output.o.*[*]"}}`, ``, `{"x":[4,2,3,1]}`, ""},
-		"exact":     {step(`{"n":[9007199254740993]}`), `["$.steps.a.output.n[?@ == 9007199254740992]"]`, "", "output[0]: $.steps.a.output.n[?@ == 9007199254740992]: nothing stands there"},
-		"digits":    {step(`{"n":[9007199254740993]}`), `"$.steps.a.output.n[?@ == 9007199254740993.0]"`, `[9007199254740993]`, ""},
-		"steps":     {step(`{"x":"` + manySteps + `"}`), ``, "", "step a: input.x: " + manySteps + ": the path takes more than 20000 steps"},
-		"too large": {`{"name":"l","agent":"large"},` + step(`{"x":"$.steps.l.output"}`), ``, "", "step a: input.x: $.steps.l.output: nothing stands there"},
+		"goes on": {failing + `,"on_error":"continue"},` + step(`{"why":"$.steps.f.error","s":"$.steps.f.status"}`), ``,
+			`{"s":"failed","why":"the agent fails has failed (no_luck): not today"}`, ""},
+		"no result": {failing + `,"on_error":"continue"},` + step(`{"why":"$.steps.f.output"}`), ``, "",
+			"step a: input.why: $.steps.f.output: nothing stands there"},
+		"retries": {`{"name":"t","agent":"third","on_error":"retry(2)"}`, ``, `"at last"`, ""},
+		"gives up": {`{"name":"f","agent":"fails","on_error":"retry(1)"}`, ``, "",
+			"step f: the agent fails has failed (no_luck): not today"},
+		"group": {`{"parallel":[` + step(`{"x":1}`) +
+			`,{"steps":[{"name":"b","agent":"echo"},{"name":"c","agent":"echo","input":{"b":"$.steps.b.output"}}]}]}`, ``,
+			`[{"x":1},{"b":{}}]`, ""},
+		"in group": {`{"parallel":[` + failing + `},` + step(`{}`) + `]}`, ``, "", "step f: the agent fails has failed"},
+		"members": {step(`{"o":{"z":[1],"b":[2],"m":[3],"a":[4]}}`) +
+			`,{"name":"b","agent":"echo","input":{"x":"$.steps.a.output.o.*[*]"}}`, ``, `{"x":[4,2,3,1]}`, ""},
+		"exact": {step(`{"n":[9007199254740993]}`), `["$.steps.a.output.n[?@ == 9007199254740992]"]`, "",
+			"output[0]: $.steps.a.output.n[?@ == 9007199254740992]: nothing stands there"},
+		"digits": {step(`{"n":[9007199254740993]}`), `"$.steps.a.output.n[?@ == 9007199254740993.0]"`,
+			`[9007199254740993]`, ""},
+		"steps": {step(`{"x":"` + manySteps + `"}`), ``, "", "step a: input.x: " + manySteps +
+			": the path takes more than 20000 steps"},
+		"too large": {`{"name":"l","agent":"large"},` + step(`{"x":"$.steps.l.output"}`), ``, "",
+			"step a: input.x: $.steps.l.output: nothing stands there"},
 	}
 	for name, f := range table {
 		c.flow("flow-"+strings.ReplaceAll(name, " ", "-"), "["+f.steps+"]", f.output)
@@ -116,12 +130,14 @@ func TestResults(t *testing.T) {
 	for name, f := range table {
 		s := w.Start("flow-"+strings.ReplaceAll(name, " ", "-"), `{"q":"hello","l":[1,2]}`)
 		if f.fails != "" {
-			if s.Status != parley.SessionFailed || s.Result.ResultType != parley.AgentTypeWorkflow || !strings.HasPrefix(s.Result.Error, f.fails) {
+			if s.Status != parley.SessionFailed || s.Result.ResultType != parley.AgentTypeWorkflow ||
+				!strings.HasPrefix(s.Result.Error, f.fails) {
 				t.Errorf("%s: %s", name, worktest.Indent(s))
 			}
 			continue
 		}
-		if s.Status != parley.SessionCompleted || s.Result.ResultText == nil || string(unescaped(t, s.Result.ResultData)) != f.want {
+		if s.Status != parley.SessionCompleted || s.Result.ResultText == nil ||
+			string(unescaped(t, s.Result.ResultData)) != f.want {
 			t.Errorf("%s: %s", name, worktest.Indent(s))
 		}
 	}
@@ -162,7 +178,8 @@ func TestRestart(t *testing.T) {
 	c.flow("flow", `[{"name":"a","agent":"one","input":{"x":"$.parameters.x"}},{"name":"b","agent":"two","input":{"x":"$.steps.a.output.from"}},{"name":"g","agent":"gate"},
 		{"name":"c","agent":"three","input":{"x":"$.steps.b.output.from"}}]`, `["$.steps.a.session_id","$.steps.b.session_id","$.steps.c.output.from"]`)
 	w.Serve(c.all, c.blueprints...)
-	s, err := w.Ann.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "flow", Parameters: json.RawMessage(`{"x":1}`), Mode: parley.ModeAsyncPoll})
+	s, err := w.Ann.StartSession(t.Context(),
+		&parley.StartSessionParams{AgentName: "flow", Parameters: json.RawMessage(`{"x":1}`), Mode: parley.ModeAsyncPoll})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +192,8 @@ func TestRestart(t *testing.T) {
 		}
 		w.Serve(c.all, c.blueprints...)
 	}
-	got, err := w.Ann.GetSession(t.Context(), &parley.GetSessionParams{SessionID: s.SessionID, TimeoutMs: worktest.Patience.Milliseconds()})
+	got, err := w.Ann.GetSession(t.Context(),
+		&parley.GetSessionParams{SessionID: s.SessionID, TimeoutMs: worktest.Patience.Milliseconds()})
 	if err != nil || got.Status != parley.SessionCompleted {
 		t.Fatalf("%s %v", worktest.Indent(got), err)
 	}
@@ -209,7 +227,8 @@ func TestStop(t *testing.T) {
 		ended <- context.Cause(ctx)
 		return nil, ctx.Err()
 	})
-	c.flow("flow", `[{"parallel":[{"name":"a","agent":"waits"},{"name":"b","agent":"waits"}]},{"name":"c","agent":"waits"}]`, "")
+	c.flow("flow",
+		`[{"parallel":[{"name":"a","agent":"waits"},{"name":"b","agent":"waits"}]},{"name":"c","agent":"waits"}]`, "")
 	w.Serve(c.all, c.blueprints...)
 	s, err := w.Ann.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "flow", Mode: parley.ModeAsyncPoll})
 	if err != nil {
@@ -223,7 +242,8 @@ func TestStop(t *testing.T) {
 		if err := <-ended; !errors.Is(err, parley.ErrClaimLost) {
 			t.Errorf("the step has ended for %v", err)
 		}
-		got, err := w.Hub.Admin(t).GetSession(t.Context(), &parley.GetSessionParams{SessionID: id, TimeoutMs: worktest.Patience.Milliseconds()})
+		got, err := w.Hub.Admin(t).GetSession(t.Context(),
+			&parley.GetSessionParams{SessionID: id, TimeoutMs: worktest.Patience.Milliseconds()})
 		if err != nil || got.Status != parley.SessionStopped {
 			t.Errorf("%s %v", worktest.Indent(got), err)
 		}
@@ -277,7 +297,8 @@ func TestSameInput(t *testing.T) {
 	}) {
 		s, _ := e.System()
 		var answer parley.Answer
-		if err := json.Unmarshal(s.Data, &answer); err != nil || answer.Status != parley.SessionCompleted || string(answer.Output) != `{"n":1}` {
+		if err := json.Unmarshal(s.Data, &answer); err != nil || answer.Status != parley.SessionCompleted ||
+			string(answer.Output) != `{"n":1}` {
 			t.Errorf("%s %v", s.Data, err)
 		}
 	}
@@ -288,11 +309,15 @@ func TestOneRoom(t *testing.T) {
 	w, c := worktest.New(t), newCast(t)
 	w.Room = 1
 	c.do("echo", echo)
-	plan, faults := workflow.Parse(json.RawMessage(`[{"parallel":[{"name":"a","agent":"echo","input":{"x":1}},{"name":"b","agent":"echo","input":{"x":2}}]},{"name":"c","agent":"echo","input":{"x":"$.steps.b.output.x"}}]`), nil)
+	plan, faults := workflow.Parse(
+		json.RawMessage(
+			`[{"parallel":[{"name":"a","agent":"echo","input":{"x":1}},{"name":"b","agent":"echo","input":{"x":2}}]},`+
+				`{"name":"c","agent":"echo","input":{"x":"$.steps.b.output.x"}}]`), nil)
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	b := parley.Blueprint{Name: "flow", Type: parley.AgentTypeWorkflow, ParametersSchema: json.RawMessage(anything), Subscriptions: json.RawMessage(`[{"schema_name":"ask.v1"}]`)}
+	b := parley.Blueprint{Name: "flow", Type: parley.AgentTypeWorkflow, ParametersSchema: json.RawMessage(anything),
+		Subscriptions: json.RawMessage(`[{"schema_name":"ask.v1"}]`)}
 	a, err := work.New(&b, plan, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -333,10 +358,13 @@ func TestBounds(t *testing.T) {
 		steps(workflow.MaxSteps + 1):                        "steps: expected at most 64 steps",
 		`{"parallel":[` + steps(workflow.MaxSteps+1) + `]}`: "steps: expected at most 64 steps",
 		deep(workflow.MaxNesting):                           "",
-		deep(workflow.MaxNesting + 1):                       "steps[0].parallel[0].parallel[0].parallel[0].parallel[0].parallel: expected groups at most 4 deep",
+		deep(workflow.MaxNesting +
+			1): "steps[0].parallel[0].parallel[0].parallel[0].parallel[0].parallel: expected groups at " +
+			"most 4 deep",
 	} {
 		plan, faults := workflow.Parse(json.RawMessage("["+text+"]"), nil)
-		if (plan == nil) != (want != "") || want != "" && (len(faults) != 1 || faults[0].Path+": "+faults[0].Message != want) {
+		if (plan == nil) != (want != "") ||
+			want != "" && (len(faults) != 1 || faults[0].Path+": "+faults[0].Message != want) {
 			t.Errorf("%.60s: %v", text, faults)
 		}
 	}

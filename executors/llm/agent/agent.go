@@ -96,7 +96,8 @@ func (a *Agent) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnO
 	if err != nil {
 		return "", err
 	}
-	r := &run{Agent: a, fed: fed, turn: turn, record: l, view: v, began: time.Now(), box: a.box, output: a.output, log: a.log.With("conversation", turn.ConversationID, "turn", turn.Number)}
+	r := &run{Agent: a, fed: fed, turn: turn, record: l, view: v, began: time.Now(), box: a.box, output: a.output,
+		log: a.log.With("conversation", turn.ConversationID, "turn", turn.Number)}
 	working, stop := ctx, context.CancelFunc(func() {})
 	if ms := a.blueprint.TimeoutMs; ms > 0 {
 		working, stop = context.WithTimeoutCause(ctx, time.Duration(ms)*time.Millisecond, errTimeout)

@@ -29,9 +29,11 @@ type question struct {
 func (q *question) hash(o *parley.AgentRunOptions) (string, error) {
 	d := &q.definition
 	b, err := json.Marshal(map[string]any{
-		"model": q.model.full, "instructions": d.Instructions, "tools": d.Tools, "output_schema": d.OutputSchema, "temperature": d.Temperature, "top_p": d.TopP,
-		"max_tokens": d.MaxTokens, "deterministic": o.Deterministic, "seed": o.Seed, "strict": o.Strict, "use_instructions": o.ResponsesUseInstructions,
-		"tool_choice": q.choice, "messages": q.messages,
+		"model": q.model.full, "instructions": d.Instructions, "tools": d.Tools, "output_schema": d.OutputSchema,
+		"temperature": d.Temperature, "top_p": d.TopP,
+		"max_tokens": d.MaxTokens, "deterministic": o.Deterministic, "seed": o.Seed, "strict": o.Strict,
+		"use_instructions": o.ResponsesUseInstructions,
+		"tool_choice":      q.choice, "messages": q.messages,
 	})
 	if err != nil {
 		return "", fmt.Errorf("tell a question from others: %w", err)
@@ -73,9 +75,11 @@ func (r *run) ask(ctx context.Context, q *question) (*record.Step, error) {
 func (r *run) runOptions(q *question, hash string) (*llm.Options, error) {
 	o := r.options()
 	options := &llm.Options{
-		Deterministic: o.Deterministic, Seed: o.Seed, Lax: o.Strict != nil && !*o.Strict, ResponsesUseInstructions: o.ResponsesUseInstructions,
-		IdempotencyKey: fmt.Sprintf("%s.%d.%s.%d.%s", r.turn.ConversationID, r.turn.Number, q.phase, q.number, hash[:12]),
-		TraceID:        r.view.trace, Metadata: o.Metadata, MaxRetries: r.maxRetries(), ToolChoice: q.choice, Meter: r.o.Meter,
+		Deterministic: o.Deterministic, Seed: o.Seed, Lax: o.Strict != nil && !*o.Strict,
+		ResponsesUseInstructions: o.ResponsesUseInstructions,
+		IdempotencyKey:           fmt.Sprintf("%s.%d.%s.%d.%s", r.turn.ConversationID, r.turn.Number, q.phase, q.number, hash[:12]),
+		TraceID:                  r.view.trace, Metadata: o.Metadata, MaxRetries: r.maxRetries(), ToolChoice: q.choice,
+		Meter:      r.o.Meter,
 		Attributes: r.attributes(),
 	}
 	b := o.Budget
@@ -173,9 +177,11 @@ func (r *run) failed(ctx context.Context, q *question, err error) error {
 		return err
 	case !errors.As(err, &vendor):
 		r.log.Warn("a model cannot be asked", "model", q.model.full, "error", err)
-		return &failure{reason: string(llm.CategoryInvalid), text: "The model " + q.model.full + " cannot be asked so: see the log of the executor", err: err}
+		return &failure{reason: string(llm.CategoryInvalid), text: "The model " + q.model.full +
+			" cannot be asked so: see the log of the executor", err: err}
 	}
-	r.log.Warn("a model has not answered", "model", q.model.full, "category", vendor.Category, "request", vendor.RequestID, "error", err)
+	r.log.Warn("a model has not answered", "model", q.model.full, "category", vendor.Category, "request", vendor.RequestID,
+		"error", err)
 	text := fmt.Sprintf("The model %s has not answered: %s", q.model.full, vendor.Category)
 	if vendor.Status != 0 {
 		text += fmt.Sprintf(" (HTTP %d)", vendor.Status)
@@ -194,8 +200,10 @@ func lasting(c llm.Category) bool {
 
 func stepOf(q *question, hash string, r *llm.Result) *record.Step {
 	return &record.Step{
-		Phase: q.phase, Number: q.number, InputHash: hash, Model: r.Model, Provider: q.model.runtime.Name(), Message: r.Message, Refusal: r.Refusal, Finish: r.Finish, Status: r.Status,
-		Usage: r.Usage, CostUSD: r.CostUSD, FirstTokenMs: ms(r.Timings.FirstToken), ElapsedMs: ms(r.Elapsed), Chunks: r.Timings.Chunks, Retries: r.Timings.Retries,
+		Phase: q.phase, Number: q.number, InputHash: hash, Model: r.Model, Provider: q.model.runtime.Name(),
+		Message: r.Message, Refusal: r.Refusal, Finish: r.Finish, Status: r.Status,
+		Usage: r.Usage, CostUSD: r.CostUSD, FirstTokenMs: ms(r.Timings.FirstToken), ElapsedMs: ms(r.Elapsed),
+		Chunks: r.Timings.Chunks, Retries: r.Timings.Retries,
 	}
 }
 

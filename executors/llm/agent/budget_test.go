@@ -26,15 +26,18 @@ func TestBudgetTokens(t *testing.T) {
 		check  func(w *world, s *parley.Session)
 		calls  int
 	}{
-		"abort": {`"run_options":{"budget":{"tokens":5000}}`, func(w *world, s *parley.Session) { w.failed(s, agent.ReasonBudget) }, 1},
+		"abort": {`"run_options":{"budget":{"tokens":5000}}`,
+			func(w *world, s *parley.Session) { w.failed(s, agent.ReasonBudget) }, 1},
 		"partial": {`"run_options":{"budget":{"tokens":5000,"on_exceeded":"partial"}}`, func(w *world, s *parley.Session) {
 			w.completed(s, "Let me see.")
 			if s.Reason != agent.TagPartial {
 				w.Errorf("the reason is %q", s.Reason)
 			}
 		}, 1},
-		"enough": {`"run_options":{"budget":{"tokens":50000}}`, func(w *world, s *parley.Session) { w.completed(s, "done") }, 2},
-		"passed": {`"run_options":{"budget":{"tokens":4000}}`, func(w *world, s *parley.Session) { w.failed(s, agent.ReasonBudget) }, 1},
+		"enough": {`"run_options":{"budget":{"tokens":50000}}`, func(w *world, s *parley.Session) { w.completed(s, "done") },
+			2},
+		"passed": {`"run_options":{"budget":{"tokens":4000}}`,
+			func(w *world, s *parley.Session) { w.failed(s, agent.ReasonBudget) }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, inTurn(first, says("done")))

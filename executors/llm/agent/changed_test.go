@@ -41,20 +41,23 @@ func TestChangedAgent(t *testing.T) {
 			w.options.Functions = []tool.Tool{pay}
 			fields := `"tools":["pay"],"planning_enabled":true,` + gated
 			stop := w.run(blueprint(fields + `"instructions":"Be A"`))
-			s, err := w.person.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "bot", Prompt: "x", Mode: parley.ModeAsyncPoll})
+			s, err := w.person.StartSession(t.Context(),
+				&parley.StartSessionParams{AgentName: "bot", Prompt: "x", Mode: parley.ModeAsyncPoll})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if gated != "" {
 				a := w.pending(s.SessionID)
-				if _, err := w.hub.Admin(t).ResolveApproval(t.Context(), &parley.ResolveApprovalParams{ApprovalID: a.ApprovalID, Decision: parley.DecisionApproved}); err != nil {
+				if _, err := w.hub.Admin(t).ResolveApproval(t.Context(),
+					&parley.ResolveApprovalParams{ApprovalID: a.ApprovalID, Decision: parley.DecisionApproved}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			<-killed
 			stop()
 			w.run(blueprint(fields + `"instructions":"Be B"`))
-			if s, err = w.person.GetSession(t.Context(), &parley.GetSessionParams{SessionID: s.SessionID, TimeoutMs: patience.Milliseconds()}); err != nil {
+			if s, err = w.person.GetSession(t.Context(),
+				&parley.GetSessionParams{SessionID: s.SessionID, TimeoutMs: patience.Milliseconds()}); err != nil {
 				t.Fatal(err)
 			}
 			w.completed(s, "done")
@@ -77,13 +80,15 @@ func TestClaimedSeat(t *testing.T) {
 			}
 			w.runner(blueprint(`"allow_self_spawn":true`), c)
 			mallory := w.hub.Client(t, "mallory")
-			s, err := mallory.CreateConversation(t.Context(), &parley.CreateConversationParams{Participants: []parley.Participant{
-				{ID: "mallory", Kind: parley.KindAgent, Agent: "bot"}, {ID: "runner", Kind: parley.KindHuman}}})
+			s, err := mallory.CreateConversation(t.Context(),
+				&parley.CreateConversationParams{Participants: []parley.Participant{
+					{ID: "mallory", Kind: parley.KindAgent, Agent: "bot"}, {ID: "runner", Kind: parley.KindHuman}}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			child, err := mallory.StartSession(t.Context(), &parley.StartSessionParams{
-				AgentName: "bot.child", Parameters: json.RawMessage(`{"task":"evil"}`), TimeoutMs: patience.Milliseconds(), ParentConversationID: s.ConversationID})
+				AgentName: "bot.child", Parameters: json.RawMessage(`{"task":"evil"}`), TimeoutMs: patience.Milliseconds(),
+				ParentConversationID: s.ConversationID})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,8 +122,11 @@ func TestCompactInParts(t *testing.T) {
 	w := newWorld(t, func(_ context.Context, req *llm.Request) (*llm.Response, error) { return says("short"), nil })
 	w.run(blueprint(`"budget_awareness":"limit:60","context_window":2000`))
 	id := w.conversation("")
-	for _, text := range []string{"begin", strings.Repeat("word ", 600), strings.Repeat("word ", 600), strings.Repeat("word ", 600)} {
-		if _, err := w.person.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: id, Payload: json.RawMessage(indent(parley.Message{Text: text})), Finality: parley.FinalityNone}); err != nil {
+	for _, text := range []string{"begin", strings.Repeat("word ", 600), strings.Repeat("word ", 600),
+		strings.Repeat("word ", 600)} {
+		if _, err := w.person.SendMessage(t.Context(),
+			&parley.SendMessageParams{ConversationID: id, Payload: json.RawMessage(indent(parley.Message{Text: text})),
+				Finality: parley.FinalityNone}); err != nil {
 			t.Fatal(err)
 		}
 	}

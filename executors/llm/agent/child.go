@@ -46,7 +46,8 @@ func (a *Agent) childBlueprint() parley.Blueprint {
 	c := *a.config
 	c.AllowSelfSpawn, c.AllowParallelSubagents, c.MaxParallelSubagents, c.ChildTools = false, false, 0, nil
 	c.PlanningEnabled, c.PlanningModel, c.PlanningInstructions = false, "", ""
-	c.HITLTools = slices.DeleteFunc(slices.Clone(c.HITLTools), func(t string) bool { return t == parley.ToolSpawnSelf || t == parley.ToolParallel })
+	c.HITLTools = slices.DeleteFunc(slices.Clone(c.HITLTools),
+		func(t string) bool { return t == parley.ToolSpawnSelf || t == parley.ToolParallel })
 	if o := c.RunOptions; o != nil {
 		own := *o
 		own.UserTemplate = "" // of the agent's own parameters
@@ -57,7 +58,8 @@ func (a *Agent) childBlueprint() parley.Blueprint {
 		panic(err) // it was decoded from JSON
 	}
 	return parley.Blueprint{
-		Name: a.childName(), Description: "A child of " + a.blueprint.Name + ", which starts it for one task. Nobody else can.", Type: parley.AgentTypeAgent, AgentConfig: raw,
+		Name: a.childName(), Description: "A child of " + a.blueprint.Name +
+			", which starts it for one task. Nobody else can.", Type: parley.AgentTypeAgent, AgentConfig: raw,
 		ParametersSchema: json.RawMessage(ChildParameters), TimeoutMs: a.blueprint.TimeoutMs, Labels: a.blueprint.Labels,
 	}
 }
@@ -85,7 +87,8 @@ func (r *run) asChild(ctx context.Context) error {
 	if s := strings.TrimSpace(string(c.OutputSchema)); s != "" && s != "null" {
 		schema, err := paramschema.Compile(c.OutputSchema)
 		if err != nil {
-			return &failure{reason: reasonParameters, text: "output_schema is no schema that can be used: " + err.Error(), err: err}
+			return &failure{reason: reasonParameters, text: "output_schema is no schema that can be used: " + err.Error(),
+				err: err}
 		}
 		r.output = schema
 	}
@@ -129,7 +132,8 @@ func (r *run) heldBy(ctx context.Context, s *parley.SessionRecord) (bool, error)
 	}
 	held := false
 	for since := int64(0); ; {
-		page, err := r.turn.Client.Tail(ctx, &parley.TailParams{ConversationID: s.Parent, SinceSeq: since, Limit: parley.MaxPage})
+		page, err := r.turn.Client.Tail(
+			ctx, &parley.TailParams{ConversationID: s.Parent, SinceSeq: since, Limit: parley.MaxPage})
 		if err != nil {
 			return false, err
 		}
@@ -147,7 +151,8 @@ func (r *run) heldBy(ctx context.Context, s *parley.SessionRecord) (bool, error)
 			}
 			switch sys.Kind {
 			case parley.KindTurnClaimed:
-				held = sys.AgentID == s.Caller && sys.ExecutorID == s.Runner.RunnerID && cmp.Or(sys.Runner, sys.AgentID) == s.Runner.ParticipantID
+				held = sys.AgentID == s.Caller && sys.ExecutorID == s.Runner.RunnerID &&
+					cmp.Or(sys.Runner, sys.AgentID) == s.Runner.ParticipantID
 			case parley.KindClaimEnded, parley.KindTurnEnded:
 				held = false
 			case parley.KindSessionStarted:

@@ -113,7 +113,8 @@ func (t *thread) size(ctx context.Context) (int64, error) {
 // middle is what may be put together: what lies between the first message and the last exchange, which begins with the last message that is not of a tool and has no calls before it.
 func (t *thread) middle() (from, to int) {
 	last := len(t.messages) - 1
-	for last > 0 && t.messages[last].Role != llm.RoleUser && !(t.messages[last].Role == llm.RoleAssistant && len(t.messages[last].ToolCalls) > 0) {
+	for last > 0 && t.messages[last].Role != llm.RoleUser &&
+		!(t.messages[last].Role == llm.RoleAssistant && len(t.messages[last].ToolCalls) > 0) {
 		last--
 	}
 	return min(1, last), last

@@ -28,10 +28,12 @@ func TestDefaultSteps(t *testing.T) {
 func TestDefaultRetries(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(context.Context, *llm.Request) (*llm.Response, error) {
-		return nil, &llm.ProviderError{Provider: "fake", Category: llm.CategoryServer, Status: 500, Retryable: true, RetryAfter: time.Millisecond}
+		return nil, &llm.ProviderError{Provider: "fake", Category: llm.CategoryServer, Status: 500, Retryable: true,
+			RetryAfter: time.Millisecond}
 	})
 	w.run(blueprint(""))
-	s, err := w.person.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "bot", Prompt: "x", TimeoutMs: 60_000})
+	s, err := w.person.StartSession(t.Context(),
+		&parley.StartSessionParams{AgentName: "bot", Prompt: "x", TimeoutMs: 60_000})
 	if err != nil || s.Status != parley.SessionFailed {
 		t.Fatalf("%+v, %v", s, err)
 	}

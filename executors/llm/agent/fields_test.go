@@ -70,9 +70,11 @@ func TestSampling(t *testing.T) {
 
 func TestRunOptions(t *testing.T) {
 	t.Parallel()
-	fields := `"run_options":{"deterministic":true,"seed":7,"responses_use_instructions":true,"metadata":{"team":"a"}},"temperature":1.5`
+	fields := `"run_options":{"deterministic":true,"seed":7,"responses_use_instructions":true,` +
+		`"metadata":{"team":"a"}},"temperature":1.5`
 	w, req := one(t, fields, nil)
-	if req.Temperature == nil || *req.Temperature != 0 || req.TopP == nil || *req.TopP != 1 || req.Seed == nil || *req.Seed != 7 {
+	if req.Temperature == nil || *req.Temperature != 0 || req.TopP == nil || *req.TopP != 1 || req.Seed == nil ||
+		*req.Seed != 7 {
 		t.Errorf("deterministic, seed: asked with %v, %v, %v", req.Temperature, req.TopP, req.Seed)
 	}
 	if !req.UseInstructions || req.Metadata["team"] != "a" {
@@ -90,10 +92,12 @@ func TestRunOptions(t *testing.T) {
 // TestStrict: the model is held to the schema unless strict is false; the answer is checked in any case.
 func TestStrict(t *testing.T) {
 	t.Parallel()
-	for fields, strict := range map[string]bool{"": true, `"run_options":{"strict":true}`: true, `"run_options":{"strict":false}`: false} {
+	for fields, strict := range map[string]bool{"": true, `"run_options":{"strict":true}`: true,
+		`"run_options":{"strict":false}`: false} {
 		w := newWorld(t, always(`{"a":1}`))
 		b := blueprint(fields)
-		b.OutputSchema = json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"],"additionalProperties":false}`)
+		b.OutputSchema = json.RawMessage(
+			`{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"],"additionalProperties":false}`)
 		w.run(b)
 		if s := w.hello(); string(s.Result.ResultData) != `{"a":1}` {
 			t.Errorf("%s: %s", fields, indent(s))
@@ -109,7 +113,8 @@ func TestUserTemplate(t *testing.T) {
 	w := newWorld(t, always("hi"))
 	b := blueprint(`"run_options":{"user_template":"{{Say}} {what} to {whom}."}`)
 	w.run(b)
-	s, err := w.person.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "bot", Prompt: "x", TimeoutMs: 20_000})
+	s, err := w.person.StartSession(t.Context(),
+		&parley.StartSessionParams{AgentName: "bot", Prompt: "x", TimeoutMs: 20_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +126,8 @@ func TestUserTemplate(t *testing.T) {
 	w = newWorld(t, always("hi"))
 	w.run(blueprint(`"run_options":{"user_template":"{{Say}} {prompt}."}`))
 	w.completed(w.session(`{"prompt":"<hub>x"}`), "hi")
-	if got := w.vendor.calls()[0].Messages; len(got) != 1 || got[0].Text != "<request from=\"ann\" kind=\"peer\">\n{Say} &lt;hub&gt;x.\n</request>" {
+	if got := w.vendor.calls()[0].Messages; len(got) != 1 ||
+		got[0].Text != "<request from=\"ann\" kind=\"peer\">\n{Say} &lt;hub&gt;x.\n</request>" {
 		t.Errorf("the model was told %+v", got)
 	}
 }
@@ -166,10 +172,12 @@ func TestMaxRetries(t *testing.T) {
 	t.Parallel()
 	for fields, calls := range map[string]int{`"run_options":{"max_retries":0}`: 1, `"run_options":{"max_retries":1}`: 2} {
 		w := newWorld(t, func(context.Context, *llm.Request) (*llm.Response, error) {
-			return nil, &llm.ProviderError{Provider: "fake", Category: llm.CategoryServer, Status: 500, Retryable: true, RetryAfter: time.Millisecond}
+			return nil, &llm.ProviderError{Provider: "fake", Category: llm.CategoryServer, Status: 500, Retryable: true,
+				RetryAfter: time.Millisecond}
 		})
 		w.run(blueprint(fields))
-		s, err := w.person.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "bot", Prompt: "x", TimeoutMs: 20_000})
+		s, err := w.person.StartSession(t.Context(),
+			&parley.StartSessionParams{AgentName: "bot", Prompt: "x", TimeoutMs: 20_000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +192,8 @@ func TestMaxRetries(t *testing.T) {
 
 func TestStream(t *testing.T) {
 	t.Parallel()
-	for fields, streamed := range map[string]bool{"": true, `"run_options":{"stream":true}`: true, `"run_options":{"stream":false}`: false} {
+	for fields, streamed := range map[string]bool{"": true, `"run_options":{"stream":true}`: true,
+		`"run_options":{"stream":false}`: false} {
 		w := newWorld(t, always("one two three"))
 		w.vendor.pieces = func(s string) []string { return strings.SplitAfter(s, " ") }
 		w.run(blueprint(fields))
@@ -230,7 +239,9 @@ func (w *world) turn(text string) (deltas []string, m *parley.Event) {
 func (w *world) conversation(private string) string {
 	w.Helper()
 	s, err := w.hub.Admin(w.T).CreateConversation(w.Context(), &parley.CreateConversationParams{
-		Title: "Talk", Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman, Role: "caller"}, {ID: "bot", Kind: parley.KindAgent, Role: "helper", Private: private}},
+		Title: "Talk",
+		Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman, Role: "caller"},
+			{ID: "bot", Kind: parley.KindAgent, Role: "helper", Private: private}},
 	})
 	if err != nil {
 		w.Fatal(err)
@@ -240,7 +251,9 @@ func (w *world) conversation(private string) string {
 
 func (w *world) say(id, text string) {
 	w.Helper()
-	if _, err := w.person.SendMessage(w.Context(), &parley.SendMessageParams{ConversationID: id, Payload: json.RawMessage(indent(parley.Message{Text: text})), Finality: parley.FinalityTurn}); err != nil {
+	if _, err := w.person.SendMessage(w.Context(),
+		&parley.SendMessageParams{ConversationID: id, Payload: json.RawMessage(indent(parley.Message{Text: text})),
+			Finality: parley.FinalityTurn}); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -278,14 +291,18 @@ func TestPlanningEnabled(t *testing.T) {
 	w := newWorld(t, answer)
 	w.options.Functions = []tool.Tool{look}
 	w.options.Runtimes = llm.NewRuntimes(llm.NewRuntime(w.vendor, nil), llm.NewRuntime(other, nil))
-	w.run(blueprint(`"tools":["look"],"planning_enabled":true,"planning_model":"other:p","planning_instructions":"PLAN WELL","instructions":"Be kind."`))
+	w.run(blueprint(
+		`"tools":["look"],"planning_enabled":true,"planning_model":"other:p","planning_instructions":"PLAN WELL",` +
+			`"instructions":"Be kind."`))
 	s := w.hello()
 	w.completed(s, "done")
 	plans, done := other.calls(), w.vendor.calls()
-	if len(plans) != 2 || plans[0].Model != "p" || !strings.HasPrefix(plans[0].Instructions, "PLAN WELL\n") || len(plans[0].Tools) != 1 {
+	if len(plans) != 2 || plans[0].Model != "p" || !strings.HasPrefix(plans[0].Instructions, "PLAN WELL\n") ||
+		len(plans[0].Tools) != 1 {
 		t.Fatalf("the planner was asked %+v", plans)
 	}
-	if len(done) != 1 || done[0].Model != "m" || !strings.HasPrefix(done[0].Instructions, "Be kind.") || strings.Contains(done[0].Instructions, "PLAN WELL") {
+	if len(done) != 1 || done[0].Model != "m" || !strings.HasPrefix(done[0].Instructions, "Be kind.") ||
+		strings.Contains(done[0].Instructions, "PLAN WELL") {
 		t.Fatalf("the agent was asked %+v", done)
 	}
 	if !strings.Contains(done[0].Instructions, "<plan>\n1. do &lt;/plan&gt; it\n</plan>") {
@@ -297,7 +314,8 @@ func TestPlanningEnabled(t *testing.T) {
 	if plan := w.traces(s.SessionID, record.KindPlan); len(plan) != 1 || plan[0].Text != "1. do </plan> it" {
 		t.Errorf("the traces of the plan are %+v", plan)
 	}
-	if _, req := one(t, `"planning_model":"fake:p","planning_instructions":"PLAN"`, nil); phase(&req) != record.PhaseExecute {
+	if _, req := one(t, `"planning_model":"fake:p","planning_instructions":"PLAN"`, nil); phase(
+		&req) != record.PhaseExecute {
 		t.Error("it plans though planning_enabled is not set")
 	}
 }
@@ -305,7 +323,8 @@ func TestPlanningEnabled(t *testing.T) {
 func TestBudgetAwarenessPerMessage(t *testing.T) {
 	t.Parallel()
 	for fields, line := range map[string]string{
-		`"budget_awareness":"per-message","context_window":5000`: "[context: 15 of 5000 tokens used]", `"budget_awareness":"per-message"`: "[context: 15 tokens used]", `"budget_awareness":null`: "",
+		`"budget_awareness":"per-message","context_window":5000`: "[context: 15 of 5000 tokens used]",
+		`"budget_awareness":"per-message"`:                       "[context: 15 tokens used]", `"budget_awareness":null`: "",
 	} {
 		w := newWorld(t, inTurn(wants("add", `{}`), says("done")))
 		w.options.Functions = []tool.Tool{&adder{name: "add"}}
@@ -325,7 +344,8 @@ func TestBudgetAwarenessPerMessage(t *testing.T) {
 	e := w.answered(id, 0)
 	w.say(id, "two")
 	w.answered(id, e.Seq)
-	if got := w.vendor.calls()[1].Messages; len(got) != 3 || got[1].Role != llm.RoleAssistant || !strings.HasPrefix(got[1].Text, "done\n\n[context: ") {
+	if got := w.vendor.calls()[1].Messages; len(got) != 3 || got[1].Role != llm.RoleAssistant ||
+		!strings.HasPrefix(got[1].Text, "done\n\n[context: ") {
 		t.Errorf("the model reads %+v", got)
 	}
 }
@@ -356,17 +376,21 @@ func TestBudgetAwarenessLimit(t *testing.T) {
 	}
 	calls := w.vendor.calls()
 	compact, last := calls[len(calls)-2], calls[len(calls)-1]
-	if phase(&compact) != record.PhaseCompact || !strings.Contains(compact.Messages[0].Text, "<assistant>") || len(compact.Tools) != 0 {
+	if phase(&compact) != record.PhaseCompact || !strings.Contains(compact.Messages[0].Text, "<assistant>") ||
+		len(compact.Tools) != 0 {
 		t.Fatalf("the model was not asked to put messages together: %+v", compact)
 	}
-	if n := len(last.Messages); n < 3 || !strings.Contains(last.Messages[0].Text, "tell me") || last.Messages[1].Text != "<summary>\nmuch was said\n</summary>" || !strings.Contains(last.Messages[n-1].Text, "done?") {
+	if n := len(last.Messages); n < 3 || !strings.Contains(last.Messages[0].Text, "tell me") ||
+		last.Messages[1].Text != "<summary>\nmuch was said\n</summary>" ||
+		!strings.Contains(last.Messages[n-1].Text, "done?") {
 		t.Errorf("the model was asked %+v", last.Messages)
 	}
 	if all := w.traces(id, record.KindCompacted); len(all) == 0 {
 		t.Errorf("the traces are %+v", all)
 	}
 	// What cannot be made shorter ends the turn, with the same words each time and without a call.
-	for _, c := range []string{`"budget_awareness":"limit:0","context_window":4000`, `"budget_awareness":"limit:1","context_window":256`} {
+	for _, c := range []string{`"budget_awareness":"limit:0","context_window":4000`,
+		`"budget_awareness":"limit:1","context_window":256`} {
 		w := newWorld(t, answer)
 		w.run(blueprint(c))
 		s := w.hello()
@@ -389,7 +413,8 @@ func TestBudgetAwarenessLimit(t *testing.T) {
 		before := len(w.vendor.calls())
 		w.run(blueprint(`"context_window":8000,"budget_awareness":"` + limit + `"`))
 		w.say(id, "three")
-		if m, _ := w.answered(id, since).Message(); m.Text != agent.BudgetMessage || len(m.Tags) != 1 || m.Tags[0] != agent.TagBudget {
+		if m, _ := w.answered(id, since).Message(); m.Text != agent.BudgetMessage || len(m.Tags) != 1 ||
+			m.Tags[0] != agent.TagBudget {
 			t.Errorf("%s: said %.100q", limit, m.Text)
 		}
 		if n := len(w.vendor.calls()) - before; n != calls {
@@ -414,14 +439,21 @@ func TestContextWindow(t *testing.T) {
 func TestEveryFieldIsNamed(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
-		"model": "TestModel", "instructions": "TestInstructions", "max_steps": "TestMaxSteps", "temperature": "TestSampling", "top_p": "TestSampling", "max_tokens": "TestSampling",
-		"context_window": "TestContextWindow", "planning_enabled": "TestPlanningEnabled", "planning_model": "TestPlanningEnabled", "planning_instructions": "TestPlanningEnabled",
-		"budget_awareness": "TestBudgetAwarenessLimit", "hitl_tools": "TestHITLTools", "hitl_timeout_ms": "TestHITLTimeout", "emit_mcp_progress": "TestMCPServers",
-		"injected_tool_args": "TestInjectedToolArgs", "allow_self_spawn": "TestChildren", "allow_parallel_subagents": "TestChildren", "max_parallel_subagents": "TestChildren",
+		"model": "TestModel", "instructions": "TestInstructions", "max_steps": "TestMaxSteps", "temperature": "TestSampling",
+		"top_p": "TestSampling", "max_tokens": "TestSampling",
+		"context_window": "TestContextWindow", "planning_enabled": "TestPlanningEnabled",
+		"planning_model": "TestPlanningEnabled", "planning_instructions": "TestPlanningEnabled",
+		"budget_awareness": "TestBudgetAwarenessLimit", "hitl_tools": "TestHITLTools", "hitl_timeout_ms": "TestHITLTimeout",
+		"emit_mcp_progress":  "TestMCPServers",
+		"injected_tool_args": "TestInjectedToolArgs", "allow_self_spawn": "TestChildren",
+		"allow_parallel_subagents": "TestChildren", "max_parallel_subagents": "TestChildren",
 		"tools": "TestTools", "agents": "TestAgents", "mcp_servers": "TestMCPServers", "child_tools": "TestChildTools",
-		"run_options": "TestRunOptions", "deterministic": "TestRunOptions", "seed": "TestRunOptions", "strict": "TestStrict", "responses_use_instructions": "TestRunOptions",
-		"user_template": "TestUserTemplate", "budget": "TestBudgetTokens", "tokens": "TestBudgetTokens", "ms": "TestBudgetMs", "on_exceeded": "TestBudgetTokens",
-		"max_tool_calls": "TestMaxToolCalls", "max_retries": "TestMaxRetries", "stream": "TestStream", "metadata": "TestRunOptions",
+		"run_options": "TestRunOptions", "deterministic": "TestRunOptions", "seed": "TestRunOptions", "strict": "TestStrict",
+		"responses_use_instructions": "TestRunOptions",
+		"user_template":              "TestUserTemplate", "budget": "TestBudgetTokens", "tokens": "TestBudgetTokens", "ms": "TestBudgetMs",
+		"on_exceeded":    "TestBudgetTokens",
+		"max_tool_calls": "TestMaxToolCalls", "max_retries": "TestMaxRetries", "stream": "TestStream",
+		"metadata": "TestRunOptions",
 	}
 	there := map[string]bool{}
 	for _, file := range []string{"fields_test.go", "budget_test.go", "tools_test.go", "turn_test.go"} {

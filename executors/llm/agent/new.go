@@ -19,7 +19,8 @@ func New(b *parley.Blueprint, o *Options) (*Agent, error) {
 	if a.log = a.o.Logger; a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
-	for _, check := range []func() error{a.readConfig, a.hashConfigs, a.readSchemas, a.findModels, a.checkWindow, a.makeBox} {
+	for _, check := range []func() error{a.readConfig, a.hashConfigs, a.readSchemas, a.findModels, a.checkWindow,
+		a.makeBox} {
 		if err := check(); err != nil {
 			return nil, fmt.Errorf("agent %s: %w", b.Name, err)
 		}
@@ -32,7 +33,8 @@ func (a *Agent) readConfig() error {
 	b := &a.blueprint
 	switch {
 	case !parley.ValidParticipantID(b.Name):
-		return parley.Refuse(parley.ErrValidationFailed, "name is no id of a participant", "1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub")
+		return parley.Refuse(parley.ErrValidationFailed, "name is no id of a participant",
+			"1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub")
 	case b.Type != parley.AgentTypeAgent:
 		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("type is %q", b.Type), string(parley.AgentTypeAgent))
 	}
@@ -46,11 +48,14 @@ func (a *Agent) readConfig() error {
 	a.config = config
 	switch {
 	case config.Spawns() && len(b.Name) > parley.MaxSpawnerName:
-		return parley.Refuse(parley.ErrValidationFailed, "the name is too long for an agent that starts children", fmt.Sprintf("at most %d bytes", parley.MaxSpawnerName))
+		return parley.Refuse(parley.ErrValidationFailed, "the name is too long for an agent that starts children",
+			fmt.Sprintf("at most %d bytes", parley.MaxSpawnerName))
 	case config.PlanningEnabled && config.MaxSteps == 1:
-		return parley.Refuse(parley.ErrValidationFailed, "planning_enabled with max_steps 1 leaves nothing to the agent", "max_steps of at least 2")
+		return parley.Refuse(parley.ErrValidationFailed, "planning_enabled with max_steps 1 leaves nothing to the agent",
+			"max_steps of at least 2")
 	case len(config.MCPServers) > 0 && a.o.Connect == nil:
-		return parley.Refuse(parley.ErrValidationFailed, "mcp_servers are not connected to here", "no mcp_servers, or a program that connects to them")
+		return parley.Refuse(parley.ErrValidationFailed, "mcp_servers are not connected to here",
+			"no mcp_servers, or a program that connects to them")
 	}
 	return nil
 }
@@ -108,10 +113,12 @@ func (a *Agent) find(full string) (*model, error) {
 		return nil, err
 	}
 	if a.hasTools() && !r.SupportsTools(name) {
-		return nil, parley.Refuse(parley.ErrValidationFailed, full+" takes no tools", "no tools, agents, mcp_servers and children, or another model")
+		return nil, parley.Refuse(parley.ErrValidationFailed, full+" takes no tools",
+			"no tools, agents, mcp_servers and children, or another model")
 	}
 	if least := r.Capabilities(name).MinOutputTokens; a.config.MaxTokens > 0 && a.config.MaxTokens < least {
-		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("max_tokens is %d, and %s takes at least %d", a.config.MaxTokens, full, least), "more, or none")
+		return nil, parley.Refuse(parley.ErrValidationFailed,
+			fmt.Sprintf("max_tokens is %d, and %s takes at least %d", a.config.MaxTokens, full, least), "more, or none")
 	}
 	return &model{runtime: r, name: name, full: full, window: r.Capabilities(name).ContextWindow}, nil
 }
@@ -128,7 +135,8 @@ func (a *Agent) checkWindow() error {
 	}
 	for _, m := range []*model{a.main, a.planner} {
 		if m != nil && m.window == 0 {
-			return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("budget_awareness is %s, and the context window of %s is not known", a.config.BudgetAwareness, m.full),
+			return parley.Refuse(parley.ErrValidationFailed,
+				fmt.Sprintf("budget_awareness is %s, and the context window of %s is not known", a.config.BudgetAwareness, m.full),
 				"context_window, or a model whose window is known")
 		}
 	}
@@ -150,7 +158,8 @@ func (a *Agent) makeBox() (err error) {
 
 func (a *Agent) boxOptions(c *parley.AgentConfig) *tool.Options {
 	o := &tool.Options{
-		Name: a.blueprint.Name, Config: c, RunnerID: a.o.RunnerID, Functions: slices.Clone(a.o.Functions), Wrap: a.o.Wrap, Meter: a.o.Meter, Logger: a.log,
+		Name: a.blueprint.Name, Config: c, RunnerID: a.o.RunnerID, Functions: slices.Clone(a.o.Functions), Wrap: a.o.Wrap,
+		Meter: a.o.Meter, Logger: a.log,
 	}
 	if a.o.Connect != nil {
 		o.Connect = a.servers.connect

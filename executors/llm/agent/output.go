@@ -21,7 +21,8 @@ func (t *thread) check(ctx context.Context, s *record.Step) (*answer, error) {
 		return a, nil
 	}
 	if s.Status == llm.StatusPartial {
-		return nil, &failure{reason: ReasonBudget, text: "The budget of this turn is used up before the answer was whole", wrong: wrong, err: llm.ErrBudget}
+		return nil, &failure{reason: ReasonBudget, text: "The budget of this turn is used up before the answer was whole",
+			wrong: wrong, err: llm.ErrBudget}
 	}
 	t.add(s, nil)
 	t.messages = append(t.messages, repairMessage(wrong))
@@ -41,7 +42,8 @@ func (t *thread) check(ctx context.Context, s *record.Step) (*answer, error) {
 }
 
 func unmatched(wrong []parley.ValidationError) error {
-	return &failure{reason: ReasonSchema, text: "The result does not match the agent's output_schema", wrong: wrong, err: &llm.SchemaError{Faults: wrong}}
+	return &failure{reason: ReasonSchema, text: "The result does not match the agent's output_schema", wrong: wrong,
+		err: &llm.SchemaError{Faults: wrong}}
 }
 
 // held makes an answer of a step, or says what is wrong with it.
@@ -49,7 +51,8 @@ func (t *thread) held(s *record.Step) (*answer, []parley.ValidationError) {
 	if isRefusal(s) {
 		return refusal(s), nil
 	}
-	a := &answer{text: s.Message.Text, partial: s.Status == llm.StatusPartial, cut: s.Finish == llm.FinishLength || s.Truncated}
+	a := &answer{text: s.Message.Text, partial: s.Status == llm.StatusPartial, cut: s.Finish == llm.FinishLength ||
+		s.Truncated}
 	if a.partial && a.text == "" {
 		a.text = cmp.Or(t.said, PartialMessage)
 	}

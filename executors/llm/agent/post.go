@@ -58,8 +58,10 @@ func (r *run) fail(ctx context.Context, f *failure) (parley.TurnOutcome, error) 
 	if err := r.tellUsage(ctx, f.reason); err != nil {
 		return "", err
 	}
-	result := &parley.SessionResult{ResultType: parley.AgentTypeAgent, Error: head(f.text, parley.MaxReasonBytes), ValidationErrors: f.wrong}
-	if _, err := r.turn.Complete(ctx, parley.Message{Result: result}, parley.Outcome{Status: parley.OutcomeFailed, Reason: f.reason}); err != nil {
+	result := &parley.SessionResult{ResultType: parley.AgentTypeAgent, Error: head(f.text, parley.MaxReasonBytes),
+		ValidationErrors: f.wrong}
+	if _, err := r.turn.Complete(ctx, parley.Message{Result: result},
+		parley.Outcome{Status: parley.OutcomeFailed, Reason: f.reason}); err != nil {
 		return "", fmt.Errorf("close the session: %w", err)
 	}
 	return parley.TurnComplete, nil
@@ -93,7 +95,8 @@ func (r *run) post(ctx context.Context, a *answer) (parley.TurnOutcome, error) {
 
 // complete closes a session with its result.
 func (r *run) complete(ctx context.Context, a *answer, tags []string) (parley.TurnOutcome, error) {
-	result := &parley.SessionResult{ResultType: parley.AgentTypeAgent, ResultText: &a.text, ResultData: json.RawMessage(a.data)}
+	result := &parley.SessionResult{ResultType: parley.AgentTypeAgent, ResultText: &a.text,
+		ResultData: json.RawMessage(a.data)}
 	file, err := r.move(ctx, a)
 	if err != nil {
 		return "", err

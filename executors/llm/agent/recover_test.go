@@ -182,7 +182,8 @@ func killing(t *testing.T, at string, restart bool) *killed {
 	ended := make(chan struct{})
 	go func() { defer close(ended); k.runs(first, a, m) }()
 	w.served("bot")
-	s, err := w.person.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "bot", Prompt: "hello", Mode: parley.ModeAsyncPoll})
+	s, err := w.person.StartSession(t.Context(),
+		&parley.StartSessionParams{AgentName: "bot", Prompt: "hello", Mode: parley.ModeAsyncPoll})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +206,8 @@ func killing(t *testing.T, at string, restart bool) *killed {
 		k.approve(t)
 	}
 	alive.Store(nil)
-	note := &parley.SendNoteParams{ConversationID: k.session, Payload: parley.Note{Schema: "s", Data: json.RawMessage(`"what comes later is for the next turn"`)}}
+	note := &parley.SendNoteParams{ConversationID: k.session,
+		Payload: parley.Note{Schema: "s", Data: json.RawMessage(`"what comes later is for the next turn"`)}}
 	if _, err := w.person.SendNote(t.Context(), note); err != nil && at != "after final" {
 		t.Error(err)
 	}
@@ -216,7 +218,8 @@ func killing(t *testing.T, at string, restart bool) *killed {
 	if at == "approval pending" || restart {
 		go k.approve(t)
 	}
-	s, err = w.person.GetSession(t.Context(), &parley.GetSessionParams{SessionID: k.session, TimeoutMs: patience.Milliseconds()})
+	s, err = w.person.GetSession(t.Context(),
+		&parley.GetSessionParams{SessionID: k.session, TimeoutMs: patience.Milliseconds()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,13 +235,15 @@ func killing(t *testing.T, at string, restart bool) *killed {
 }
 
 func (k *killed) runs(ctx context.Context, a *agent.Agent, c parley.Client) {
-	_ = executors.Run(ctx, c, a, &executors.Options{Agents: []string{"bot"}, Drain: -1, GraceMs: 1000, MinBackoff: time.Millisecond})
+	_ = executors.Run(ctx, c, a,
+		&executors.Options{Agents: []string{"bot"}, Drain: -1, GraceMs: 1000, MinBackoff: time.Millisecond})
 }
 
 // approve approves of what the session asks, once.
 func (k *killed) approve(t *testing.T) {
 	admin := k.w.hub.InProcess(t, "boss", parley.ScopeAdmin)
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && t.Context().Err() == nil; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline) &&
+		t.Context().Err() == nil; time.Sleep(5 * time.Millisecond) {
 		list, err := admin.ListApprovals(t.Context(), &parley.ListApprovalsParams{ConversationID: k.session})
 		if err != nil {
 			return // the hub was started again: somebody else approves
@@ -246,7 +251,9 @@ func (k *killed) approve(t *testing.T) {
 		if len(list.Approvals) == 0 {
 			continue
 		}
-		if _, err := admin.ResolveApproval(t.Context(), &parley.ResolveApprovalParams{ApprovalID: list.Approvals[0].ApprovalID, Decision: parley.DecisionApproved}); err == nil {
+		if _, err := admin.ResolveApproval(t.Context(),
+			&parley.ResolveApprovalParams{ApprovalID: list.Approvals[0].ApprovalID,
+				Decision: parley.DecisionApproved}); err == nil {
 			return
 		}
 	}

@@ -25,7 +25,8 @@ func TestReplayedTools(t *testing.T) {
 		stop := w.run(blueprint(`"tools":["add"]`))
 		w.completed(w.hello(), "done")
 		stop()
-		if asked := mode == replay.Record; (len(add.ran()) == 1) != asked || (len(w.vendor.calls()) == 2) != asked || len(add.ran()) > 1 {
+		if asked := mode == replay.Record; (len(add.ran()) == 1) != asked || (len(w.vendor.calls()) == 2) != asked ||
+			len(add.ran()) > 1 {
 			t.Errorf("%s: the tool ran with %q, and the model was asked %d times", mode, add.ran(), len(w.vendor.calls()))
 		}
 		if err := c.Close(); err != nil {

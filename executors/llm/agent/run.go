@@ -105,7 +105,8 @@ func (r *run) work(ctx context.Context, messages []llm.Message) (*answer, error)
 // definition is what an agent of this config is to a model.
 func (r *run) definition(m *model, instructions string, output *paramschema.Schema) llm.Definition {
 	c := r.config
-	d := llm.Definition{Model: m.name, Instructions: instructions, Tools: r.specs, Temperature: c.Temperature, TopP: c.TopP, MaxTokens: c.MaxTokens}
+	d := llm.Definition{Model: m.name, Instructions: instructions, Tools: r.specs, Temperature: c.Temperature,
+		TopP: c.TopP, MaxTokens: c.MaxTokens}
 	if output != nil {
 		d.OutputSchema = output.Raw()
 	}

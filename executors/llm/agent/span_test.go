@@ -34,9 +34,11 @@ func TestSpans(t *testing.T) {
 	}), &spantest.Recorder{}
 	w.tracer = r
 	w.options.Functions = []tool.Tool{&adder{name: "add"}}
-	w.runner(blueprint(`"tools":["add"],"allow_self_spawn":true,"planning_enabled":true,"instructions":"a secret"`), w.hub.Client(t, "runner"))
+	w.runner(blueprint(`"tools":["add"],"allow_self_spawn":true,"planning_enabled":true,"instructions":"a secret"`),
+		w.hub.Client(t, "runner"))
 	s, err := w.person.StartSession(t.Context(), &parley.StartSessionParams{
-		AgentName: "bot", Parameters: json.RawMessage(`{"prompt":"a secret"}`), TimeoutMs: patience.Milliseconds(), Traceparent: asker,
+		AgentName: "bot", Parameters: json.RawMessage(`{"prompt":"a secret"}`), TimeoutMs: patience.Milliseconds(),
+		Traceparent: asker,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -44,7 +44,8 @@ func (t *thread) next(ctx context.Context) (*record.Step, error) {
 	}
 	t.number++
 	s, err := t.ask(ctx, &question{
-		phase: t.phase, number: t.number, model: t.model, definition: t.definition, choice: t.choice, messages: t.messages, live: t.live,
+		phase: t.phase, number: t.number, model: t.model, definition: t.definition, choice: t.choice, messages: t.messages,
+		live: t.live,
 	})
 	if err == nil && t.live && s.Message.Text != "" {
 		t.said = s.Message.Text
@@ -65,7 +66,9 @@ func (t *thread) runTools(ctx context.Context, s *record.Step) error {
 	}
 	defer stop()
 	t.totals.earlier += t.taken(calls)
-	results, err := t.box.Run(timed, &tool.Round{Turn: t.turn, Record: t.record, Phase: t.phase, Step: t.number, Calls: calls, Cut: s.Finish == llm.FinishLength})
+	results, err := t.box.Run(
+		timed, &tool.Round{Turn: t.turn, Record: t.record, Phase: t.phase, Step: t.number, Calls: calls,
+			Cut: s.Finish == llm.FinishLength})
 	if err != nil {
 		if ctx.Err() == nil && timed.Err() != nil {
 			return context.Cause(timed)

@@ -54,7 +54,9 @@ func TestAgents(t *testing.T) {
 	w := newWorld(t, inTurn(wants("helper", `{"prompt":"help"}`), says("done")))
 	helper := parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 		text := "here you are"
-		_, err := turn.Complete(ctx, parley.Message{Result: &parley.SessionResult{ResultType: parley.AgentTypeAgent, ResultText: &text}}, parley.Outcome{Status: parley.OutcomeCompleted})
+		_, err := turn.Complete(
+			ctx, parley.Message{Result: &parley.SessionResult{ResultType: parley.AgentTypeAgent, ResultText: &text}},
+			parley.Outcome{Status: parley.OutcomeCompleted})
 		return parley.TurnComplete, err
 	})
 	ctx, stop := context.WithCancel(t.Context())
@@ -85,7 +87,8 @@ func TestInjectedToolArgs(t *testing.T) {
 		t.Errorf("the tool ran with %q", got)
 	}
 	var ended record.ToolEnded
-	if err := json.Unmarshal(w.traces(s.SessionID, record.KindToolResult)[0].Data, &ended); err != nil || string(ended.Metadata.InjectedArgs) != `{"why":"because"}` {
+	if err := json.Unmarshal(w.traces(s.SessionID, record.KindToolResult)[0].Data, &ended); err != nil ||
+		string(ended.Metadata.InjectedArgs) != `{"why":"because"}` {
 		t.Errorf("the record says %+v, %v", ended, err)
 	}
 }
@@ -105,7 +108,8 @@ func TestHITLTools(t *testing.T) {
 	})
 	w.options.Functions = []tool.Tool{pay}
 	w.run(blueprint(`"tools":["pay"],"hitl_tools":["pay"],"planning_enabled":true`))
-	s, err := w.person.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "bot", Prompt: "x", Mode: parley.ModeAsyncPoll})
+	s, err := w.person.StartSession(t.Context(),
+		&parley.StartSessionParams{AgentName: "bot", Prompt: "x", Mode: parley.ModeAsyncPoll})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,11 +119,13 @@ func TestHITLTools(t *testing.T) {
 		if n := len(pay.ran()); n != 0 {
 			t.Fatalf("it ran %d times before somebody has approved", n)
 		}
-		if _, err := admin.ResolveApproval(t.Context(), &parley.ResolveApprovalParams{ApprovalID: a.ApprovalID, Decision: decision, Comment: "too much"}); err != nil {
+		if _, err := admin.ResolveApproval(t.Context(),
+			&parley.ResolveApprovalParams{ApprovalID: a.ApprovalID, Decision: decision, Comment: "too much"}); err != nil {
 			t.Fatal(i, err)
 		}
 	}
-	if s, err = w.person.GetSession(t.Context(), &parley.GetSessionParams{SessionID: s.SessionID, TimeoutMs: 20_000}); err != nil {
+	if s, err = w.person.GetSession(t.Context(),
+		&parley.GetSessionParams{SessionID: s.SessionID, TimeoutMs: 20_000}); err != nil {
 		t.Fatal(err)
 	}
 	w.completed(s, "done")
@@ -182,7 +188,8 @@ func (m *mcp) Close() error {
 
 func TestMCPServers(t *testing.T) {
 	t.Parallel()
-	for fields, emits := range map[string]bool{"": true, `,"emit_mcp_progress":true`: true, `,"emit_mcp_progress":false`: false} {
+	for fields, emits := range map[string]bool{"": true, `,"emit_mcp_progress":true`: true,
+		`,"emit_mcp_progress":false`: false} {
 		m := &mcp{adder: adder{name: "dig", do: func(_ context.Context, c *tool.Call) (*tool.Result, error) {
 			c.Progress(tool.Progress{Done: 1, Total: 2, Text: "half"})
 			return &tool.Result{Text: "dug"}, nil
@@ -239,7 +246,8 @@ func (w *world) runner(b *parley.Blueprint, c parley.Client) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- executors.Run(ctx, c, a, &executors.Options{
-			Blueprints: a.Blueprints(), ExecutorID: "run-1", Drain: -1, Registered: func(*parley.RegisterBlueprintsResult) { registered <- struct{}{} },
+			Blueprints: a.Blueprints(), ExecutorID: "run-1", Drain: -1,
+			Registered: func(*parley.RegisterBlueprintsResult) { registered <- struct{}{} },
 		})
 	}()
 	w.Cleanup(func() { stop(); _ = a.Close() })
@@ -258,7 +266,8 @@ func isChild(req *llm.Request) bool {
 
 func TestChildren(t *testing.T) {
 	t.Parallel()
-	jobs := `{"jobs":[{"task":"one","additional_context":"a < b","output_schema":{"type":"object","required":["n"]},"system_prompt":"Be quick."},{"task":"two","tool_names":[]},{"task":"three"}]}`
+	jobs := `{"jobs":[{"task":"one","additional_context":"a < b","output_schema":{"type":"object","required":["n"]},` +
+		`"system_prompt":"Be quick."},{"task":"two","tool_names":[]},{"task":"three"}]}`
 	w := newWorld(t, func(_ context.Context, req *llm.Request) (*llm.Response, error) {
 		switch {
 		case isChild(req) && phase(req) == record.PhaseRepair:
@@ -275,7 +284,9 @@ func TestChildren(t *testing.T) {
 		return says("done"), nil
 	})
 	w.options.Functions = []tool.Tool{&adder{name: "add"}, &adder{name: "pay"}}
-	w.runner(blueprint(`"tools":["add","pay"],"hitl_tools":["pay"],"allow_self_spawn":true,"allow_parallel_subagents":true,"max_parallel_subagents":3,"planning_enabled":true,"instructions":"I am bot."`), w.hub.Client(t, "runner"))
+	w.runner(blueprint(
+		`"tools":["add","pay"],"hitl_tools":["pay"],"allow_self_spawn":true,"allow_parallel_subagents":true,`+
+			`"max_parallel_subagents":3,"planning_enabled":true,"instructions":"I am bot."`), w.hub.Client(t, "runner"))
 	s := w.hello()
 	w.completed(s, "done")
 	var children []llm.Request
@@ -294,8 +305,10 @@ func TestChildren(t *testing.T) {
 		if strings.Contains(c.Messages[0].Text, "two") {
 			want = nil
 		}
-		if strings.Contains(c.Instructions, "Be quick.") != quick || !strings.HasPrefix(c.Instructions, "I am bot.") || !slices.Equal(names(&c), want) || strings.Contains(c.Instructions, "<plan>") {
-			t.Errorf("a child was asked %s with the tools %q and the instructions %s", c.Messages[0].Text, names(&c), c.Instructions)
+		if strings.Contains(c.Instructions, "Be quick.") != quick || !strings.HasPrefix(c.Instructions, "I am bot.") ||
+			!slices.Equal(names(&c), want) || strings.Contains(c.Instructions, "<plan>") {
+			t.Errorf("a child was asked %s with the tools %q and the instructions %s", c.Messages[0].Text, names(&c),
+				c.Instructions)
 		}
 	}
 	var got struct {
@@ -310,17 +323,21 @@ func TestChildren(t *testing.T) {
 	if err := json.Unmarshal([]byte(told), &got); err != nil || len(got.Results) != 3 {
 		t.Fatalf("the model reads %s, %v", told, err)
 	}
-	if r := got.Results; string(r[0].Data) != `{"n":1}` || !strings.Contains(r[1].Text, "child of") || r[2].Status != "error" || !strings.Contains(r[2].Error, "not three") {
+	if r := got.Results; string(r[0].Data) != `{"n":1}` || !strings.Contains(r[1].Text, "child of") ||
+		r[2].Status != "error" || !strings.Contains(r[2].Error, "not three") {
 		t.Errorf("the model reads %s", told)
 	}
 	// Nobody else starts a child.
-	child, err := w.person.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "bot.child", Parameters: json.RawMessage(`{"task":"evil"}`), TimeoutMs: 20_000})
+	child, err := w.person.StartSession(t.Context(),
+		&parley.StartSessionParams{AgentName: "bot.child", Parameters: json.RawMessage(`{"task":"evil"}`), TimeoutMs: 20_000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.failed(child, "forbidden")
 	id := w.conversation("")
-	child, err = w.person.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "bot.child", Parameters: json.RawMessage(`{"task":"evil"}`), TimeoutMs: 20_000, ParentConversationID: id})
+	child, err = w.person.StartSession(t.Context(),
+		&parley.StartSessionParams{AgentName: "bot.child", Parameters: json.RawMessage(`{"task":"evil"}`), TimeoutMs: 20_000,
+			ParentConversationID: id})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,13 +357,17 @@ func TestForeignChildren(t *testing.T) {
 	w := newWorld(t, always("done"))
 	w.runner(blueprint(`"allow_self_spawn":true`), w.hub.Admin(t))
 	id := w.conversation("")
-	child, err := w.person.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "bot.child", Parameters: json.RawMessage(`{"task":"evil"}`), TimeoutMs: 20_000, ParentConversationID: id})
+	child, err := w.person.StartSession(t.Context(),
+		&parley.StartSessionParams{AgentName: "bot.child", Parameters: json.RawMessage(`{"task":"evil"}`), TimeoutMs: 20_000,
+			ParentConversationID: id})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.failed(child, "forbidden")
 	bot := w.hub.Client(t, "bot")
-	child, err = bot.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "bot.child", Parameters: json.RawMessage(`{"task":"good"}`), TimeoutMs: 20_000, ParentConversationID: id})
+	child, err = bot.StartSession(t.Context(),
+		&parley.StartSessionParams{AgentName: "bot.child", Parameters: json.RawMessage(`{"task":"good"}`), TimeoutMs: 20_000,
+			ParentConversationID: id})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,7 +387,8 @@ func TestChildTools(t *testing.T) {
 	})
 	w.options.Functions = []tool.Tool{&adder{name: "add"}, &adder{name: "pay"}}
 	w.runner(blueprint(`"tools":["add","pay"],"child_tools":["pay"],"allow_self_spawn":true`), w.hub.Client(t, "runner"))
-	if s := w.hello(); s.Result == nil || s.Result.ResultText == nil || !strings.Contains(*s.Result.ResultText, "child has pay") {
+	if s := w.hello(); s.Result == nil || s.Result.ResultText == nil ||
+		!strings.Contains(*s.Result.ResultText, "child has pay") {
 		t.Errorf("the session is %s", indent(s))
 	}
 }

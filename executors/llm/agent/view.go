@@ -32,7 +32,8 @@ type entry struct {
 // look reads the conversation of a turn.
 func look(ctx context.Context, turn *parley.Turn) (*view, error) {
 	v := &view{me: turn.AgentID}
-	p := &parley.SubscribeParams{ConversationID: turn.ConversationID, Types: []parley.EventType{parley.TypeMessage, parley.TypeSystem}}
+	p := &parley.SubscribeParams{ConversationID: turn.ConversationID,
+		Types: []parley.EventType{parley.TypeMessage, parley.TypeSystem}}
 	for n, err := range turn.Client.Subscribe(ctx, p) {
 		if err != nil {
 			return nil, fmt.Errorf("read the conversation: %w", err)
@@ -128,7 +129,8 @@ func traceID(metadata json.RawMessage) string {
 		return ""
 	}
 	fields := strings.Split(text, "-")
-	if len(fields) < 4 || len(fields[1]) != 32 || strings.Trim(fields[1], "0123456789abcdef") != "" || strings.Trim(fields[1], "0") == "" {
+	if len(fields) < 4 || len(fields[1]) != 32 || strings.Trim(fields[1], "0123456789abcdef") != "" ||
+		strings.Trim(fields[1], "0") == "" {
 		return ""
 	}
 	return fields[1]

@@ -76,7 +76,8 @@ func (v *vendor) calls() []llm.Request {
 
 // says makes an answer that is a text, of 10 and 5 tokens.
 func says(text string) *llm.Response {
-	return &llm.Response{Text: text, Finish: llm.FinishStop, Usage: &llm.Usage{PromptTokens: 10, CompletionTokens: 5, TotalTokens: 15}}
+	return &llm.Response{Text: text, Finish: llm.FinishStop,
+		Usage: &llm.Usage{PromptTokens: 10, CompletionTokens: 5, TotalTokens: 15}}
 }
 
 // wants makes an answer that calls tools: name, arguments, name, arguments...
@@ -139,7 +140,8 @@ type adder struct {
 }
 
 func (a *adder) Spec() llm.ToolSpec {
-	return llm.ToolSpec{Name: a.name, Description: "adds", Parameters: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}
+	return llm.ToolSpec{Name: a.name, Description: "adds",
+		Parameters: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}
 }
 
 func (a *adder) Run(ctx context.Context, c *tool.Call) (*tool.Result, error) {
@@ -228,7 +230,8 @@ func (w *world) served(name string) {
 	w.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		list, err := w.person.ListAgents(w.Context(), &parley.ListAgentsParams{})
-		if err == nil && slices.ContainsFunc(list.Agents, func(a parley.AgentInfo) bool { return a.Name == name && a.Online }) {
+		if err == nil &&
+			slices.ContainsFunc(list.Agents, func(a parley.AgentInfo) bool { return a.Name == name && a.Online }) {
 			return
 		}
 	}
@@ -239,7 +242,8 @@ func (w *world) served(name string) {
 func (w *world) session(parameters string) *parley.Session {
 	w.Helper()
 	s, err := w.person.StartSession(w.Context(), &parley.StartSessionParams{
-		AgentName: "bot", Parameters: json.RawMessage(parameters), TimeoutMs: patience.Milliseconds(), Metadata: json.RawMessage(`{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`),
+		AgentName: "bot", Parameters: json.RawMessage(parameters), TimeoutMs: patience.Milliseconds(),
+		Metadata: json.RawMessage(`{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`),
 	})
 	if err != nil {
 		w.Fatal(err)
@@ -259,7 +263,8 @@ func (w *world) hello() *parley.Session {
 // completed expects a text.
 func (w *world) completed(s *parley.Session, text string) {
 	w.Helper()
-	if s.Status != parley.SessionCompleted || s.Result == nil || s.Result.ResultText == nil || *s.Result.ResultText != text || s.Result.Error != "" {
+	if s.Status != parley.SessionCompleted || s.Result == nil || s.Result.ResultText == nil ||
+		*s.Result.ResultText != text || s.Result.Error != "" {
 		w.Fatalf("the session is %s, expected the text %q", indent(s), text)
 	}
 }
@@ -267,7 +272,8 @@ func (w *world) completed(s *parley.Session, text string) {
 // failed expects a reason.
 func (w *world) failed(s *parley.Session, reason string) {
 	w.Helper()
-	if s.Status != parley.SessionFailed || s.Reason != reason || s.Result == nil || s.Result.Error == "" || s.Result.ResultType != parley.AgentTypeAgent {
+	if s.Status != parley.SessionFailed || s.Reason != reason || s.Result == nil || s.Result.Error == "" ||
+		s.Result.ResultType != parley.AgentTypeAgent {
 		w.Fatalf("the session is %s, expected the reason %q", indent(s), reason)
 	}
 }

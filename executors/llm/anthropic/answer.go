@@ -29,7 +29,8 @@ func (p *Provider) whole(res *http.Response, raw []byte) (*llm.Response, error) 
 
 // response reads a message that has ended.
 func (p *Provider) response(res *http.Response, m *anthropic.Message) (*llm.Response, error) {
-	r := &llm.Response{Model: m.Model, Finish: finish(m.StopReason), Usage: usage(&m.Usage), Metadata: p.server.Metadata(res, m.ID)}
+	r := &llm.Response{Model: m.Model, Finish: finish(m.StopReason), Usage: usage(&m.Usage),
+		Metadata: p.server.Metadata(res, m.ID)}
 	if !m.JSON.Usage.Valid() && r.Usage.TotalTokens == 0 { // a stream may count in its end alone
 		r.Usage = nil
 	}
@@ -84,6 +85,7 @@ func usage(u *anthropic.Usage) *llm.Usage {
 	prompt := u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens
 	return &llm.Usage{
 		PromptTokens: prompt, CompletionTokens: u.OutputTokens, TotalTokens: prompt + u.OutputTokens,
-		CacheReadTokens: u.CacheReadInputTokens, CacheWriteTokens: u.CacheCreationInputTokens, ReasoningTokens: u.OutputTokensDetails.ThinkingTokens,
+		CacheReadTokens: u.CacheReadInputTokens, CacheWriteTokens: u.CacheCreationInputTokens,
+		ReasoningTokens: u.OutputTokensDetails.ThinkingTokens,
 	}
 }

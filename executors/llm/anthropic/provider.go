@@ -48,7 +48,8 @@ func New(o *Options) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := []option.RequestOption{option.WithBaseURL(s.BaseURL), option.WithHTTPClient(s.HTTP), option.WithMaxRetries(0), option.WithoutOpenTelemetry()}
+	options := []option.RequestOption{option.WithBaseURL(s.BaseURL), option.WithHTTPClient(s.HTTP),
+		option.WithMaxRetries(0), option.WithoutOpenTelemetry()}
 	if s.Key != "" {
 		options = append(options, option.WithAPIKey(s.Key))
 	}
@@ -107,12 +108,14 @@ func (p *Provider) call(ctx context.Context, req *llm.Request, emit func(llm.Chu
 }
 
 // send gives the answer as it comes. The caller closes its body.
-func (p *Provider) send(ctx context.Context, params *anthropic.MessageNewParams, options []option.RequestOption, stream bool) (res *http.Response, err error) {
+func (p *Provider) send(ctx context.Context, params *anthropic.MessageNewParams, options []option.RequestOption,
+	stream bool) (res *http.Response, err error) {
 	if !stream {
 		_, err = p.messages.New(ctx, *params, append(options, option.WithResponseBodyInto(&res))...)
 		return res, err
 	}
-	s := p.messages.NewStreaming(ctx, *params, append(options, option.WithResponseInto(&res), option.WithHeader("Accept", "text/event-stream"))...)
+	s := p.messages.NewStreaming(ctx, *params,
+		append(options, option.WithResponseInto(&res), option.WithHeader("Accept", "text/event-stream"))...)
 	return res, s.Err() // its events are read from the answer itself
 }
 

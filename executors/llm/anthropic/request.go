@@ -87,7 +87,8 @@ func (p *Provider) output(params *anthropic.MessageNewParams, o *llm.OutputSchem
 		return p.server.Invalid("the output schema is no JSON")
 	}
 	params.System = append(params.System, anthropic.TextBlockParam{
-		Text: "When you give your answer, it is one JSON value that matches this JSON Schema, with no other text around it:\n" + plain.String(),
+		Text: "When you give your answer, it is one JSON value that matches this JSON Schema, with no other text " +
+			"around it:\n" + plain.String(),
 	})
 	return nil
 }

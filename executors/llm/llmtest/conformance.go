@@ -249,7 +249,8 @@ func (e *Exchange) holdFault(t *testing.T, provider string, o *Outcome) {
 	switch want := StatusError(provider, f); {
 	case f.Break:
 		if pe.Category != llm.CategoryNetwork || !pe.Retryable {
-			t.Errorf("a connection that broke off is %s, retryable %t: expected %s, true", pe.Category, pe.Retryable, llm.CategoryNetwork)
+			t.Errorf("a connection that broke off is %s, retryable %t: expected %s, true", pe.Category, pe.Retryable,
+				llm.CategoryNetwork)
 		}
 	case f.Malformed:
 		if pe.Category != llm.CategoryMalformed {

@@ -174,7 +174,8 @@ func TestConformanceFindsFaults(t *testing.T) {
 			cmd.Env = append(os.Environ(), faultVariable+"="+name)
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
-			if !errors.As(err, &exit) || !strings.Contains(string(out), "--- FAIL: TestVendorConforms") || strings.Contains(string(out), "panic:") {
+			if !errors.As(err, &exit) || !strings.Contains(string(out), "--- FAIL: TestVendorConforms") ||
+				strings.Contains(string(out), "panic:") {
 				t.Errorf("the provider that %s passes: %v\n%s", name, err, out)
 			}
 		})

@@ -104,7 +104,8 @@ func (s *Script) Take(body string) (*Exchange, error) {
 	}
 	for _, n := range e.Never {
 		if strings.Contains(body, n) {
-			s.problems = append(s.problems, fmt.Sprintf("call %d: expected no %q in what the vendor is sent: %s", s.next, n, body))
+			s.problems = append(s.problems,
+				fmt.Sprintf("call %d: expected no %q in what the vendor is sent: %s", s.next, n, body))
 		}
 	}
 	return e, nil

@@ -89,7 +89,8 @@ func (e *exchange) answer(ctx context.Context) (*llm.Response, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	case f.Break:
-		return nil, &llm.ProviderError{Provider: "fake", Category: llm.CategoryNetwork, Retryable: true, Err: io.ErrUnexpectedEOF}
+		return nil, &llm.ProviderError{Provider: "fake", Category: llm.CategoryNetwork, Retryable: true,
+			Err: io.ErrUnexpectedEOF}
 	case f.Malformed:
 		return nil, &llm.ProviderError{Provider: "fake", Category: llm.CategoryMalformed, Message: "no JSON"}
 	}
@@ -109,7 +110,8 @@ func (e *exchange) answer(ctx context.Context) (*llm.Response, error) {
 // StatusError is what a provider makes of an HTTP status.
 func StatusError(provider string, f *Fault) *llm.ProviderError {
 	category, retryable := CategoryOf(f.Status)
-	return &llm.ProviderError{Provider: provider, Category: category, Status: f.Status, Retryable: retryable, RetryAfter: f.RetryAfter, Message: f.Message}
+	return &llm.ProviderError{Provider: provider, Category: category, Status: f.Status, Retryable: retryable,
+		RetryAfter: f.RetryAfter, Message: f.Message}
 }
 
 // CategoryOf is how a status is told, and whether a call that got it may succeed later.

@@ -39,7 +39,8 @@ type link struct {
 
 // dial makes a connection.
 func (s *Server) dial(ctx context.Context) (*link, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.o.ConnectTimeout, fmt.Errorf("no connection within %v", s.o.ConnectTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.o.ConnectTimeout,
+		fmt.Errorf("no connection within %v", s.o.ConnectTimeout))
 	defer cancel()
 	l := &link{gone: make(chan struct{}), progress: map[string]func(tool.Progress){}}
 	l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -66,7 +67,8 @@ func (s *Server) dial(ctx context.Context) (*link, error) {
 }
 
 // connect waits for the server's first answers, and no longer than ctx lasts, whatever the transport does.
-func (s *Server) connect(ctx context.Context, client *mcp.Client, t mcp.Transport, release func()) (*mcp.ClientSession, error) {
+func (s *Server) connect(ctx context.Context, client *mcp.Client, t mcp.Transport, release func()) (*mcp.ClientSession,
+	error) {
 	stop := context.AfterFunc(ctx, release)
 	session, err := client.Connect(ctx, t, nil)
 	if !stop() && err == nil { // it was released

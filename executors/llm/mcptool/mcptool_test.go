@@ -53,7 +53,8 @@ func TestResults(t *testing.T) {
 	everyWay(t, func(w *world) {
 		for name, wanted := range map[string]string{
 			"echo": `{"x":"1"}`, "structured": "seen\n{\"n\":1}", "both": `{ "n": 1 }`,
-			"files": "[an image, image/png, 5 bytes, is not shown]\n[a sound, audio/wav, 3 bytes, is not shown]\n[the resource file:///a: a, text/plain]\n[the resource file:///b, text/csv, 3 bytes, is not shown]",
+			"files": "[an image, image/png, 5 bytes, is not shown]\n[a sound, audio/wav, 3 bytes, is not shown]\n[the " +
+				"resource file:///a: a, text/plain]\n[the resource file:///b, text/csv, 3 bytes, is not shown]",
 		} {
 			if r := w.must(name, `{"x":"1"}`); r.Text != wanted || r.IsError {
 				w.Errorf("%s gave %+v", name, r)
@@ -112,7 +113,8 @@ func TestCanceled(t *testing.T) {
 			w.until("the call is there", func() bool { return w.noted("wait") == 1 })
 			cancel()
 		}()
-		if _, err := one.Run(ctx, &tool.Call{Arguments: []byte("{}"), Progress: func(tool.Progress) {}}); !errors.Is(err, context.Canceled) {
+		if _, err := one.Run(ctx, &tool.Call{Arguments: []byte("{}"), Progress: func(tool.Progress) {}}); !errors.Is(
+			err, context.Canceled) {
 			w.Error(err)
 		}
 		w.until("the server has heard of it", func() bool { return w.deaf || w.noted("canceled") == 1 })
@@ -267,7 +269,8 @@ func TestNoServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
 	}
-	for name, words := range map[string]string{"silent": "no connection within", "babble": "mcp server s: connect", "fail": "mcp server s: connect"} {
+	for name, words := range map[string]string{"silent": "no connection within", "babble": "mcp server s: connect",
+		"fail": "mcp server s: connect"} {
 		t.Run(name, func(t *testing.T) {
 			notes := filepath.Join(t.TempDir(), "notes")
 			w, err := connect(t, program(t, name, notes), notes, mcptool.Options{ConnectTimeout: 2 * time.Second})

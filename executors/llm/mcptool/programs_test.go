@@ -91,15 +91,19 @@ func newServer(path string) *mcp.Server {
 		return r, nil
 	})
 	add("structured", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "seen"}}, StructuredContent: json.RawMessage(`{"n":1}`)}, nil
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "seen"}},
+			StructuredContent: json.RawMessage(`{"n":1}`)}, nil
 	})
 	add("both", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: `{ "n": 1 }`}}, StructuredContent: json.RawMessage(`{"n":1}`)}, nil
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: `{ "n": 1 }`}},
+			StructuredContent: json.RawMessage(`{"n":1}`)}, nil
 	})
 	add("files", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{
-			&mcp.ImageContent{MIMEType: "image/png", Data: []byte("12345")}, &mcp.AudioContent{MIMEType: "audio/wav", Data: []byte("123")},
-			&mcp.ResourceLink{URI: "file:///a", Name: "a", MIMEType: "text/plain"}, &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///b", MIMEType: "text/csv", Text: "1,2"}},
+			&mcp.ImageContent{MIMEType: "image/png", Data: []byte("12345")},
+			&mcp.AudioContent{MIMEType: "audio/wav", Data: []byte("123")},
+			&mcp.ResourceLink{URI: "file:///a", Name: "a", MIMEType: "text/plain"},
+			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///b", MIMEType: "text/csv", Text: "1,2"}},
 		}}, nil
 	})
 	add("large", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -114,7 +118,8 @@ func newServer(path string) *mcp.Server {
 	})
 	add("progress", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		for i := range 3 {
-			p := &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i + 1), Total: 3, Message: "on it"}
+			p := &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i + 1), Total: 3,
+				Message: "on it"}
 			if err := r.Session.NotifyProgress(ctx, p); err != nil {
 				return nil, err
 			}
@@ -151,7 +156,8 @@ func newServer(path string) *mcp.Server {
 		return nil, &jsonrpc.Error{Code: q.Code, Message: "too many calls"}
 	})
 	add("grow", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		s.AddTool(&mcp.Tool{Name: "new", InputSchema: schema}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return text("new"), nil })
+		s.AddTool(&mcp.Tool{Name: "new", InputSchema: schema},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return text("new"), nil })
 		return text("done"), nil
 	})
 	return s

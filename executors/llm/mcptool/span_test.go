@@ -13,7 +13,8 @@ func TestTraceparent(t *testing.T) {
 	t.Setenv("TRACEPARENT", inherited)
 	everyWay(t, func(w *world) {
 		for _, want := range []string{asker, ""} {
-			r, err := w.named("traceparent").Run(parley.WithTraceparent(w.Context(), want), &tool.Call{Arguments: []byte(`{}`), Progress: func(tool.Progress) {}})
+			r, err := w.named("traceparent").Run(parley.WithTraceparent(w.Context(), want),
+				&tool.Call{Arguments: []byte(`{}`), Progress: func(tool.Progress) {}})
 			if err != nil {
 				w.Fatal(err)
 			}

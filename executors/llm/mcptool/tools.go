@@ -103,9 +103,11 @@ func (r *remote) explain(ctx context.Context, err error) error {
 	}
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" {
-		return fmt.Errorf("%w: the MCP server %s cannot be reached, %s was not called: %w", llm.ErrTool, r.server.name, r.spec.Name, err)
+		return fmt.Errorf("%w: the MCP server %s cannot be reached, %s was not called: %w", llm.ErrTool, r.server.name,
+			r.spec.Name, err)
 	}
-	return fmt.Errorf("%w: the MCP server %s has not answered, and %s may have been called or not: %w", llm.ErrTool, r.server.name, r.spec.Name, err)
+	return fmt.Errorf("%w: the MCP server %s has not answered, and %s may have been called or not: %w", llm.ErrTool,
+		r.server.name, r.spec.Name, err)
 }
 
 // refusal gives what a server has answered a call of a tool with where that is an error. The SDK has codes for errors of its own, and takes those of servers for them; its words tell which
@@ -124,7 +126,8 @@ func refusal(err error) (message string, ok bool) {
 
 // ofTransport reports whether an error with one of those codes is the SDK's.
 func ofTransport(message string) bool {
-	return slices.ContainsFunc([]string{"client is closing", "server is closing", "rejected by transport"}, func(own string) bool { return strings.HasPrefix(message, own) })
+	return slices.ContainsFunc([]string{"client is closing", "server is closing", "rejected by transport"},
+		func(own string) bool { return strings.HasPrefix(message, own) })
 }
 
 // textOf gives what the model reads of a result: its texts, then what is structured, unless a text says the same; files are named, with their size, and not shown.
@@ -163,7 +166,8 @@ func contentText(c mcp.Content) string {
 		if c.Resource == nil {
 			return "[a resource that is not there]"
 		}
-		return fmt.Sprintf("[the resource %s, %s, %d bytes, is not shown]", c.Resource.URI, c.Resource.MIMEType, len(c.Resource.Text)+len(c.Resource.Blob))
+		return fmt.Sprintf("[the resource %s, %s, %d bytes, is not shown]", c.Resource.URI, c.Resource.MIMEType,
+			len(c.Resource.Text)+len(c.Resource.Blob))
 	}
 	return fmt.Sprintf("[something of a kind that is not known: %T]", c)
 }

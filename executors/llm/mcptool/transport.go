@@ -35,7 +35,8 @@ func (s *Server) transport(l *link) (mcp.Transport, func(), error) {
 // passedOn are the variables of this process that a command has.
 var passedOn = []string{
 	"HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
-	"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
+	"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE",
+	"SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
 }
 
 func (s *Server) environment() (env []string) {
@@ -103,12 +104,13 @@ func (s *Server) overHTTP(l *link) (mcp.Transport, func()) {
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	client.Transport = &headers{base: base, set: s.config.Headers, life: l.ctx}
-	return &mcp.StreamableClientTransport{Endpoint: s.config.URL, HTTPClient: &client, MaxRetries: maxRetries, MaxEventSize: MaxMessage}, func() {
-		l.end(errClosed)
-		if own {
-			client.CloseIdleConnections()
+	return &mcp.StreamableClientTransport{Endpoint: s.config.URL, HTTPClient: &client, MaxRetries: maxRetries,
+			MaxEventSize: MaxMessage}, func() {
+			l.end(errClosed)
+			if own {
+				client.CloseIdleConnections()
+			}
 		}
-	}
 }
 
 // headers adds headers to requests, and bounds what comes back.

@@ -39,8 +39,10 @@ func expand(s parley.MCPServer, getenv func(string) string) (parley.MCPServer, s
 	if e.err != nil {
 		return s, nil, e.err
 	}
-	if u, err := url.Parse(s.URL); s.URL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
-		return s, nil, fmt.Errorf("url is %s, which is no address with its variables: expected https:// or http://, and a host", written)
+	if u, err := url.Parse(s.URL); s.URL != "" &&
+		(err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
+		return s, nil, fmt.Errorf(
+			"url is %s, which is no address with its variables: expected https:// or http://, and a host", written)
 	}
 	return s, e.secrets(), nil
 }
@@ -72,7 +74,8 @@ func (e *expander) secrets() (all secrets) {
 			all = append(all, [2]string{spelled, "${" + name + "}"})
 		}
 	}
-	slices.SortFunc(all, func(a, b [2]string) int { return cmp.Or(cmp.Compare(len(b[0]), len(a[0])), cmp.Compare(a[0], b[0])) })
+	slices.SortFunc(
+		all, func(a, b [2]string) int { return cmp.Or(cmp.Compare(len(b[0]), len(a[0])), cmp.Compare(a[0], b[0])) })
 	return all
 }
 

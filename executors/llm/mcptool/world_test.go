@@ -95,7 +95,8 @@ func over(t *testing.T, stateless bool, see func(http.ResponseWriter, *http.Requ
 	t.Helper()
 	notes := filepath.Join(t.TempDir(), "notes")
 	s := newServer(notes)
-	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: stateless})
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s },
+		&mcp.StreamableHTTPOptions{Stateless: stateless})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if see == nil || !see(w, r) {
 			handler.ServeHTTP(w, r)

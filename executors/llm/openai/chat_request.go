@@ -58,7 +58,8 @@ func (p *Provider) chatParams(req *llm.Request, stream bool) (*openai.ChatComple
 			return nil, p.server.Invalid(fmt.Sprintf("the output schema: %v", err))
 		}
 		params.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{
-			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: o.Name, Schema: schema, Strict: param.NewOpt(o.Strict)},
+			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: o.Name, Schema: schema,
+				Strict: param.NewOpt(o.Strict)},
 		}
 	}
 	return params, nil
@@ -78,9 +79,11 @@ func chatMessages(m *llm.Message) []openai.ChatCompletionMessageParamUnion {
 			said.Content.OfString = param.NewOpt(m.Text)
 		}
 		for _, c := range m.ToolCalls {
-			said.ToolCalls = append(said.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
-				ID: c.ID, Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: cmp.Or(c.Arguments, "{}")},
-			}})
+			said.ToolCalls = append(said.ToolCalls,
+				openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
+					ID: c.ID, Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name,
+						Arguments: cmp.Or(c.Arguments, "{}")},
+				}})
 		}
 		return []openai.ChatCompletionMessageParamUnion{{OfAssistant: said}}
 	}

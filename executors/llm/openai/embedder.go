@@ -59,7 +59,8 @@ func NewEmbedder(o *EmbedderOptions) (*Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Embedder{name: p.server.Name + ":" + o.Model, model: o.Model, dimensions: o.Dimensions, provider: p, service: openai.NewEmbeddingService(serviceOptions(p.server)...)}
+	e := &Embedder{name: p.server.Name + ":" + o.Model, model: o.Model, dimensions: o.Dimensions, provider: p,
+		service: openai.NewEmbeddingService(serviceOptions(p.server)...)}
 	if o.Dimensions > 0 {
 		e.name += fmt.Sprintf("/%d", o.Dimensions)
 	}
@@ -91,7 +92,8 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 // embed makes the call.
 func (e *Embedder) embed(ctx context.Context, texts []string) ([][]float32, error) {
 	params := openai.EmbeddingNewParams{
-		Model: e.model, Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: texts}, EncodingFormat: openai.EmbeddingNewParamsEncodingFormatFloat,
+		Model: e.model, Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: texts},
+		EncodingFormat: openai.EmbeddingNewParamsEncodingFormatFloat,
 	}
 	if e.dimensions > 0 {
 		params.Dimensions = param.NewOpt(int64(e.dimensions))

@@ -24,7 +24,8 @@ func (e *vendorError) code() string {
 }
 
 func (e *vendorError) told() wire.Told {
-	return wire.Told{Code: e.code(), Message: e.Message, Final: e.code() == "insufficient_quota" || e.Type == "insufficient_quota"}
+	return wire.Told{Code: e.code(), Message: e.Message, Final: e.code() == "insufficient_quota" ||
+		e.Type == "insufficient_quota"}
 }
 
 // told reads the error in a body; the zero value where there is none.

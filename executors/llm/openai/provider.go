@@ -51,7 +51,8 @@ func New(o *Options) (*Provider, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	s, err := wire.NewServer(wire.Options{Name: o.Name, BaseURL: o.BaseURL, APIKey: o.APIKey, HTTPClient: o.HTTPClient}, defaultName, defaultBase, "X-Request-Id")
+	s, err := wire.NewServer(wire.Options{Name: o.Name, BaseURL: o.BaseURL, APIKey: o.APIKey, HTTPClient: o.HTTPClient},
+		defaultName, defaultBase, "X-Request-Id")
 	if err != nil {
 		return nil, err
 	}

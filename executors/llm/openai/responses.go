@@ -12,7 +12,8 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-func (p *Provider) callResponses(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
+func (p *Provider) callResponses(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response,
+	error) {
 	params, err := p.responsesParams(req)
 	if err != nil {
 		return nil, err
@@ -103,7 +104,9 @@ func (p *Provider) answerOf(res *http.Response, req *llm.Request, r *responses.R
 	case responses.ResponseStatusIncomplete:
 		a.Finish = incomplete(r.IncompleteDetails.Reason)
 	case responses.ResponseStatusFailed, responses.ResponseStatusCancelled:
-		return nil, p.failed(res, &vendorError{Code: string(r.Error.Code), Type: r.Error.Type, Message: cmp.Or(r.Error.Message, "the response has "+string(r.Status))})
+		return nil, p.failed(
+			res, &vendorError{Code: string(r.Error.Code), Type: r.Error.Type,
+				Message: cmp.Or(r.Error.Message, "the response has "+string(r.Status))})
 	default:
 		return nil, p.server.Malformed(res, "the response has not ended", nil)
 	}
@@ -177,6 +180,7 @@ func responsesUsage(r *responses.Response) *llm.Usage {
 	u := r.Usage
 	return &llm.Usage{
 		PromptTokens: u.InputTokens, CompletionTokens: u.OutputTokens, TotalTokens: u.InputTokens + u.OutputTokens,
-		CacheReadTokens: u.InputTokensDetails.CachedTokens, CacheWriteTokens: u.InputTokensDetails.CacheWriteTokens, ReasoningTokens: u.OutputTokensDetails.ReasoningTokens,
+		CacheReadTokens: u.InputTokensDetails.CachedTokens, CacheWriteTokens: u.InputTokensDetails.CacheWriteTokens,
+		ReasoningTokens: u.OutputTokensDetails.ReasoningTokens,
 	}
 }

@@ -47,7 +47,8 @@ func (p *Provider) responsesParams(req *llm.Request) (*responses.ResponseNewPara
 	case req.UseInstructions:
 		params.Instructions = param.NewOpt(req.Instructions)
 	default:
-		input = append(input, responses.ResponseInputItemParamOfMessage(req.Instructions, responses.EasyInputMessageRoleSystem))
+		input = append(
+			input, responses.ResponseInputItemParamOfMessage(req.Instructions, responses.EasyInputMessageRoleSystem))
 	}
 	for i := range req.Messages {
 		input = append(input, p.items(&req.Messages[i])...)
@@ -72,7 +73,8 @@ func (p *Provider) responsesParams(req *llm.Request) (*responses.ResponseNewPara
 		if err != nil {
 			return nil, p.server.Invalid(fmt.Sprintf("the output schema: %v", err))
 		}
-		params.Text.Format.OfJSONSchema = &responses.ResponseFormatTextJSONSchemaConfigParam{Name: o.Name, Schema: schema, Strict: param.NewOpt(o.Strict)}
+		params.Text.Format.OfJSONSchema = &responses.ResponseFormatTextJSONSchemaConfigParam{Name: o.Name, Schema: schema,
+			Strict: param.NewOpt(o.Strict)}
 	}
 	return params, nil
 }
@@ -83,10 +85,12 @@ func (p *Provider) items(m *llm.Message) []responses.ResponseInputItemUnionParam
 	case llm.RoleTool:
 		var all []responses.ResponseInputItemUnionParam
 		for _, r := range m.Results {
-			all = append(all, responses.ResponseInputItemUnionParam{OfFunctionCallOutput: &responses.ResponseInputItemFunctionCallOutputParam{
-				CallID: param.NewOpt(r.CallID),
-				Output: responses.ResponseInputItemFunctionCallOutputOutputUnionParam{OfString: param.NewOpt(resultText(&r))},
-			}})
+			all = append(
+				all, responses.ResponseInputItemUnionParam{
+					OfFunctionCallOutput: &responses.ResponseInputItemFunctionCallOutputParam{
+						CallID: param.NewOpt(r.CallID),
+						Output: responses.ResponseInputItemFunctionCallOutputOutputUnionParam{OfString: param.NewOpt(resultText(&r))},
+					}})
 		}
 		return all
 	case llm.RoleAssistant:
@@ -102,14 +106,16 @@ func (p *Provider) items(m *llm.Message) []responses.ResponseInputItemUnionParam
 		}
 		return all
 	}
-	return []responses.ResponseInputItemUnionParam{responses.ResponseInputItemParamOfMessage(m.Text, responses.EasyInputMessageRoleUser)}
+	return []responses.ResponseInputItemUnionParam{
+		responses.ResponseInputItemParamOfMessage(m.Text, responses.EasyInputMessageRoleUser)}
 }
 
 // ownItems are the items that the vendor has given, as they were, without calls that are not in the message any more. Nil where the message is not this provider's, or has calls that
 // the items have not.
 func (p *Provider) ownItems(m *llm.Message) []responses.ResponseInputItemUnionParam {
 	var own opaque
-	if m.Opaque == nil || m.Opaque.Provider != p.server.Name || json.Unmarshal(m.Opaque.Data, &own) != nil || own.API != llm.APIResponses {
+	if m.Opaque == nil || m.Opaque.Provider != p.server.Name || json.Unmarshal(m.Opaque.Data, &own) != nil ||
+		own.API != llm.APIResponses {
 		return nil
 	}
 	calls := map[string]bool{}

@@ -26,12 +26,14 @@ type responsesStream struct {
 	items   map[int]json.RawMessage // those that have ended, by their place in the output
 }
 
-func (p *Provider) streamResponses(res *http.Response, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
+func (p *Provider) streamResponses(res *http.Response, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response,
+	error) {
 	defer res.Body.Close()
 	if err := p.server.IsStream(res); err != nil {
 		return nil, err
 	}
-	s := &responsesStream{p: p, res: res, req: req, emit: emit, calls: pieces{emit: emit}, asides: map[int]bool{}, items: map[int]json.RawMessage{}}
+	s := &responsesStream{p: p, res: res, req: req, emit: emit, calls: pieces{emit: emit}, asides: map[int]bool{},
+		items: map[int]json.RawMessage{}}
 	d := ssestream.NewDecoder(res)
 	for d.Next() {
 		data := d.Event().Data

@@ -37,7 +37,8 @@ func TestEmbedSpan(t *testing.T) {
 		t.Fatalf("the spans are %+v", all)
 	}
 	for _, s := range all {
-		if s.Ends != 1 || s.Kind != parley.SpanClient || s.Attributes[parley.AttrGenAIProviderName] != "openai" || s.Attributes[parley.AttrGenAIRequestModel] != "m" || strings.Contains(fmt.Sprint(s), "secret") {
+		if s.Ends != 1 || s.Kind != parley.SpanClient || s.Attributes[parley.AttrGenAIProviderName] != "openai" ||
+			s.Attributes[parley.AttrGenAIRequestModel] != "m" || strings.Contains(fmt.Sprint(s), "secret") {
 			t.Errorf("the span is %+v", s)
 		}
 	}

@@ -18,14 +18,16 @@ type object = wiretest.Object
 var event = wiretest.Event
 
 var vendor = wiretest.Vendor{
-	Name: "openai", Key: key, Model: "gpt-4.1", Streams: map[llm.API]string{llm.APIResponses: responsesStream, llm.APIChat: chatStream},
+	Name: "openai", Key: key, Model: "gpt-4.1",
+	Streams: map[llm.API]string{llm.APIResponses: responsesStream, llm.APIChat: chatStream},
 	New: func(base, key string, api llm.API, c *http.Client) (llm.Provider, error) {
 		return openai.New(&openai.Options{BaseURL: base, APIKey: key, API: api, HTTPClient: c})
 	},
 }
 
 func fault(f *llmtest.Fault) string {
-	return wiretest.JSON(object{"error": object{"message": f.Message, "type": "some_error", "param": nil, "code": "some_code"}})
+	return wiretest.JSON(
+		object{"error": object{"message": f.Message, "type": "some_error", "param": nil, "code": "some_code"}})
 }
 
 func authorized(r *http.Request) error {
@@ -65,7 +67,8 @@ func checkResponses(r *http.Request, body object, e *llmtest.Exchange) error {
 	}
 	if e.Request.Output != nil {
 		format, _ := body["text"].(object)["format"].(object)
-		if format["type"] != "json_schema" || format["strict"] != true || format["name"] != e.Request.Output.Name || format["schema"].(object)["type"] != "object" {
+		if format["type"] != "json_schema" || format["strict"] != true || format["name"] != e.Request.Output.Name ||
+			format["schema"].(object)["type"] != "object" {
 			return fmt.Errorf("text.format is %v", format)
 		}
 	}
@@ -103,13 +106,15 @@ func output(e *llmtest.Exchange, whole bool) []object {
 	}
 	var content []object
 	if e.Response.Text != "" {
-		content = append(content, object{"type": "output_text", "text": e.Response.Text, "annotations": []any{}, "logprobs": []any{}})
+		content = append(content,
+			object{"type": "output_text", "text": e.Response.Text, "annotations": []any{}, "logprobs": []any{}})
 	}
 	if e.Response.Refusal != "" {
 		content = append(content, object{"type": "refusal", "refusal": e.Response.Refusal})
 	}
 	if len(content) > 0 {
-		all = append(all, object{"id": "msg_1", "type": "message", "status": "completed", "role": "assistant", "content": content})
+		all = append(
+			all, object{"id": "msg_1", "type": "message", "status": "completed", "role": "assistant", "content": content})
 	}
 	for _, c := range e.Response.ToolCalls {
 		all = append(all, callItem(c, "completed"))
@@ -118,13 +123,16 @@ func output(e *llmtest.Exchange, whole bool) []object {
 }
 
 func callItem(c llm.ToolCall, status string) object {
-	return object{"id": "fc_" + c.ID, "type": "function_call", "status": status, "call_id": c.ID, "name": c.Name, "arguments": c.Arguments}
+	return object{"id": "fc_" + c.ID, "type": "function_call", "status": status, "call_id": c.ID, "name": c.Name,
+		"arguments": c.Arguments}
 }
 
 func responseObject(e *llmtest.Exchange, status string, whole bool) object {
 	o := object{
-		"id": "resp_1", "object": "response", "created_at": 1700000000, "status": status, "error": nil, "incomplete_details": nil,
-		"model": e.Request.Model + "-2025", "output": []any{}, "parallel_tool_calls": true, "store": false, "metadata": object{}, "usage": nil,
+		"id": "resp_1", "object": "response", "created_at": 1700000000, "status": status, "error": nil,
+		"incomplete_details": nil,
+		"model":              e.Request.Model + "-2025", "output": []any{}, "parallel_tool_calls": true, "store": false,
+		"metadata": object{}, "usage": nil,
 	}
 	if !whole {
 		return o
@@ -132,8 +140,10 @@ func responseObject(e *llmtest.Exchange, status string, whole bool) object {
 	o["output"] = output(e, whole)
 	if u := e.Response.Usage; u != nil {
 		o["usage"] = object{
-			"input_tokens": u.PromptTokens, "input_tokens_details": object{"cached_tokens": u.CacheReadTokens, "cache_write_tokens": u.CacheWriteTokens},
-			"output_tokens": u.CompletionTokens, "output_tokens_details": object{"reasoning_tokens": u.ReasoningTokens}, "total_tokens": u.TotalTokens,
+			"input_tokens":         u.PromptTokens,
+			"input_tokens_details": object{"cached_tokens": u.CacheReadTokens, "cache_write_tokens": u.CacheWriteTokens},
+			"output_tokens":        u.CompletionTokens, "output_tokens_details": object{"reasoning_tokens": u.ReasoningTokens},
+			"total_tokens": u.TotalTokens,
 		}
 	}
 	if e.Response.Finish == llm.FinishLength {
@@ -184,7 +194,9 @@ func responsesEvents(e *llmtest.Exchange) wiretest.Events {
 	for _, c := range e.Chunks {
 		var text string
 		if c.ToolCall == nil && !said {
-			text, said = begin()+typed("response.content_part.added", object{"output_index": place, "item_id": "msg_1", "content_index": 0, "part": object{"type": "output_text", "text": ""}}), true
+			text, said = begin()+typed("response.content_part.added",
+				object{"output_index": place, "item_id": "msg_1", "content_index": 0,
+					"part": object{"type": "output_text", "text": ""}}), true
 		}
 		at := func(o object) object {
 			o["output_index"], o["item_id"], o["content_index"] = place, "item", 0

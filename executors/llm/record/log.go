@@ -36,9 +36,11 @@ type run struct {
 
 // Open reads what earlier attempts of a turn have left, those before a restart of the hub too.
 func Open(ctx context.Context, turn *parley.Turn) (*Log, error) {
-	l := &Log{turn: turn, steps: map[place]*Step{}, bound: map[place]bool{}, tools: map[string]*run{}, said: map[string][]json.RawMessage{}}
+	l := &Log{turn: turn, steps: map[place]*Step{}, bound: map[place]bool{}, tools: map[string]*run{},
+		said: map[string][]json.RawMessage{}}
 	for since := turn.SinceSeq; ; {
-		page, err := turn.Client.Tail(ctx, &parley.TailParams{ConversationID: turn.ConversationID, SinceSeq: since, Limit: parley.MaxPage})
+		page, err := turn.Client.Tail(
+			ctx, &parley.TailParams{ConversationID: turn.ConversationID, SinceSeq: since, Limit: parley.MaxPage})
 		if err != nil {
 			return nil, fmt.Errorf("read the record of turn %d: %w", turn.Number, err)
 		}

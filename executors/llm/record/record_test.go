@@ -59,7 +59,8 @@ func attempts(t *testing.T, restart bool, each ...func(ctx context.Context, turn
 }
 
 func step(number int, hash, text string) *record.Step {
-	return &record.Step{Phase: record.PhaseExecute, Number: number, InputHash: hash, Message: llm.Message{Role: llm.RoleAssistant, Text: text}}
+	return &record.Step{Phase: record.PhaseExecute, Number: number, InputHash: hash,
+		Message: llm.Message{Role: llm.RoleAssistant, Text: text}}
 }
 
 // TestNextAttempt: it reads the steps and tools of the one before, also where a restart of the hub has ended that: then the claim was no attempt.
@@ -144,7 +145,8 @@ func TestOtherQuestion(t *testing.T) {
 				l, err := record.Open(ctx, turn)
 				compact := step(1, "h", "short")
 				compact.Phase = record.PhaseCompact
-				return errors.Join(err, l.AddStep(ctx, compact), l.AddStep(ctx, step(1, "h", "hello")), c.do(ctx, turn, l), l.AddStep(ctx, step(2, "h", "last")))
+				return errors.Join(err, l.AddStep(ctx, compact), l.AddStep(ctx, step(1, "h", "hello")), c.do(ctx, turn, l),
+					l.AddStep(ctx, step(2, "h", "last")))
 			}, func(ctx context.Context, turn *parley.Turn) error {
 				l, err := record.Open(ctx, turn)
 				if s, ok := l.Step(record.PhaseExecute, 1, "new"); ok != c.binds || ok && s.Message.Text != "hello" {
@@ -180,9 +182,13 @@ func TestBounds(t *testing.T) {
 	large := strings.Repeat("<é\x00", 1<<17)
 	wrote := map[string]*record.Step{}
 	for name, s := range map[string]*record.Step{
-		"text":      step(1, "h", large),
-		"opaque":    {Message: llm.Message{Text: "x", Opaque: &llm.Opaque{Provider: "p", Data: json.RawMessage(`"` + strings.Repeat("x", 2<<20) + `"`)}}},
-		"arguments": {Message: llm.Message{ToolCalls: []llm.ToolCall{{ID: "1", Name: "t", Arguments: large}, {ID: "2", Name: "t", Arguments: "{}"}}}},
+		"text": step(1, "h", large),
+		"opaque": {
+			Message: llm.Message{Text: "x",
+				Opaque: &llm.Opaque{Provider: "p", Data: json.RawMessage(`"` + strings.Repeat("x", 2<<20) + `"`)}}},
+		"arguments": {
+			Message: llm.Message{
+				ToolCalls: []llm.ToolCall{{ID: "1", Name: "t", Arguments: large}, {ID: "2", Name: "t", Arguments: "{}"}}}},
 		"deep":      {Message: llm.Message{Opaque: &llm.Opaque{Provider: "p", Data: json.RawMessage(deep)}}},
 		"twice":     {Message: llm.Message{Opaque: &llm.Opaque{Provider: "p", Data: json.RawMessage(`{"a":1,"a":2}`)}}},
 		"surrogate": {Message: llm.Message{Opaque: &llm.Opaque{Provider: "p", Data: json.RawMessage(`"\ud800"`)}}},
@@ -196,7 +202,8 @@ func TestBounds(t *testing.T) {
 			err = errors.Join(err, l.AddStep(ctx, s))
 		}
 		return errors.Join(err,
-			l.Start(ctx, &record.ToolStarted{Key: "k", Arguments: json.RawMessage(`{"a":"` + strings.Repeat("x", 2<<20) + `"}`)}),
+			l.Start(ctx,
+				&record.ToolStarted{Key: "k", Arguments: json.RawMessage(`{"a":"` + strings.Repeat("x", 2<<20) + `"}`)}),
 			l.End(ctx, &record.ToolEnded{Key: "k", Text: large}),
 			l.Say(ctx, record.KindProgress, large, strings.Repeat("x", 2<<20)),
 		)

@@ -56,21 +56,23 @@ func TestSecretsInPieces(t *testing.T) {
 	for _, end := range []error{nil, errors.New("broke off")} {
 		path := filepath.Join(t.TempDir(), "run.jsonl")
 		c := open(t, path, &replay.Options{Mode: replay.Record, Secrets: []string{"sk-secret"}})
-		p := c.Provider(llmtest.Func(func(_ context.Context, _ *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
-			pieces := []llm.Chunk{
-				{Text: "It is sk-s"}, {ToolCall: &llm.ToolCallChunk{ID: "a", Name: "look"}}, {ToolCall: &llm.ToolCallChunk{Arguments: `{"x":"sk-`}},
-				{Text: "ecret."}, {ToolCall: &llm.ToolCallChunk{Arguments: `secret"}`}},
-			}
-			for _, piece := range pieces {
-				if err := emit(piece); err != nil {
-					return nil, err
+		p := c.Provider(
+			llmtest.Func(func(_ context.Context, _ *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
+				pieces := []llm.Chunk{
+					{Text: "It is sk-s"}, {ToolCall: &llm.ToolCallChunk{ID: "a", Name: "look"}},
+					{ToolCall: &llm.ToolCallChunk{Arguments: `{"x":"sk-`}},
+					{Text: "ecret."}, {ToolCall: &llm.ToolCallChunk{Arguments: `secret"}`}},
 				}
-			}
-			if end != nil {
-				return nil, end
-			}
-			return &llm.Response{Text: "It is sk-secret.", Finish: llm.FinishStop}, nil
-		}))
+				for _, piece := range pieces {
+					if err := emit(piece); err != nil {
+						return nil, err
+					}
+				}
+				if end != nil {
+					return nil, end
+				}
+				return &llm.Response{Text: "It is sk-secret.", Finish: llm.FinishStop}, nil
+			}))
 		_, err := p.Call(t.Context(), ask("hi"), func(llm.Chunk) error { return nil })
 		if !errors.Is(err, end) {
 			t.Fatal(err)

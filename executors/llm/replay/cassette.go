@@ -134,7 +134,8 @@ func (c *Cassette) begin() error {
 		return fmt.Errorf("record: %w", err)
 	}
 	if !held {
-		return parley.Refuse(parley.ErrAlreadyExists, "another process records to "+f.Name(), "one process for each file; or a directory, where each has its own")
+		return parley.Refuse(parley.ErrAlreadyExists, "another process records to "+f.Name(),
+			"one process for each file; or a directory, where each has its own")
 	}
 	c.lock = lock
 	return nil

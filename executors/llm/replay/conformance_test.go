@@ -13,7 +13,8 @@ import (
 func TestRecordConforms(t *testing.T) {
 	llmtest.Conformance(t, func(t *testing.T) llmtest.Setup {
 		return llmtest.Setup{Model: "model-1", Provider: func(t *testing.T, s *llmtest.Script) llm.Provider {
-			return open(t, filepath.Join(t.TempDir(), "run.jsonl"), &replay.Options{Mode: replay.Record}).Provider(llmtest.Vendor(s))
+			return open(t, filepath.Join(t.TempDir(), "run.jsonl"), &replay.Options{Mode: replay.Record}).Provider(
+				llmtest.Vendor(s))
 		}}
 	})
 }
@@ -23,7 +24,8 @@ func TestPlayConforms(t *testing.T) {
 	for _, at := range []string{"file", "directory"} {
 		t.Run(at, func(t *testing.T) {
 			llmtest.Conformance(t, func(t *testing.T) llmtest.Setup {
-				return llmtest.Setup{Model: "model-1", Provider: func(t *testing.T, s *llmtest.Script) llm.Provider { return played(t, s, at) }}
+				return llmtest.Setup{Model: "model-1",
+					Provider: func(t *testing.T, s *llmtest.Script) llm.Provider { return played(t, s, at) }}
 			})
 		})
 	}

@@ -118,7 +118,8 @@ type opaque struct {
 }
 
 func responseOf(r *llm.Response) *response {
-	k := &response{Text: text(r.Text), Refusal: text(r.Refusal), Finish: r.Finish, Usage: r.Usage, Model: r.Model, Metadata: r.Metadata}
+	k := &response{Text: text(r.Text), Refusal: text(r.Refusal), Finish: r.Finish, Usage: r.Usage, Model: r.Model,
+		Metadata: r.Metadata}
 	for _, c := range r.ToolCalls {
 		k.ToolCalls = append(k.ToolCalls, toolCall{c.ID, c.Name, text(c.Arguments)})
 	}
@@ -173,7 +174,8 @@ func failureOf(err error) *failure {
 		return &failure{Message: text(err.Error())}
 	}
 	return &failure{
-		Provider: e.Provider, Category: e.Category, Status: e.Status, Code: e.Code, RequestID: e.RequestID, Retryable: e.Retryable,
+		Provider: e.Provider, Category: e.Category, Status: e.Status, Code: e.Code, RequestID: e.RequestID,
+		Retryable:    e.Retryable,
 		RetryAfterNs: e.RetryAfter.Nanoseconds(), Message: text(e.Message),
 	}
 }
@@ -183,7 +185,8 @@ func (k *failure) err() error {
 		return errors.New(string(k.Message))
 	}
 	return &llm.ProviderError{
-		Provider: k.Provider, Category: k.Category, Status: k.Status, Code: k.Code, RequestID: k.RequestID, Retryable: k.Retryable,
+		Provider: k.Provider, Category: k.Category, Status: k.Status, Code: k.Code, RequestID: k.RequestID,
+		Retryable:  k.Retryable,
 		RetryAfter: time.Duration(k.RetryAfterNs), Message: string(k.Message),
 	}
 }

@@ -98,7 +98,8 @@ func (c *contents) add(number int, place string, line []byte) error {
 			return fmt.Errorf("%s: %w: expected a cassette, whose first line is %s", place, ErrNoCassette, firstLine)
 		}
 		if h.Cassette != Version {
-			return fmt.Errorf("%s: %w: expected a cassette of version %d: this one has %d", place, ErrNoCassette, Version, h.Cassette)
+			return fmt.Errorf("%s: %w: expected a cassette of version %d: this one has %d", place, ErrNoCassette, Version,
+				h.Cassette)
 		}
 		return nil
 	}
@@ -133,7 +134,8 @@ func openFile(path string) (*os.File, error) {
 		return os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	}
 	for i := range maxFiles {
-		f, err := os.OpenFile(filepath.Join(path, fmt.Sprintf("%04d%s", i+1, suffix)), os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, 0o600)
+		f, err := os.OpenFile(filepath.Join(path, fmt.Sprintf("%04d%s", i+1, suffix)),
+			os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, 0o600)
 		if !errors.Is(err, fs.ErrExist) {
 			return f, err
 		}

@@ -26,11 +26,14 @@ func (e *MissingError) Error() string {
 		if e.Times > 1 {
 			often = fmt.Sprintf("%d times", e.Times)
 		}
-		return fmt.Sprintf("%s: %s was asked this %s before, and not once more when it was recorded: each answer is played once", ErrNotRecorded, e.What, often)
+		return fmt.Sprintf(
+			"%s: %s was asked this %s before, and not once more when it was recorded: each answer is played once",
+			ErrNotRecorded, e.What, often)
 	case e.Nearest == "":
 		return fmt.Sprintf("%s: nothing that %s was asked is in the cassette", ErrNotRecorded, e.What)
 	}
-	return fmt.Sprintf("%s: %s was not asked this: the nearest that it was, in %s, differs at %s: recorded %s, now %s", ErrNotRecorded, e.What, e.Nearest, e.Path, orNothing(e.Recorded), orNothing(e.Asked))
+	return fmt.Sprintf("%s: %s was not asked this: the nearest that it was, in %s, differs at %s: recorded %s, now %s",
+		ErrNotRecorded, e.What, e.Nearest, e.Path, orNothing(e.Recorded), orNothing(e.Asked))
 }
 
 // Unwrap gives ErrNotRecorded.

@@ -56,7 +56,8 @@ func (p *provider) refuse(code string, err error) error {
 }
 
 // record asks, and keeps what comes. What cannot be kept is not given either: who records wants all of it.
-func (p *provider) record(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error, e *entry) (*llm.Response, error) {
+func (p *provider) record(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error, e *entry) (*llm.Response,
+	error) {
 	hear := emit
 	sinkFailed := false
 	if emit != nil {

@@ -51,15 +51,20 @@ func TestBytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	odd := "a\x00b \xff <&> \u2028 🙂"
 	chunks := []llm.Chunk{
-		{Text: odd}, {Refusal: odd}, {ToolCall: &llm.ToolCallChunk{Index: 0, ID: "1", Name: "t"}}, {ToolCall: &llm.ToolCallChunk{Arguments: "{\"a\": \"\xf0\x9f"}},
+		{Text: odd}, {Refusal: odd}, {ToolCall: &llm.ToolCallChunk{Index: 0, ID: "1", Name: "t"}},
+		{ToolCall: &llm.ToolCallChunk{Arguments: "{\"a\": \"\xf0\x9f"}},
 	}
 	whole := &llm.Response{
-		Text: odd, Refusal: odd, Finish: llm.FinishToolCalls, Model: "m-2", ToolCalls: []llm.ToolCall{{ID: "1", Name: "t", Arguments: "{\"a\": \"\xf0\x9f"}},
-		Usage:    &llm.Usage{PromptTokens: 1, CompletionTokens: 2, TotalTokens: 3, CacheReadTokens: 4, CacheWriteTokens: 5, ReasoningTokens: 6},
-		Metadata: map[string]string{"response_id": "r"}, Opaque: &llm.Opaque{Provider: "fake", Data: json.RawMessage("{ \"signed\" : \"<white  space>\" }")},
+		Text: odd, Refusal: odd, Finish: llm.FinishToolCalls, Model: "m-2",
+		ToolCalls: []llm.ToolCall{{ID: "1", Name: "t", Arguments: "{\"a\": \"\xf0\x9f"}},
+		Usage: &llm.Usage{PromptTokens: 1, CompletionTokens: 2, TotalTokens: 3, CacheReadTokens: 4, CacheWriteTokens: 5,
+			ReasoningTokens: 6},
+		Metadata: map[string]string{"response_id": "r"},
+		Opaque:   &llm.Opaque{Provider: "fake", Data: json.RawMessage("{ \"signed\" : \"<white  space>\" }")},
 	}
 	failed := &llm.ProviderError{
-		Provider: "fake", Category: llm.CategoryRateLimit, Status: 429, Code: "slow_down", RequestID: "r", Retryable: true, RetryAfter: 1500 * time.Millisecond, Message: odd,
+		Provider: "fake", Category: llm.CategoryRateLimit, Status: 429, Code: "slow_down", RequestID: "r", Retryable: true,
+		RetryAfter: 1500 * time.Millisecond, Message: odd,
 	}
 	vendor := llmtest.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
 		if emit != nil {
@@ -113,7 +118,8 @@ func TestOrder(t *testing.T) {
 		want string
 	}{
 		{ask("c"), "c 4"}, {ask("a"), "a 1"}, {other, "a 3"}, {ask("b"), "b 2"}, {ask("a"), "a 5"},
-		{ask("a"), "error: fake: invalid_request: not_recorded: fake was asked this 3 times before, and not once more when it was recorded: each answer is played once"},
+		{ask("a"), "error: fake: invalid_request: not_recorded: fake was asked this 3 times before, and not once more " +
+			"when it was recorded: each answer is played once"},
 	} {
 		if got := say(p, step.req); got != step.want {
 			t.Errorf("%s: expected %s", got, step.want)
@@ -128,12 +134,19 @@ func TestOrder(t *testing.T) {
 func TestMadeIDs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	p := open(t, path, &replay.Options{Mode: replay.Record}).Provider(counting())
-	say(p, ask("\nses_abcdefghijklmnopqrstuvwx"+`{"session_id":"ses_abcdefghijklmnopqrstuvwx","of":"cnv_222222222222222222222222.7","at":"run-aaaaaaaaaaaaaaaa","chosen":"cnv_mine"}`))
+	say(p, ask("\nses_abcdefghijklmnopqrstuvwx"+`{"session_id":"ses_abcdefghijklmnopqrstuvwx",`+
+		`"of":"cnv_222222222222222222222222.7","at":"run-aaaaaaaaaaaaaaaa","chosen":"cnv_mine"}`))
 	p = open(t, path, nil).Player("fake")
-	if got := say(p, ask("\nses_222222222222222222222222"+`{"session_id":"ses_222222222222222222222222","of":"cnv_abcdefghijklmnopqrstuvwx.7","at":"run-bbbbbbbbbbbbbbbb","chosen":"cnv_yours"}`)); !strings.Contains(got, `differs at messages[0].text: recorded ...\",\"chosen\":\"cnv_mine\"}", now ...\",\"chosen\":\"cnv_yours\"}"`) {
+	if got := say(
+		p, ask("\nses_222222222222222222222222"+`{"session_id":"ses_222222222222222222222222",`+
+			`"of":"cnv_abcdefghijklmnopqrstuvwx.7","at":"run-bbbbbbbbbbbbbbbb","chosen":"cnv_yours"}`)); !strings.Contains(
+		got, `differs at messages[0].text: recorded ...\",\"chosen\":\"cnv_mine\"}", now ...\",\"chosen\":\"cnv_yours\"}"`) {
 		t.Error(got)
 	}
-	if got := say(p, ask("\nses_222222222222222222222222"+`{"session_id":"ses_222222222222222222222222","of":"cnv_abcdefghijklmnopqrstuvwx.7","at":"run-bbbbbbbbbbbbbbbb","chosen":"cnv_mine"}`)); !strings.HasSuffix(got, " 1") {
+	if got := say(
+		p, ask("\nses_222222222222222222222222"+`{"session_id":"ses_222222222222222222222222",`+
+			`"of":"cnv_abcdefghijklmnopqrstuvwx.7","at":"run-bbbbbbbbbbbbbbbb","chosen":"cnv_mine"}`)); !strings.HasSuffix(
+		got, " 1") {
 		t.Error(got)
 	}
 }
@@ -263,7 +276,8 @@ func TestBroken(t *testing.T) {
 		}
 	}
 	for _, damaged := range [][]byte{
-		append([]byte("{}\n"), whole...), append(bytes.Clone(whole[:second]), "{\"provider\":\"fake\"}\n"...), []byte("{\"parley_cassette\":2}\n"), []byte("words\n"),
+		append([]byte("{}\n"), whole...), append(bytes.Clone(whole[:second]), "{\"provider\":\"fake\"}\n"...),
+		[]byte("{\"parley_cassette\":2}\n"), []byte("words\n"),
 		append(bytes.Clone(whole[:second+10]), '\n'),
 	} {
 		if err := os.WriteFile(path, damaged, 0o600); err != nil {
@@ -317,17 +331,21 @@ func TestSecrets(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	const key = `sk-"canary"<1>`
 	c := open(t, path, &replay.Options{Mode: replay.Record, Secrets: []string{key, ""}})
-	p := c.Provider(llmtest.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
-		return nil, &llm.ProviderError{Provider: "fake", Category: llm.CategoryAuthentication, Status: 401, Message: "no such key: " + key}
-	}))
+	p := c.Provider(
+		llmtest.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
+			return nil, &llm.ProviderError{Provider: "fake", Category: llm.CategoryAuthentication, Status: 401,
+				Message: "no such key: " + key}
+		}))
 	req := ask("my key is " + key)
-	req.IdempotencyKey, req.TraceID, req.Metadata = "idem-canary", "trace-canary", map[string]string{"meta-canary": "data-canary"}
+	req.IdempotencyKey, req.TraceID, req.Metadata = "idem-canary", "trace-canary", map[string]string{
+		"meta-canary": "data-canary"}
 	say(p, req)
 	text, err := os.ReadFile(path)
 	if err != nil || bytes.Contains(text, []byte("canary")) {
 		t.Errorf("%s, %v", text, err)
 	}
-	if got := say(open(t, path, nil).Player("fake"), req); got != "error: fake: authentication (HTTP 401): no such key: [secret]" {
+	if got := say(open(t, path, nil).Player("fake"),
+		req); got != "error: fake: authentication (HTTP 401): no such key: [secret]" {
 		t.Error(got)
 	}
 }
@@ -349,14 +367,15 @@ func TestFull(t *testing.T) {
 func TestCut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	c := open(t, path, &replay.Options{Mode: replay.Record})
-	slow := c.Provider(llmtest.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
-		err := emit(llm.Chunk{Text: "one"})
-		if ctx.Value(slowly{}) != nil {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
-		return &llm.Response{Text: "one", Finish: llm.FinishStop}, err
-	}))
+	slow := c.Provider(
+		llmtest.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
+			err := emit(llm.Chunk{Text: "one"})
+			if ctx.Value(slowly{}) != nil {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return &llm.Response{Text: "one", Finish: llm.FinishStop}, err
+		}))
 	cut := func(p llm.Provider) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), slowly{}, true))

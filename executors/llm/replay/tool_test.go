@@ -54,7 +54,8 @@ func TestTool(t *testing.T) {
 				arguments = one.later // the same, in another hand
 			}
 			var told []tool.Progress
-			got, err := of.Run(t.Context(), &tool.Call{Arguments: []byte(arguments), Progress: func(p tool.Progress) { told = append(told, p) }})
+			got, err := of.Run(t.Context(),
+				&tool.Call{Arguments: []byte(arguments), Progress: func(p tool.Progress) { told = append(told, p) }})
 			if !reflect.DeepEqual(got, one.want) || (err == nil) != (one.fails == "") || err != nil && err.Error() != one.fails {
 				t.Errorf("%s: %+v, %v: expected %+v, %s", arguments, got, err, one.want, one.fails)
 			}

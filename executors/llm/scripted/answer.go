@@ -13,7 +13,8 @@ import (
 
 // answer makes the response of a turn.
 func (t *turn) answer(a *asked, s *script, number int) (*llm.Response, error) {
-	r := &llm.Response{Finish: llm.FinishStop, Model: cmp.Or(t.Model, s.name), Metadata: map[string]string{"script": s.name, "turn": itoa(number)}}
+	r := &llm.Response{Finish: llm.FinishStop, Model: cmp.Or(t.Model, s.name),
+		Metadata: map[string]string{"script": s.name, "turn": itoa(number)}}
 	var err error
 	if r.Text, err = a.fill(t.Text); err != nil {
 		return nil, err
@@ -60,7 +61,8 @@ func (c *call) fill(a *asked, number int) (llm.ToolCall, error) {
 
 // err makes the error of a turn.
 func (f *failure) err(provider string) *llm.ProviderError {
-	e := &llm.ProviderError{Provider: provider, Category: f.Category, Status: f.Status, Code: f.Code, Message: f.Message, RetryAfter: f.after}
+	e := &llm.ProviderError{Provider: provider, Category: f.Category, Status: f.Status, Code: f.Code, Message: f.Message,
+		RetryAfter: f.after}
 	switch f.Category {
 	case llm.CategoryRateLimit, llm.CategoryServer, llm.CategoryTimeout, llm.CategoryNetwork:
 		e.Retryable = true

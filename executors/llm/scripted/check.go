@@ -40,7 +40,8 @@ func (c *checker) check() {
 			t.pace.delay = c.pause(path+".delay", t.Delay)
 		}
 	}
-	always := slices.IndexFunc(c.content.Turns, func(t *turn) bool { return t != nil && !t.Once && t.When.always() && t.Unless == nil })
+	always := slices.IndexFunc(c.content.Turns,
+		func(t *turn) bool { return t != nil && !t.Once && t.When.always() && t.Unless == nil })
 	if always >= 0 && always < len(c.content.Turns)-1 && !c.Faulty(fmt.Sprintf("turns[%d]", always)) {
 		c.fault(fmt.Sprintf("turns[%d]", always+1), "it is never reached: turns[%d] answers whatever is asked", always)
 	}
@@ -105,7 +106,8 @@ func (c *checker) when(path string, w *when) {
 	for _, p := range []struct {
 		name, text string
 		to         *matcher
-	}{{"last", w.Last, &w.last}, {"said", w.Said, &w.said}, {"instructions", w.Instructions, &w.instructions}, {"result", w.Result, &w.result}} {
+	}{{"last", w.Last, &w.last}, {"said", w.Said, &w.said}, {"instructions", w.Instructions, &w.instructions},
+		{"result", w.Result, &w.result}} {
 		m, err := newMatcher(p.text)
 		if err != nil {
 			c.fault(path+"."+p.name, "expected a regular expression between the two /, as RE2 writes it")

@@ -16,13 +16,14 @@ import (
 // TestConformance: a script can say all that a vendor may.
 func TestConformance(t *testing.T) {
 	llmtest.Conformance(t, func(t *testing.T) llmtest.Setup {
-		return llmtest.Setup{Model: "vendor", NoOpaque: true, NoMalformed: true, Provider: func(t *testing.T, s *llmtest.Script) llm.Provider {
-			p, err := scripted.New(&scripted.Options{FS: fstest.MapFS{"vendor.json": {Data: fileOf(t, s)}}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return &taking{p, s}
-		}}
+		return llmtest.Setup{Model: "vendor", NoOpaque: true, NoMalformed: true,
+			Provider: func(t *testing.T, s *llmtest.Script) llm.Provider {
+				p, err := scripted.New(&scripted.Options{FS: fstest.MapFS{"vendor.json": {Data: fileOf(t, s)}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return &taking{p, s}
+			}}
 	})
 }
 

@@ -40,7 +40,9 @@ func load(dir fs.FS, shown string) (map[string]*script, error) {
 		}
 		s, faults := read(dir, e.Name(), path.Join(shown, e.Name()))
 		if first := all[s.name]; first != nil {
-			faults = append(faults, yamlfile.Finding{File: s.file, Line: 1, Column: 1, What: "expected another name: " + first.file + " has it already"})
+			faults = append(faults,
+				yamlfile.Finding{File: s.file, Line: 1, Column: 1, What: "expected another name: " + first.file +
+					" has it already"})
 		}
 		wrong = append(wrong, faults...)
 		all[s.name] = s

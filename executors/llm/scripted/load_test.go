@@ -31,7 +31,8 @@ func TestFaults(t *testing.T) {
 func TestLoad(t *testing.T) {
 	one := &fstest.MapFile{Data: []byte("turns: [{text: one}]")}
 	p, err := scripted.New(&scripted.Options{FS: fstest.MapFS{
-		"b.yaml": one, "a.yml": one, "c.d.JSON": {Data: []byte(`{"turns":[{"text":"one"}]}`)}, "notes.txt": one, ".hidden.yaml": one, "below/e.yaml": one,
+		"b.yaml": one, "a.yml": one, "c.d.JSON": {Data: []byte(`{"turns":[{"text":"one"}]}`)}, "notes.txt": one,
+		".hidden.yaml": one, "below/e.yaml": one,
 	}})
 	if err != nil {
 		t.Fatal(err)

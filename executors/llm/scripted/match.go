@@ -27,7 +27,8 @@ type when struct {
 
 // always reports whether there are none.
 func (w *when) always() bool {
-	return w.Step == 0 && w.Last == "" && w.Said == "" && w.Instructions == "" && len(w.Params) == 0 && w.Tool == "" && w.Result == "" && w.Failed == nil && w.Offers == "" && w.Schema == nil
+	return w.Step == 0 && w.Last == "" && w.Said == "" && w.Instructions == "" && len(w.Params) == 0 && w.Tool == "" &&
+		w.Result == "" && w.Failed == nil && w.Offers == "" && w.Schema == nil
 }
 
 func (w *when) holds(a *asked) bool {
@@ -39,7 +40,9 @@ func (w *when) holds(a *asked) bool {
 }
 
 func (w *when) hasSaid(a *asked) bool {
-	return w.Said == "" || slices.ContainsFunc(a.req.Messages, func(m llm.Message) bool { return m.Role == llm.RoleAssistant && w.said.match(m.Text) })
+	return w.Said == "" ||
+		slices.ContainsFunc(a.req.Messages,
+			func(m llm.Message) bool { return m.Role == llm.RoleAssistant && w.said.match(m.Text) })
 }
 
 func (w *when) hasParams(a *asked) bool {

@@ -49,7 +49,8 @@ func (p *pace) wrong(ctx context.Context, provider string, breaks, hangs bool) e
 		<-ctx.Done()
 		return ctx.Err()
 	case breaks:
-		return &llm.ProviderError{Provider: provider, Category: llm.CategoryNetwork, Retryable: true, Message: "the connection ended too early, as the script says"}
+		return &llm.ProviderError{Provider: provider, Category: llm.CategoryNetwork, Retryable: true,
+			Message: "the connection ended too early, as the script says"}
 	}
 	return ctx.Err()
 }

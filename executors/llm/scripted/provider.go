@@ -99,7 +99,8 @@ func (p *Provider) Call(ctx context.Context, req *llm.Request, emit func(llm.Chu
 	}
 	s := p.scripts[req.Model]
 	if s == nil {
-		return nil, p.refuse(llm.CategoryNotFound, ErrNoScript, "there is no script %s: there are %s", req.Model, orNone(p.Models()))
+		return nil, p.refuse(llm.CategoryNotFound, ErrNoScript, "there is no script %s: there are %s", req.Model,
+			orNone(p.Models()))
 	}
 	a := newAsked(req)
 	i, key := p.choose(s, a)
@@ -183,7 +184,8 @@ func (p *Provider) forget(key failedKey) {
 func (t *turn) fails() bool { return t.Error != nil || t.HangAfter != nil || t.BreakAfter != nil }
 
 func (p *Provider) refuse(c llm.Category, err error, format string, args ...any) *llm.ProviderError {
-	return &llm.ProviderError{Provider: p.name, Category: c, Code: err.Error(), Message: fmt.Sprintf(format, args...), Err: err}
+	return &llm.ProviderError{Provider: p.name, Category: c, Code: err.Error(), Message: fmt.Sprintf(format, args...),
+		Err: err}
 }
 
 func orNone(names []string) string {

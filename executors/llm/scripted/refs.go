@@ -53,7 +53,9 @@ func parseReference(text string) (r reference) {
 		r.err = errPath
 	}
 	if r.err != nil {
-		r.err = fmt.Errorf("expected ${last}, ${step}, ${params.PATH}, ${result.TOOL} or ${result.TOOL.PATH} where it has ${; $${ stands for ${ itself")
+		r.err = fmt.Errorf(
+			"expected ${last}, ${step}, ${params.PATH}, ${result.TOOL} or ${result.TOOL.PATH} where it has ${; $${ stands " +
+				"for ${ itself")
 	}
 	return r
 }

@@ -86,21 +86,38 @@ func TestConditions(t *testing.T) {
 		{"text", ask(user("hello")), "${hello} in step 1"},
 		{"refusal", ask(user("something bad")), "refusal: I will not."},
 		{"result", ask(append([]llm.Message{user("hello")}, called("refund", "done 12", false)...)...), "refunded: done 12"},
-		{"result among words", ask(append([]llm.Message{user("x")}, called("pay", "[changed to {\"n\":1}]\n{\"n\":2} [context: 3]", false)...)...), "paid 2"},
-		{"result that is a list", ask(append([]llm.Message{user("x")}, called("list", "[{\"n\":1}]\n\n[context: 3]", false)...)...), "listed 1"},
-		{"result of another form", ask(append([]llm.Message{user("hello")}, called("refund", "done", false)...)...), "${hello} in step 2"},
-		{"result that failed", ask(append([]llm.Message{user("hello")}, called("refund", "done 12", true)...)...), "it failed"},
-		{"result of any tool", ask(append([]llm.Message{user("hello")}, called("pay", "later", false)...)...), "a tool said later"},
-		{"result of long ago", ask(append(append([]llm.Message{user("x")}, called("refund", "done 12", false)...), said("so"), user("hello"))...), "${hello} in step 1"},
+		{"result among words",
+			ask(append([]llm.Message{user("x")}, called("pay", "[changed to {\"n\":1}]\n{\"n\":2} [context: 3]", false)...)...),
+			"paid 2"},
+		{"result that is a list",
+			ask(append([]llm.Message{user("x")}, called("list", "[{\"n\":1}]\n\n[context: 3]", false)...)...), "listed 1"},
+		{"result of another form", ask(append([]llm.Message{user("hello")}, called("refund", "done", false)...)...),
+			"${hello} in step 2"},
+		{"result that failed", ask(append([]llm.Message{user("hello")}, called("refund", "done 12", true)...)...),
+			"it failed"},
+		{"result of any tool", ask(append([]llm.Message{user("hello")}, called("pay", "later", false)...)...),
+			"a tool said later"},
+		{"result of long ago",
+			ask(append(append([]llm.Message{user("x")}, called("refund", "done 12", false)...), said("so"), user("hello"))...),
+			"${hello} in step 1"},
 		{"said", ask(user("hello"), said("goodbye then"), user("hello")), "we are done"},
-		{"instructions", &llm.Request{Model: "m", Instructions: "You are the Planner.", Messages: []llm.Message{user("hello")}}, "a plan"},
-		{"tool", &llm.Request{Model: "m", Tools: look, Messages: []llm.Message{user(`see {"n": 1.50}`)}}, `call_1 look{"q":"see {\"n\": 1.50}","n":1.50}`},
-		{"tool again", &llm.Request{Model: "m", Tools: look, Messages: append(called("look", "nothing", false), user(`{"n":[]}`))}, `call_2 look{"q":"{\"n\":[]}","n":[]}`},
-		{"schema", &llm.Request{Model: "m", Tools: look, Output: output, Messages: []llm.Message{user(`{"items":[{"n":3}]}`)}}, `{"n":3,"of":"n is 3","all":[{"n":3}]}`},
+		{"instructions",
+			&llm.Request{Model: "m", Instructions: "You are the Planner.", Messages: []llm.Message{user("hello")}}, "a plan"},
+		{"tool", &llm.Request{Model: "m", Tools: look, Messages: []llm.Message{user(`see {"n": 1.50}`)}},
+			`call_1 look{"q":"see {\"n\": 1.50}","n":1.50}`},
+		{"tool again",
+			&llm.Request{Model: "m", Tools: look, Messages: append(called("look", "nothing", false), user(`{"n":[]}`))},
+			`call_2 look{"q":"{\"n\":[]}","n":[]}`},
+		{"schema", &llm.Request{Model: "m", Tools: look, Output: output,
+			Messages: []llm.Message{user(`{"items":[{"n":3}]}`)}}, `{"n":3,"of":"n is 3","all":[{"n":3}]}`},
 		{"params", ask(user(`look: {"case": {"id": 7, "name": "knee"}} and more`)), `case 7 of {"id":7,"name":"knee"}`},
-		{"params as they were said", ask(user(`<message><data>{"case":{"id":7,"name":"knee","of":"&lt;A&amp;B&gt;"}}</data></message>`)), `case 7 of {"id":7,"name":"knee","of":"<A&B>"}`},
-		{"params of another text", ask(user(`{"case":{"name":"knee"}} {"case":{"id":7}}`), said("so"), user("that is all")), `case 7 of {"id":7}`},
-		{"unless", ask(user("hello world")), `error: scripted: invalid_request: no turn of m.yaml fits what was asked: step 1; last: "hello world"`},
+		{"params as they were said",
+			ask(user(`<message><data>{"case":{"id":7,"name":"knee","of":"&lt;A&amp;B&gt;"}}</data></message>`)),
+			`case 7 of {"id":7,"name":"knee","of":"<A&B>"}`},
+		{"params of another text", ask(user(`{"case":{"name":"knee"}} {"case":{"id":7}}`), said("so"), user("that is all")),
+			`case 7 of {"id":7}`},
+		{"unless", ask(user("hello world")),
+			`error: scripted: invalid_request: no turn of m.yaml fits what was asked: step 1; last: "hello world"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := outcome(p, c.req); got != c.want {
@@ -127,7 +144,8 @@ turns:
 	}{
 		{other, scripted.ErrNoScript, "there is no script none: there are m"},
 		{ask(user("good day")), scripted.ErrNoTurn, "no turn of m.yaml fits what was asked: step 1; last: \"good day\""},
-		{ask(user("param")), scripted.ErrNoValue, "turns[0] of m.yaml: there is nothing that ${params.x} could stand for: step 1"},
+		{ask(user("param")), scripted.ErrNoValue,
+			"turns[0] of m.yaml: there is nothing that ${params.x} could stand for: step 1"},
 		{ask(append(called("look", `{"y":1}`, false), user("result"))...), scripted.ErrNoValue, "${result.look.x}"},
 	} {
 		_, err := p.Call(t.Context(), c.req, nil)
@@ -179,7 +197,8 @@ turns:
 	for _, question := range []string{"one", "two"} {
 		req := ask(user(question))
 		_, err := p.Call(t.Context(), req, nil)
-		want := &llm.ProviderError{Provider: "scripted", Category: llm.CategoryServer, Status: 503, Code: "overloaded", Retryable: true, RetryAfter: 2 * time.Second, Message: "not now"}
+		want := &llm.ProviderError{Provider: "scripted", Category: llm.CategoryServer, Status: 503, Code: "overloaded",
+			Retryable: true, RetryAfter: 2 * time.Second, Message: "not now"}
 		if !reflect.DeepEqual(err, error(want)) {
 			t.Errorf("%#v: expected %#v", err, want)
 		}
@@ -187,7 +206,8 @@ turns:
 		var heard []llm.Chunk
 		_, err = p.Call(t.Context(), req, func(c llm.Chunk) error { heard = append(heard, c); return nil })
 		var pe *llm.ProviderError
-		if !errors.As(err, &pe) || pe.Category != llm.CategoryNetwork || !pe.Retryable || !reflect.DeepEqual(heard, []llm.Chunk{{Text: "half"}}) {
+		if !errors.As(err, &pe) || pe.Category != llm.CategoryNetwork || !pe.Retryable ||
+			!reflect.DeepEqual(heard, []llm.Chunk{{Text: "half"}}) {
 			t.Errorf("%v after %v", err, heard)
 		}
 		if got := outcome(p, req); got != "at last" {
@@ -232,13 +252,17 @@ turns:
 
 // TestUsage: what a script tells of tokens is told, with their sum; else nothing is.
 func TestUsage(t *testing.T) {
-	p := load(t, `turns: [{when: {last: count}, text: one, usage: {prompt_tokens: 3, completion_tokens: 4, reasoning_tokens: 1}, model: m-2, finish: length}, {text: two}]`)
+	p := load(t,
+		`turns: [{when: {last: count}, text: one, usage: {prompt_tokens: 3, completion_tokens: 4, reasoning_tokens: 1}, `+
+			`model: m-2, finish: length}, {text: two}]`)
 	r, err := p.Call(t.Context(), ask(user("count")), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	raw, _ := json.Marshal(r)
-	const want = `{"text":"one","finish":"length","usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7,"reasoning_tokens":1},"model":"m-2","metadata":{"script":"m","turn":"0"},"opaque":{"provider":"scripted","data":{"script":"m","turn":0}}}`
+	const want = `{"text":"one","finish":"length","usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7,` +
+		`"reasoning_tokens":1},"model":"m-2","metadata":{"script":"m","turn":"0"},"opaque":{"provider":"scripted",` +
+		`"data":{"script":"m","turn":0}}}`
 	if string(raw) != want {
 		t.Errorf("%s: expected %s", raw, want)
 	}

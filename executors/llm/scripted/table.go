@@ -44,7 +44,9 @@ var turnTable = &shape.Shape{Kind: shape.Object, Doc: "an answer, and when it is
 	shape.May("tool_calls", shape.ListOf("the tools that it wants", 1, parley.MaxAgentTools, callTable)),
 	shape.May("refusal", textOf("what it says when it declines")),
 	shape.May("error", errorTable),
-	shape.May("finish", shape.Among("why it stops; absent, as it is", llm.FinishStop, llm.FinishToolCalls, llm.FinishLength, llm.FinishRefusal, llm.FinishOther)),
+	shape.May("finish",
+		shape.Among("why it stops; absent, as it is", llm.FinishStop, llm.FinishToolCalls, llm.FinishLength,
+			llm.FinishRefusal, llm.FinishOther)),
 	shape.May("usage", usageTable),
 	shape.May("model", shape.Line("the name of the model that has answered; absent, that of the file", 200)),
 	shape.May("wait", shape.Line("how long it thinks before it says anything, such as 2s; absent, no time", 32)),
@@ -60,7 +62,10 @@ func conditions(doc string) *shape.Shape {
 		shape.May("last", textOf("the last message of a user: "+pattern)),
 		shape.May("said", textOf("a message that the model has said before: "+pattern)),
 		shape.May("instructions", textOf("the instructions: "+pattern)),
-		shape.May("params", shape.MapOf("the values at these paths, such as case.id or items[0], of the JSON in what users have said, the latest that has the path", 64, shape.Any("the value", MaxTextBytes))),
+		shape.May("params",
+			shape.MapOf(
+				"the values at these paths, such as case.id or items[0], of the JSON in what users have said, the latest that "+
+					"has the path", 64, shape.Any("the value", MaxTextBytes))),
 		shape.May("tool", toolName("a tool that has just given a result")),
 		shape.May("result", textOf("a result that a tool, this one if it is named, has just given: "+pattern)),
 		shape.May("failed", shape.Switch("whether that result is an error")),
@@ -85,16 +90,18 @@ var errorTable = &shape.Shape{Kind: shape.Object, Doc: "a call that fails", Memb
 }}
 
 var categories = []llm.Category{
-	llm.CategoryAuthentication, llm.CategoryRateLimit, llm.CategoryInvalid, llm.CategoryNotFound, llm.CategoryServer, llm.CategoryTimeout, llm.CategoryNetwork, llm.CategoryMalformed,
+	llm.CategoryAuthentication, llm.CategoryRateLimit, llm.CategoryInvalid, llm.CategoryNotFound, llm.CategoryServer,
+	llm.CategoryTimeout, llm.CategoryNetwork, llm.CategoryMalformed,
 }
 
-var usageTable = &shape.Shape{Kind: shape.Object, Doc: "the tokens that it tells of; absent, it tells none", Members: []shape.Member{
-	shape.Must("prompt_tokens", count("of what it was told")),
-	shape.Must("completion_tokens", count("of what it says")),
-	shape.May("cache_read_tokens", count("of the prompt, read from the cache")),
-	shape.May("cache_write_tokens", count("of the prompt, written to the cache")),
-	shape.May("reasoning_tokens", count("of what it says, that nobody reads")),
-}}
+var usageTable = &shape.Shape{Kind: shape.Object, Doc: "the tokens that it tells of; absent, it tells none",
+	Members: []shape.Member{
+		shape.Must("prompt_tokens", count("of what it was told")),
+		shape.Must("completion_tokens", count("of what it says")),
+		shape.May("cache_read_tokens", count("of the prompt, read from the cache")),
+		shape.May("cache_write_tokens", count("of the prompt, written to the cache")),
+		shape.May("reasoning_tokens", count("of what it says, that nobody reads")),
+	}}
 
 func textOf(doc string) *shape.Shape { return shape.Prose(doc, MaxTextBytes) }
 

@@ -26,16 +26,21 @@ func TestNextAttempt(t *testing.T) {
 		Functions: []tool.Tool{r.tool(t, "once"), tool.AsRepeatable(repeated)},
 		Config:    &parley.AgentConfig{Tools: []string{"once", "repeated"}},
 	})
-	calls := []llm.ToolCall{call("a", "once", `{"x":"ended"}`), call("b", "once", `{"x":"begun"}`), call("c", "repeated", `{"x":"begun"}`), call("d", "once", `{"x":"new"}`), call("e", "gone", `{}`)}
+	calls := []llm.ToolCall{call("a", "once", `{"x":"ended"}`), call("b", "once", `{"x":"begun"}`),
+		call("c", "repeated", `{"x":"begun"}`), call("d", "once", `{"x":"new"}`), call("e", "gone", `{}`)}
 	w.attempt(false, func(ctx context.Context, turn *parley.Turn) {
 		l, err := record.Open(ctx, turn)
 		if err != nil {
 			t.Fatal(err)
 		}
 		start := func(i int) error {
-			return l.Start(ctx, &record.ToolStarted{Key: fmt.Sprintf("execute.1.%d", i), Phase: record.PhaseExecute, CallID: calls[i].ID, Tool: calls[i].Name, Arguments: []byte(calls[i].Arguments)})
+			return l.Start(
+				ctx, &record.ToolStarted{Key: fmt.Sprintf("execute.1.%d", i), Phase: record.PhaseExecute, CallID: calls[i].ID,
+					Tool: calls[i].Name, Arguments: []byte(calls[i].Arguments)})
 		}
-		if err := errors.Join(start(0), start(1), start(2), start(4), l.End(ctx, &record.ToolEnded{Key: "execute.1.0", Phase: record.PhaseExecute, CallID: "a", Tool: "once", Text: "before", Success: true})); err != nil {
+		if err := errors.Join(start(0), start(1), start(2), start(4),
+			l.End(ctx, &record.ToolEnded{Key: "execute.1.0", Phase: record.PhaseExecute, CallID: "a", Tool: "once",
+				Text: "before", Success: true})); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -43,7 +48,8 @@ func TestNextAttempt(t *testing.T) {
 	for i, last := range []bool{false, true} {
 		w.attempt(last, func(ctx context.Context, turn *parley.Turn) { results = w.run(ctx, turn, b, calls...) })
 		want(t, "what ran", fmt.Sprint(r.all(), keys), fmt.Sprintf(`[{"x":"new"}] [%s.1.execute.1.2]`, w.id))
-		for j, text := range []string{"before", "An earlier attempt of this turn has begun once", "again", "ran", "An earlier attempt of this turn has begun gone"} {
+		for j, text := range []string{"before", "An earlier attempt of this turn has begun once", "again", "ran",
+			"An earlier attempt of this turn has begun gone"} {
 			contains(t, fmt.Sprintf("attempt %d, call %d", i+2, j), results[j].Text, text)
 		}
 	}

@@ -40,11 +40,13 @@ func (b *Box) addAgents(ctx context.Context, c parley.Client, s *set, allowed []
 			return a.Name == name || a.RunnerID != "" && a.Name+"@"+a.RunnerID == name
 		})
 		if i < 0 {
-			return parley.Refuse(parley.ErrUnavailable, fmt.Sprintf("there is no agent %s now, which agents of the config names", name),
+			return parley.Refuse(parley.ErrUnavailable,
+				fmt.Sprintf("there is no agent %s now, which agents of the config names", name),
 				"one that listAgents has: start the executor or runner that runs it")
 		}
 		a := there.Agents[i]
-		spec := llm.ToolSpec{Name: parley.AgentToolName(name), Description: cmp.Or(a.Description, "Asks the agent "+name+"."), Parameters: a.ParametersSchema}
+		spec := llm.ToolSpec{Name: parley.AgentToolName(name), Description: cmp.Or(a.Description, "Asks the agent "+name+"."),
+			Parameters: a.ParametersSchema}
 		if len(spec.Parameters) == 0 {
 			spec.Parameters = paramschema.Prompt().Raw()
 		}
@@ -61,7 +63,9 @@ func (a *agent) Spec() llm.ToolSpec { return a.spec }
 func (a *agent) Repeatable() {}
 
 func (a *agent) Run(ctx context.Context, c *Call) (*Result, error) {
-	s, err := runSession(ctx, c, &parley.StartSessionParams{AgentName: a.name, Parameters: c.Arguments, ClientRequestID: sessionKey(c.Key, c.Arguments)})
+	s, err := runSession(ctx, c,
+		&parley.StartSessionParams{AgentName: a.name, Parameters: c.Arguments,
+			ClientRequestID: sessionKey(c.Key, c.Arguments)})
 	if err != nil {
 		return refused(a.name, err)
 	}
@@ -82,7 +86,8 @@ func (l lost) Unwrap() error { return l.error }
 
 // ending are the errors that a turn ends with, or that say that its hub is not there.
 var ending = []error{
-	parley.ErrClaimLost, parley.ErrClaimRequired, parley.ErrNotYourTurn, parley.ErrTurnClosed, parley.ErrConversationClosed,
+	parley.ErrClaimLost, parley.ErrClaimRequired, parley.ErrNotYourTurn, parley.ErrTurnClosed,
+	parley.ErrConversationClosed,
 	parley.ErrUnavailable, parley.ErrOutcomeUnknown, parley.ErrUnauthenticated,
 }
 
@@ -128,7 +133,8 @@ func refused(name string, err error) (*Result, error) {
 func (a *agent) told(ctx context.Context, c *Call, s *parley.Session) *Result {
 	if s.Status == parley.SessionInputRequired {
 		stop(ctx, c, s)
-		return (&problem{Error: "input_required", Message: "The agent " + a.name + " has asked back, and was stopped: " + text(s.Result),
+		return (&problem{Error: "input_required", Message: "The agent " + a.name + " has asked back, and was stopped: " +
+			text(s.Result),
 			Hint: "Call it again with arguments that answer this."}).result()
 	}
 	if s.Status != parley.SessionCompleted {
@@ -142,7 +148,9 @@ func (a *agent) told(ctx context.Context, c *Call, s *parley.Session) *Result {
 
 // stop ends a session that waits for somebody who does not come.
 func stop(ctx context.Context, c *Call, s *parley.Session) {
-	if _, err := c.Turn.Client.StopSession(ctx, &parley.StopSessionParams{SessionID: s.SessionID, Reason: "its caller is a tool call, which answers no questions"}); err != nil && c.Turn.Logger != nil {
+	if _, err := c.Turn.Client.StopSession(
+		ctx, &parley.StopSessionParams{SessionID: s.SessionID,
+			Reason: "its caller is a tool call, which answers no questions"}); err != nil && c.Turn.Logger != nil {
 		c.Turn.Logger.Warn("a session that asks back was not stopped", "session", s.SessionID, "error", err)
 	}
 }
@@ -173,7 +181,8 @@ func text(r *parley.SessionResult) string {
 	case r.ResultText == nil:
 		return string(r.ResultData)
 	case r.Attachment != nil:
-		return *r.ResultText + "\n[This is its beginning. All of it is a file of the session, sha256 " + r.Attachment.SHA256 + ".]"
+		return *r.ResultText + "\n[This is its beginning. All of it is a file of the session, sha256 " + r.Attachment.SHA256 +
+			".]"
 	}
 	return *r.ResultText
 }

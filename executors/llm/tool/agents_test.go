@@ -15,24 +15,27 @@ import (
 // TestAgents: an agent of the hub is a tool, and a call of it a session.
 func TestAgents(t *testing.T) {
 	w := newWorld(t)
-	schema := json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","default":1}},"required":["n"],"additionalProperties":false}`)
-	w.serve(parley.Blueprint{Name: "count.er", Description: "Counts.", ParametersSchema: schema}, "run-1", func(_ context.Context, _ *parley.Turn, p json.RawMessage) *parley.SessionResult {
-		var q struct{ N int }
-		if err := json.Unmarshal(p, &q); err != nil {
-			t.Error(err)
-		}
-		switch q.N {
-		case 2:
-			r := textResult("text")
-			r.ResultData = json.RawMessage(`{"n":2}`)
-			return r
-		case 3:
-			r := textResult("")
-			r.Error, r.ResultText, r.ValidationErrors = "no", nil, []parley.ValidationError{{Path: "$.a", Message: "odd", SchemaPath: "type"}}
-			return r
-		}
-		return textResult("one")
-	})
+	schema := json.RawMessage(
+		`{"type":"object","properties":{"n":{"type":"integer","default":1}},"required":["n"],"additionalProperties":false}`)
+	w.serve(parley.Blueprint{Name: "count.er", Description: "Counts.", ParametersSchema: schema}, "run-1",
+		func(_ context.Context, _ *parley.Turn, p json.RawMessage) *parley.SessionResult {
+			var q struct{ N int }
+			if err := json.Unmarshal(p, &q); err != nil {
+				t.Error(err)
+			}
+			switch q.N {
+			case 2:
+				r := textResult("text")
+				r.ResultData = json.RawMessage(`{"n":2}`)
+				return r
+			case 3:
+				r := textResult("")
+				r.Error, r.ResultText, r.ValidationErrors = "no", nil, []parley.ValidationError{
+					{Path: "$.a", Message: "odd", SchemaPath: "type"}}
+				return r
+			}
+			return textResult("one")
+		})
 	config := &parley.AgentConfig{Agents: []string{"count.er@run-1"}}
 	b := w.box(tool.Options{Config: config})
 	name := parley.AgentToolName(config.Agents[0])
@@ -46,7 +49,8 @@ func TestAgents(t *testing.T) {
 		s := spec(t, specs, name)
 		want(t, "the description", s.Description, "Counts.")
 		contains(t, "the parameters", string(s.Parameters), `"default":1`)
-		for _, r := range w.run(ctx, turn, b, call("a", name, `{}`), call("b", name, `{"n":2}`), call("c", name, `{"n":3}`), call("d", name, `{"n":"x"}`)) {
+		for _, r := range w.run(ctx, turn, b, call("a", name, `{}`), call("b", name, `{"n":2}`), call("c", name, `{"n":3}`),
+			call("d", name, `{"n":"x"}`)) {
 			texts = append(texts, r.Text)
 		}
 	})
@@ -83,11 +87,15 @@ func (s stale) ListAgents(ctx context.Context, p *parley.ListAgentsParams) (*par
 // TestCorrected: what the hub finds wrong with parameters is told to the model, with the schema.
 func TestCorrected(t *testing.T) {
 	w := newWorld(t)
-	w.serve(parley.Blueprint{Name: "strict", ParametersSchema: json.RawMessage(`{"type":"object","properties":{"url":{"type":"string"}},"required":["url"]}`)}, "run-1",
+	w.serve(parley.Blueprint{Name: "strict",
+		ParametersSchema: json.RawMessage(`{"type":"object","properties":{"url":{"type":"string"}},"required":["url"]}`)},
+		"run-1",
 		func(context.Context, *parley.Turn, json.RawMessage) *parley.SessionResult { return textResult("ok") })
 	w.between = func(c parley.Client) parley.Client { return stale{c} }
-	r := w.once(w.box(tool.Options{Config: &parley.AgentConfig{Agents: []string{"strict"}}}), call("a", "strict", `{"uri":"x"}`))
-	contains(t, "what the model reads", r[0].Text, `"error":"parameter_validation_failed"`, `"validation_errors":[{"path":"$`, `"parameters_schema":{"type":"object"`, `"hint":`)
+	r := w.once(w.box(tool.Options{Config: &parley.AgentConfig{Agents: []string{"strict"}}}),
+		call("a", "strict", `{"uri":"x"}`))
+	contains(t, "what the model reads", r[0].Text, `"error":"parameter_validation_failed"`,
+		`"validation_errors":[{"path":"$`, `"parameters_schema":{"type":"object"`, `"hint":`)
 }
 
 // TestOtherSession: an attempt that asks an agent, or children, for something else than the one before starts other sessions, and meets those that are the same.
@@ -100,7 +108,8 @@ func TestOtherSession(t *testing.T) {
 	}
 	w.serve(parley.Blueprint{Name: "helper"}, "run-1", does)
 	w.serve(parley.Blueprint{Name: "bot.child"}, "run-2", does)
-	b := w.box(tool.Options{Config: &parley.AgentConfig{Agents: []string{"helper"}, AllowSelfSpawn: true, AllowParallelSubagents: true}})
+	b := w.box(tool.Options{
+		Config: &parley.AgentConfig{Agents: []string{"helper"}, AllowSelfSpawn: true, AllowParallelSubagents: true}})
 	calls := func(x string) []llm.ToolCall {
 		return []llm.ToolCall{
 			call("a", "helper", `{"x":"`+x+`"}`), call("b", parley.ToolSpawnSelf, `{"task":"`+x+`"}`),

@@ -47,10 +47,13 @@ func (c *call) ask(ctx context.Context) (*grant, error) {
 		return c.denied("", err.Error()), nil
 	}
 	if len(raw) > parley.MaxApprovalBytes {
-		return c.denied("", fmt.Sprintf("its arguments are too large to be approved of: expected at most %d bytes with what is told of them", parley.MaxApprovalBytes)), nil
+		return c.denied(
+			"", fmt.Sprintf("its arguments are too large to be approved of: expected at most %d bytes with what is told of them",
+				parley.MaxApprovalBytes)), nil
 	}
 	p := &parley.RequestApprovalParams{
-		Key: c.approvalKey(), Title: beginning(c.box.o.Name+" wants to run "+c.Name, parley.MaxTitleBytes), Details: raw, ExpiresInMs: c.box.o.Config.HITLTimeoutMs,
+		Key: c.approvalKey(), Title: beginning(c.box.o.Name+" wants to run "+c.Name, parley.MaxTitleBytes), Details: raw,
+		ExpiresInMs: c.box.o.Config.HITLTimeoutMs,
 	}
 	if c.entry.schema != nil {
 		p.AnswerSchema = c.entry.schema.Raw()
@@ -87,7 +90,8 @@ func (c *call) answered(a *parley.Approval) *grant {
 		return c.approved(a)
 	case parley.ApprovalTimedOut:
 		return &grant{refused: &outcome{
-			status: record.ToolTimedOut, text: c.Name + " was not run: nobody has approved of it in time.", began: time.Now(), approval: record.TimedOut, approvalID: a.ApprovalID,
+			status: record.ToolTimedOut, text: c.Name + " was not run: nobody has approved of it in time.", began: time.Now(),
+			approval: record.TimedOut, approvalID: a.ApprovalID,
 		}}
 	case parley.ApprovalRejected:
 		why := "somebody has rejected it"
@@ -127,5 +131,6 @@ func (c *call) denied(id, why string) *grant {
 	if !strings.HasSuffix(why, ".") { // as a comment may
 		why += "."
 	}
-	return &grant{refused: &outcome{status: record.ToolRejected, text: c.Name + " was not run: " + why, began: time.Now(), approval: record.Rejected, approvalID: id}}
+	return &grant{refused: &outcome{status: record.ToolRejected, text: c.Name + " was not run: " + why, began: time.Now(),
+		approval: record.Rejected, approvalID: id}}
 }

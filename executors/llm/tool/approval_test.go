@@ -42,7 +42,8 @@ func (w *world) gated(r *ran, timeoutMs int64) *tool.Box {
 	return w.box(tool.Options{
 		Functions: []tool.Tool{r.tool(w, "deploy"), echo(w, "look")},
 		Config: &parley.AgentConfig{
-			Tools: []string{"deploy", "look"}, HITLTools: []string{"deploy"}, HITLTimeoutMs: timeoutMs, InjectedToolArgs: map[string]string{"origin": "who"},
+			Tools: []string{"deploy", "look"}, HITLTools: []string{"deploy"}, HITLTimeoutMs: timeoutMs,
+			InjectedToolArgs: map[string]string{"origin": "who"},
 		},
 	})
 }
@@ -68,11 +69,19 @@ func TestApproval(t *testing.T) {
 		text             string
 		status, approval string
 	}{
-		"approved":  {parley.ResolveApprovalParams{Decision: parley.DecisionApproved}, 0, `[{"x":"prod"}]`, "ran", "success", "approved"},
-		"edited":    {parley.ResolveApprovalParams{Decision: parley.DecisionApproved, Answer: json.RawMessage(`{"x":"test"}`)}, 0, `[{"x":"test"}]`, "[Whoever approved of it has changed the arguments to {\"x\":\"test\"}]\nran", "success", "approved"},
-		"same":      {parley.ResolveApprovalParams{Decision: parley.DecisionApproved, Answer: json.RawMessage(`{"x" : "prod"}`)}, 0, `[{"x":"prod"}]`, "ran", "success", "approved"},
-		"rejected":  {parley.ResolveApprovalParams{Decision: parley.DecisionRejected, Comment: "not on Friday"}, 0, `[]`, "deploy was not run: ann has rejected it: not on Friday.", "rejected", "rejected"},
-		"timed out": {parley.ResolveApprovalParams{}, 100, `[]`, "deploy was not run: nobody has approved of it in time.", "timed_out", "timed_out"},
+		"approved": {parley.ResolveApprovalParams{Decision: parley.DecisionApproved}, 0, `[{"x":"prod"}]`, "ran", "success",
+			"approved"},
+		"edited": {
+			parley.ResolveApprovalParams{Decision: parley.DecisionApproved, Answer: json.RawMessage(`{"x":"test"}`)}, 0,
+			`[{"x":"test"}]`, "[Whoever approved of it has changed the arguments to {\"x\":\"test\"}]\nran", "success",
+			"approved"},
+		"same": {
+			parley.ResolveApprovalParams{Decision: parley.DecisionApproved, Answer: json.RawMessage(`{"x" : "prod"}`)}, 0,
+			`[{"x":"prod"}]`, "ran", "success", "approved"},
+		"rejected": {parley.ResolveApprovalParams{Decision: parley.DecisionRejected, Comment: "not on Friday"}, 0, `[]`,
+			"deploy was not run: ann has rejected it: not on Friday.", "rejected", "rejected"},
+		"timed out": {parley.ResolveApprovalParams{}, 100, `[]`, "deploy was not run: nobody has approved of it in time.",
+			"timed_out", "timed_out"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, r := newWorld(t), &ran{}
@@ -101,7 +110,8 @@ func TestApproval(t *testing.T) {
 				return
 			}
 			want(t, "the title", a.Title, "bot wants to run deploy")
-			want(t, "the details", string(a.Details), `{"tool":"deploy","arguments":{"x":"prod"},"injected_args":{"origin":"ui"},"agent":"bot"}`)
+			want(t, "the details", string(a.Details),
+				`{"tool":"deploy","arguments":{"x":"prod"},"injected_args":{"origin":"ui"},"agent":"bot"}`)
 			if len(a.Key) > parley.MaxKeyBytes || !strings.HasPrefix(a.Key, "execute.1.0.deploy.") {
 				t.Errorf("the key is %q", a.Key)
 			}
@@ -113,7 +123,8 @@ func TestApproval(t *testing.T) {
 func TestApprovalKey(t *testing.T) {
 	w, r := newWorld(t), &ran{}
 	long := strings.Repeat("n", 64)
-	b := w.box(tool.Options{Name: strings.Repeat("b", 64), Functions: []tool.Tool{r.tool(t, long)}, Config: &parley.AgentConfig{Tools: []string{long}, HITLTools: []string{long}}})
+	b := w.box(tool.Options{Name: strings.Repeat("b", 64), Functions: []tool.Tool{r.tool(t, long)},
+		Config: &parley.AgentConfig{Tools: []string{long}, HITLTools: []string{long}}})
 	w.later(func() {
 		w.answer(parley.ResolveApprovalParams{ApprovalID: w.pending(1)[0].ApprovalID, Decision: parley.DecisionApproved})
 	})
@@ -130,11 +141,13 @@ func TestOthersGoOn(t *testing.T) {
 		close(looked)
 		return &tool.Result{Text: "seen"}, nil
 	})
-	b := w.box(tool.Options{Functions: []tool.Tool{r.tool(t, "deploy"), look}, Config: &parley.AgentConfig{Tools: []string{"deploy", "look"}, HITLTools: []string{"deploy"}}})
+	b := w.box(tool.Options{Functions: []tool.Tool{r.tool(t, "deploy"), look},
+		Config: &parley.AgentConfig{Tools: []string{"deploy", "look"}, HITLTools: []string{"deploy"}}})
 	w.later(func() {
 		<-looked
 		for i, a := range w.pending(2) {
-			w.answer(parley.ResolveApprovalParams{ApprovalID: a.ApprovalID, Decision: []parley.ApprovalDecision{parley.DecisionApproved, parley.DecisionRejected}[i]})
+			w.answer(parley.ResolveApprovalParams{ApprovalID: a.ApprovalID,
+				Decision: []parley.ApprovalDecision{parley.DecisionApproved, parley.DecisionRejected}[i]})
 		}
 	})
 	results := w.once(b, call("a", "deploy", `{"x":"1"}`), call("b", "look", `{}`), call("c", "deploy", `{ "x": "1" }`))
@@ -257,12 +270,14 @@ func TestApprovalOfNextAttempt(t *testing.T) {
 // TestEditedInjected: what whoever approves writes is taken apart like what the model writes: injected arguments reach no tool, and what is left is checked.
 func TestEditedInjected(t *testing.T) {
 	for answer, row := range map[string]struct{ got, text string }{
-		`{"x":"test","origin":"ann"}`: {`[{"x":"test"}]`, "[Whoever approved of it has changed the arguments to {\"x\":\"test\"}]\nran"},
+		`{"x":"test","origin":"ann"}`: {`[{"x":"test"}]`,
+			"[Whoever approved of it has changed the arguments to {\"x\":\"test\"}]\nran"},
 		`{"x":"prod","origin":"ann"}`: {`[{"x":"prod"}]`, "ran"},
 		`{"origin":"ann"}`:            {`[]`, "deploy was not run: the arguments of the approval do not fit: "},
 	} {
 		w, r := newWorld(t), &ran{}
-		open, err := tool.NewFunc("deploy", "Deploys.", json.RawMessage(`{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}`), r.tool(t, "deploy").Run)
+		open, err := tool.NewFunc("deploy", "Deploys.",
+			json.RawMessage(`{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}`), r.tool(t, "deploy").Run)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -314,7 +329,8 @@ func TestApprovalOfOtherSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := w.box(tool.Options{Functions: []tool.Tool{deploy}, Config: &parley.AgentConfig{Tools: []string{"deploy"}, HITLTools: []string{"deploy"}}})
+		b := w.box(tool.Options{Functions: []tool.Tool{deploy},
+			Config: &parley.AgentConfig{Tools: []string{"deploy"}, HITLTools: []string{"deploy"}}})
 		w.attempt(i == 2, func(ctx context.Context, turn *parley.Turn) {
 			ctx, kill := context.WithCancel(ctx)
 			w.later(func() {

@@ -140,7 +140,8 @@ func (e *entry) mismatch(arguments json.RawMessage) *Result {
 	case err != nil:
 		return (&problem{Error: "invalid_arguments", Message: err.Error()}).result()
 	case len(faults) > 0:
-		return (&problem{Error: "invalid_arguments", Message: "The arguments do not match the parameters of " + e.own.Name + ". It was not run.", Faults: faults}).result()
+		return (&problem{Error: "invalid_arguments", Message: "The arguments do not match the parameters of " + e.own.Name +
+			". It was not run.", Faults: faults}).result()
 	}
 	return nil
 }

@@ -61,13 +61,17 @@ func New(o *Options) (*Box, error) {
 		return nil, errors.New("tool: Only goes with Child")
 	}
 	if n := c.Subagents(); n < 1 || n > parley.MaxSubagents {
-		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("max_parallel_subagents is %d", n), fmt.Sprintf("1 to %d", parley.MaxSubagents))
+		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("max_parallel_subagents is %d", n),
+			fmt.Sprintf("1 to %d", parley.MaxSubagents))
 	}
 	if c.Spawns() && len(b.o.Name) > parley.MaxSpawnerName {
-		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("the name %s is too long for an agent that starts children", b.o.Name), fmt.Sprintf("at most %d bytes", parley.MaxSpawnerName))
+		return nil, parley.Refuse(parley.ErrValidationFailed,
+			fmt.Sprintf("the name %s is too long for an agent that starts children", b.o.Name),
+			fmt.Sprintf("at most %d bytes", parley.MaxSpawnerName))
 	}
 	if len(c.MCPServers) > 0 && b.o.Connect == nil {
-		return nil, parley.Refuse(parley.ErrValidationFailed, "mcp_servers: nothing here connects to such servers", "a config without them")
+		return nil, parley.Refuse(parley.ErrValidationFailed, "mcp_servers: nothing here connects to such servers",
+			"a config without them")
 	}
 	if err := b.choose(); err != nil {
 		return nil, err
@@ -94,7 +98,8 @@ func (b *Box) choose() error {
 	for _, name := range b.o.Config.Tools {
 		f := there[name]
 		if f == nil {
-			return fmt.Errorf("%w: tools names %s, which this program has not: %s", llm.ErrUnknownTool, name, listed(slices.Sorted(maps.Keys(there))))
+			return fmt.Errorf("%w: tools names %s, which this program has not: %s", llm.ErrUnknownTool, name,
+				listed(slices.Sorted(maps.Keys(there))))
 		}
 		b.functions = append(b.functions, f)
 	}

@@ -45,33 +45,85 @@ func TestNames(t *testing.T) {
 		is    error
 		words string
 	}{
-		"function":         {tool.Options{Config: &parley.AgentConfig{Tools: []string{"three"}}}, "new", llm.ErrUnknownTool, "there are one, two"},
-		"hitl":             {tool.Options{Config: &parley.AgentConfig{Tools: []string{"one"}, HITLTools: []string{"two"}}}, "new", llm.ErrUnknownTool, "hitl_tools names two"},
-		"hitl of a server": {tool.Options{Config: &parley.AgentConfig{MCPServers: servers, HITLTools: []string{"s__none"}}}, "specs", llm.ErrUnknownTool, "hitl_tools names s__none"},
-		"hitl there":       {tool.Options{Config: &parley.AgentConfig{MCPServers: servers, HITLTools: []string{"s__a_b"}}}, "ok", nil, "[s__a_b s__c]"},
-		"hitl spawner":     {tool.Options{Config: &parley.AgentConfig{HITLTools: []string{"spawn_self"}, AllowSelfSpawn: true}}, "ok", nil, "[spawn_self]"},
-		"child":            {tool.Options{Config: &parley.AgentConfig{MCPServers: servers, ChildTools: []string{"s__none"}}}, "specs", llm.ErrUnknownTool, "child_tools names s__none"},
-		"tools of server":  {tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"s": {Command: "s", Tools: []string{"c", "d"}}}}}, "specs", llm.ErrUnknownTool, "mcp_servers.s.tools names d"},
-		"some of server":   {tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"s": {Command: "s", Tools: []string{"c"}}}}}, "ok", nil, "[s__c]"},
-		"none of server":   {tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"s": {Command: "s", Tools: []string{}}}}}, "ok", nil, "[]"},
-		"order":            {tool.Options{Config: &parley.AgentConfig{Tools: []string{"two", "one"}, MCPServers: servers, AllowParallelSubagents: true, AllowSelfSpawn: true}}, "ok", nil, "[two one s__a_b s__c spawn_self run_parallel_subagents]"},
-		"many subagents":   {tool.Options{Config: &parley.AgentConfig{AllowParallelSubagents: true, MaxParallelSubagents: 8}}, "new", parley.ErrValidationFailed, "1 to 7"},
-		"no subagents":     {tool.Options{Config: &parley.AgentConfig{AllowParallelSubagents: true, MaxParallelSubagents: -1}}, "new", parley.ErrValidationFailed, "1 to 7"},
-		"long name":        {tool.Options{Name: strings.Repeat("n", 59), Config: &parley.AgentConfig{AllowSelfSpawn: true}}, "new", parley.ErrValidationFailed, "at most 58 bytes"},
-		"no client":        {tool.Options{Config: &parley.AgentConfig{Agents: []string{"a"}}}, "specs", nil, "no client"},
-		"clash":            {tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"clash": {Command: "s"}}}}, "specs", parley.ErrValidationFailed, "two tools are called clash__a_b"},
-		"no parameters":    {tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"odd": {Command: "s"}}}}, "ok", nil, "[odd__absent odd__bare odd__good odd__maybe odd__null]"},
-		"hitl left out":    {tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"odd": {Command: "s"}}, HITLTools: []string{"odd__list"}}}, "specs", llm.ErrUnknownTool, "hitl_tools names odd__list"},
-		"down":             {tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"down": {Command: "s"}}}}, "specs", nil, "MCP server down"},
+		"function": {tool.Options{Config: &parley.AgentConfig{Tools: []string{"three"}}}, "new", llm.ErrUnknownTool,
+			"there are one, two"},
+		"hitl": {tool.Options{Config: &parley.AgentConfig{Tools: []string{"one"}, HITLTools: []string{"two"}}},
+			"new", llm.ErrUnknownTool, "hitl_tools names two"},
+		"hitl of a server": {tool.Options{Config: &parley.AgentConfig{MCPServers: servers, HITLTools: []string{"s__none"}}},
+			"specs", llm.ErrUnknownTool, "hitl_tools names s__none"},
+		"hitl there": {tool.Options{Config: &parley.AgentConfig{MCPServers: servers, HITLTools: []string{"s__a_b"}}},
+			"ok", nil, "[s__a_b s__c]"},
+		"hitl spawner": {
+			tool.Options{Config: &parley.AgentConfig{HITLTools: []string{"spawn_self"}, AllowSelfSpawn: true}}, "ok", nil,
+			"[spawn_self]"},
+		"child": {tool.Options{Config: &parley.AgentConfig{MCPServers: servers, ChildTools: []string{"s__none"}}},
+			"specs", llm.ErrUnknownTool, "child_tools names s__none"},
+		"tools of server": {
+			tool.Options{
+				Config: &parley.AgentConfig{
+					MCPServers: map[string]parley.MCPServer{"s": {Command: "s", Tools: []string{"c", "d"}}}}}, "specs",
+			llm.ErrUnknownTool, "mcp_servers.s.tools names d"},
+		"some of server": {
+			tool.Options{
+				Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"s": {Command: "s", Tools: []string{"c"}}}}},
+			"ok", nil, "[s__c]"},
+		"none of server": {
+			tool.Options{
+				Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"s": {Command: "s", Tools: []string{}}}}}, "ok",
+			nil, "[]"},
+		"order": {
+			tool.Options{
+				Config: &parley.AgentConfig{Tools: []string{"two", "one"}, MCPServers: servers, AllowParallelSubagents: true,
+					AllowSelfSpawn: true}}, "ok", nil, "[two one s__a_b s__c spawn_self run_parallel_subagents]"},
+		"many subagents": {tool.Options{Config: &parley.AgentConfig{AllowParallelSubagents: true, MaxParallelSubagents: 8}},
+			"new", parley.ErrValidationFailed, "1 to 7"},
+		"no subagents": {
+			tool.Options{Config: &parley.AgentConfig{AllowParallelSubagents: true, MaxParallelSubagents: -1}}, "new",
+			parley.ErrValidationFailed, "1 to 7"},
+		"long name": {tool.Options{Name: strings.Repeat("n", 59), Config: &parley.AgentConfig{AllowSelfSpawn: true}},
+			"new", parley.ErrValidationFailed, "at most 58 bytes"},
+		"no client": {tool.Options{Config: &parley.AgentConfig{Agents: []string{"a"}}}, "specs", nil, "no client"},
+		"clash": {
+			tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"clash": {Command: "s"}}}}, "specs",
+			parley.ErrValidationFailed, "two tools are called clash__a_b"},
+		"no parameters": {
+			tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"odd": {Command: "s"}}}}, "ok", nil,
+			"[odd__absent odd__bare odd__good odd__maybe odd__null]"},
+		"hitl left out": {
+			tool.Options{
+				Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"odd": {Command: "s"}},
+					HITLTools: []string{"odd__list"}}}, "specs", llm.ErrUnknownTool, "hitl_tools names odd__list"},
+		"down": {
+			tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"down": {Command: "s"}}}}, "specs",
+			nil, "MCP server down"},
 
-		"child: all":       {tool.Options{Child: true, Config: &parley.AgentConfig{Tools: []string{"one", "two"}, HITLTools: []string{"two"}, AllowSelfSpawn: true, AllowParallelSubagents: true}}, "ok", nil, "[one]"},
-		"child: own list":  {tool.Options{Child: true, Config: &parley.AgentConfig{Tools: []string{"one", "two"}, HITLTools: []string{"two"}, ChildTools: []string{"two"}}}, "ok", nil, "[two]"},
-		"child: none":      {tool.Options{Child: true, Config: &parley.AgentConfig{Tools: []string{"one"}, ChildTools: []string{}}}, "ok", nil, "[]"},
-		"child: only":      {tool.Options{Child: true, Only: []string{"s__c"}, Config: &parley.AgentConfig{Tools: []string{"one"}, MCPServers: servers}}, "ok", nil, "[s__c]"},
-		"child: only none": {tool.Options{Child: true, Only: []string{}, Config: &parley.AgentConfig{Tools: []string{"one"}, MCPServers: servers}}, "ok", nil, "[]"},
-		"child: hitl":      {tool.Options{Child: true, Only: []string{"two"}, Config: &parley.AgentConfig{Tools: []string{"one", "two"}, HITLTools: []string{"two"}}}, "specs", llm.ErrUnknownTool, "tool_names names two"},
-		"child: spawner":   {tool.Options{Child: true, Only: []string{"spawn_self"}, Config: &parley.AgentConfig{Tools: []string{"one"}, AllowSelfSpawn: true}}, "specs", llm.ErrUnknownTool, "tool_names names spawn_self"},
-		"only of a parent": {tool.Options{Only: []string{"one"}, Config: &parley.AgentConfig{Tools: []string{"one"}}}, "new", nil, "goes with Child"},
+		"child: all": {
+			tool.Options{Child: true,
+				Config: &parley.AgentConfig{Tools: []string{"one", "two"}, HITLTools: []string{"two"}, AllowSelfSpawn: true,
+					AllowParallelSubagents: true}}, "ok", nil, "[one]"},
+		"child: own list": {
+			tool.Options{Child: true,
+				Config: &parley.AgentConfig{Tools: []string{"one", "two"}, HITLTools: []string{"two"}, ChildTools: []string{"two"}}},
+			"ok", nil, "[two]"},
+		"child: none": {
+			tool.Options{Child: true, Config: &parley.AgentConfig{Tools: []string{"one"}, ChildTools: []string{}}}, "ok", nil,
+			"[]"},
+		"child: only": {
+			tool.Options{Child: true, Only: []string{"s__c"},
+				Config: &parley.AgentConfig{Tools: []string{"one"}, MCPServers: servers}}, "ok", nil, "[s__c]"},
+		"child: only none": {
+			tool.Options{Child: true, Only: []string{},
+				Config: &parley.AgentConfig{Tools: []string{"one"}, MCPServers: servers}}, "ok", nil, "[]"},
+		"child: hitl": {
+			tool.Options{Child: true, Only: []string{"two"},
+				Config: &parley.AgentConfig{Tools: []string{"one", "two"}, HITLTools: []string{"two"}}}, "specs", llm.ErrUnknownTool,
+			"tool_names names two"},
+		"child: spawner": {
+			tool.Options{Child: true, Only: []string{"spawn_self"},
+				Config: &parley.AgentConfig{Tools: []string{"one"}, AllowSelfSpawn: true}}, "specs", llm.ErrUnknownTool,
+			"tool_names names spawn_self"},
+		"only of a parent": {tool.Options{Only: []string{"one"}, Config: &parley.AgentConfig{Tools: []string{"one"}}}, "new",
+			nil, "goes with Child"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			row.o.Functions = functions
@@ -79,8 +131,9 @@ func TestNames(t *testing.T) {
 				row.o.Name = "bot"
 			}
 			row.o.Connect = connectTo(map[string]*fakeServer{
-				"s": {tools: []tool.Tool{echo(t, "c"), named{echo(t, "c"), "a.b"}}}, "clash": {tools: []tool.Tool{named{echo(t, "c"), "a.b"}, named{echo(t, "c"), "a/b"}}},
-				"down": {err: errors.New("down")}, "odd": {tools: oddTools(t)},
+				"s":     {tools: []tool.Tool{echo(t, "c"), named{echo(t, "c"), "a.b"}}},
+				"clash": {tools: []tool.Tool{named{echo(t, "c"), "a.b"}, named{echo(t, "c"), "a/b"}}},
+				"down":  {err: errors.New("down")}, "odd": {tools: oddTools(t)},
 			})
 			b, err := tool.New(&row.o)
 			var specs []llm.ToolSpec
@@ -120,7 +173,8 @@ func (n named) Spec() llm.ToolSpec {
 func TestServers(t *testing.T) {
 	s, other := &fakeServer{tools: []tool.Tool{echo(t, "a")}}, &fakeServer{tools: []tool.Tool{echo(t, "b")}}
 	config := &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"s": {Command: "s"}, "other": {Command: "o"}}}
-	o := &tool.Options{Name: "bot", Config: config, Connect: connectTo(map[string]*fakeServer{"s": s, "other": other}), Child: true, Only: []string{"s__a"}}
+	o := &tool.Options{Name: "bot", Config: config, Connect: connectTo(map[string]*fakeServer{"s": s, "other": other}),
+		Child: true, Only: []string{"s__a"}}
 	b, err := tool.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +211,8 @@ func (s shaped) Spec() llm.ToolSpec {
 func oddTools(t *testing.T) (all []tool.Tool) {
 	for name, parameters := range map[string]string{
 		"absent": ``, "null": `null`, "bare": `{}`, "good": `{"type":"object","properties":{"x":{"type":"string"}}}`,
-		"text": `{"type":"string"}`, "list": `[]`, "all": `true`, "types": `{"type":["array","null"]}`, "maybe": `{"type":["object","null"]}`, "half": `{"type":`, "two": `{} {}`,
+		"text": `{"type":"string"}`, "list": `[]`, "all": `true`, "types": `{"type":["array","null"]}`,
+		"maybe": `{"type":["object","null"]}`, "half": `{"type":`, "two": `{} {}`,
 	} {
 		all = append(all, shaped{named{echo(t, "c"), name}, parameters})
 	}
@@ -168,8 +223,9 @@ func oddTools(t *testing.T) (all []tool.Tool) {
 func TestLeftOut(t *testing.T) {
 	var log bytes.Buffer
 	b, err := tool.New(&tool.Options{
-		Name: "bot", Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"odd": {Command: "s"}}}, Connect: connectTo(map[string]*fakeServer{"odd": {tools: oddTools(t)}}),
-		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Name: "bot", Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"odd": {Command: "s"}}},
+		Connect: connectTo(map[string]*fakeServer{"odd": {tools: oddTools(t)}}),
+		Logger:  slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,8 @@ var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 // checkName refuses what no function may be called.
 func checkName(name string) error {
 	if !toolName.MatchString(name) || name == parley.ToolSpawnSelf || name == parley.ToolParallel {
-		return fmt.Errorf("a tool named %q: expected 1 to 64 letters, digits, _ and -, not %s or %s", name, parley.ToolSpawnSelf, parley.ToolParallel)
+		return fmt.Errorf("a tool named %q: expected 1 to 64 letters, digits, _ and -, not %s or %s", name,
+			parley.ToolSpawnSelf, parley.ToolParallel)
 	}
 	return nil
 }
@@ -28,7 +29,8 @@ type function struct {
 }
 
 // NewFunc makes a Tool of a function. parameters is a JSON Schema of an object. It refuses a name or a schema that no model could be given.
-func NewFunc(name, description string, parameters json.RawMessage, f func(ctx context.Context, c *Call) (*Result, error)) (Tool, error) {
+func NewFunc(name, description string, parameters json.RawMessage,
+	f func(ctx context.Context, c *Call) (*Result, error)) (Tool, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}

@@ -19,18 +19,30 @@ func TestGated(t *testing.T) {
 		o               tool.Options
 		tool, arguments string
 	}{
-		"function": {tool.Options{Config: &parley.AgentConfig{Tools: []string{"deploy"}, HITLTools: []string{"deploy"}}}, "deploy", `{}`},
-		"server":   {tool.Options{Config: &parley.AgentConfig{MCPServers: servers, HITLTools: []string{"s__deploy"}}}, "s__deploy", `{}`},
-		"agent":    {tool.Options{Config: &parley.AgentConfig{Agents: []string{"helper@run-1"}, HITLTools: []string{"helper_run-1"}}}, "helper_run-1", `{"prompt":"x"}`},
-		"child": {tool.Options{Child: true, Config: &parley.AgentConfig{Tools: []string{"deploy"}, HITLTools: []string{"deploy"}, ChildTools: []string{"deploy"}}},
+		"function": {tool.Options{Config: &parley.AgentConfig{Tools: []string{"deploy"}, HITLTools: []string{"deploy"}}},
+			"deploy", `{}`},
+		"server": {tool.Options{Config: &parley.AgentConfig{MCPServers: servers, HITLTools: []string{"s__deploy"}}},
+			"s__deploy", `{}`},
+		"agent": {
+			tool.Options{Config: &parley.AgentConfig{Agents: []string{"helper@run-1"}, HITLTools: []string{"helper_run-1"}}},
+			"helper_run-1", `{"prompt":"x"}`},
+		"child": {tool.Options{Child: true,
+			Config: &parley.AgentConfig{Tools: []string{"deploy"}, HITLTools: []string{"deploy"},
+				ChildTools: []string{"deploy"}}},
 			"deploy", `{}`},
 		"server of a child": {tool.Options{Child: true, Only: []string{"s__deploy"}, Config: &parley.AgentConfig{
 			MCPServers: servers, HITLTools: []string{"s__deploy"}, ChildTools: []string{"s__deploy"},
 		}}, "s__deploy", `{}`},
-		"agent of a child": {tool.Options{Child: true, Config: &parley.AgentConfig{Agents: []string{"helper"}, HITLTools: []string{"helper"}, ChildTools: []string{"helper"}}},
+		"agent of a child": {
+			tool.Options{Child: true,
+				Config: &parley.AgentConfig{Agents: []string{"helper"}, HITLTools: []string{"helper"},
+					ChildTools: []string{"helper"}}},
 			"helper", `{"prompt":"x"}`},
-		"spawn_self": {tool.Options{Config: &parley.AgentConfig{AllowSelfSpawn: true, HITLTools: []string{parley.ToolSpawnSelf}}}, parley.ToolSpawnSelf, `{"task":"t"}`},
-		"run_parallel_subagents": {tool.Options{Config: &parley.AgentConfig{AllowParallelSubagents: true, HITLTools: []string{parley.ToolParallel}}},
+		"spawn_self": {
+			tool.Options{Config: &parley.AgentConfig{AllowSelfSpawn: true, HITLTools: []string{parley.ToolSpawnSelf}}},
+			parley.ToolSpawnSelf, `{"task":"t"}`},
+		"run_parallel_subagents": {
+			tool.Options{Config: &parley.AgentConfig{AllowParallelSubagents: true, HITLTools: []string{parley.ToolParallel}}},
 			parley.ToolParallel, `{"jobs":[{"task":"t"}]}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,13 +67,17 @@ func TestGated(t *testing.T) {
 func TestApprovalOverSockets(t *testing.T) {
 	w, r := newWorld(t), &ran{}
 	w.dial = func() parley.Client { return w.hub.Client(t, "bot") }
-	w.ann = w.hub.Dial(t, &sdk.Options{Token: w.hub.NewToken(t, "ann", append([]parley.Scope{parley.ScopeApprove}, parley.DefaultScopes...)...)})
+	w.ann = w.hub.Dial(
+		t, &sdk.Options{
+			Token: w.hub.NewToken(t, "ann", append([]parley.Scope{parley.ScopeApprove}, parley.DefaultScopes...)...)})
 	b := w.gated(r, 0)
 	w.later(func() {
 		a := w.pending(1)[0]
 		w.hub.CutConnections()
 		w.patiently(func() error {
-			_, err := w.ann.ResolveApproval(t.Context(), &parley.ResolveApprovalParams{ApprovalID: a.ApprovalID, Decision: parley.DecisionApproved, Answer: json.RawMessage(`{"x":"test"}`)})
+			_, err := w.ann.ResolveApproval(t.Context(),
+				&parley.ResolveApprovalParams{ApprovalID: a.ApprovalID, Decision: parley.DecisionApproved,
+					Answer: json.RawMessage(`{"x":"test"}`)})
 			return err
 		})
 	})

@@ -39,7 +39,8 @@ func (c *call) offload(ctx context.Context, text string) (string, *string, error
 		name, media = c.Name+".json", "application/json"
 	}
 	if len(text) > parley.MaxAttachmentBytes {
-		return shown + fmt.Sprintf("\n[These are the first %d bytes of %d. The rest was too large to be kept.]", len(shown), len(text)), nil, nil
+		return shown + fmt.Sprintf("\n[These are the first %d bytes of %d. The rest was too large to be kept.]", len(shown),
+			len(text)), nil, nil
 	}
 	a, err := c.Turn.Attach(ctx, name, media, []byte(text))
 	switch {
@@ -50,7 +51,10 @@ func (c *call) offload(ctx context.Context, text string) (string, *string, error
 		return "", nil, err
 	default:
 		c.box.o.Logger.Warn("a large result was not kept", "tool", c.Name, "bytes", len(text), "error", err)
-		return shown + fmt.Sprintf("\n[These are the first %d bytes of %d. The rest could not be kept.]", len(shown), len(text)), nil, nil
+		return shown + fmt.Sprintf("\n[These are the first %d bytes of %d. The rest could not be kept.]", len(shown),
+			len(text)), nil, nil
 	}
-	return shown + fmt.Sprintf("\n[These are the first %d bytes of %d. All of it is a file of this conversation, sha256 %s.]", len(shown), len(text), a.SHA256), &a.SHA256, nil
+	return shown +
+		fmt.Sprintf("\n[These are the first %d bytes of %d. All of it is a file of this conversation, sha256 %s.]",
+			len(shown), len(text), a.SHA256), &a.SHA256, nil
 }

@@ -51,7 +51,8 @@ func (b *Box) Run(ctx context.Context, r *Round) ([]llm.ToolResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	on := &round{Round: r, box: b, set: s, running: make(chan struct{}, maxParallel), asking: make(chan struct{}, maxAsking)}
+	on := &round{Round: r, box: b, set: s, running: make(chan struct{}, maxParallel),
+		asking: make(chan struct{}, maxAsking)}
 	calls := on.prepare()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -97,7 +98,8 @@ func (r *round) prepare() []*call {
 	calls := make([]*call, len(r.Calls))
 	same := map[string]int{}
 	for i, tc := range r.Calls {
-		c := &call{round: r, ToolCall: tc, key: record.ToolKey(r.Phase, r.Step, strconv.Itoa(i)), entry: r.set.byName[tc.Name], cut: r.Cut && i == len(r.Calls)-1}
+		c := &call{round: r, ToolCall: tc, key: record.ToolKey(r.Phase, r.Step, strconv.Itoa(i)),
+			entry: r.set.byName[tc.Name], cut: r.Cut && i == len(r.Calls)-1}
 		calls[i] = c
 		if c.entry == nil {
 			continue
@@ -149,11 +151,20 @@ func (c *call) perform(ctx context.Context, started *record.ToolStarted) (*recor
 	case started != nil && started.Tool == c.Name:
 		return c.again(ctx, started)
 	case c.entry == nil:
-		return c.end(ctx, notRun((&problem{Error: "unknown_tool", Message: "There is no tool " + c.Name + ". It was not run.", Hint: "Of tools " + listed(c.set.names()) + "."}).result()))
+		return c.end(
+			ctx, notRun(
+				(&problem{Error: "unknown_tool", Message: "There is no tool " + c.Name + ". It was not run.", Hint: "Of tools " +
+					listed(c.set.names()) + "."}).result()))
 	case c.cut:
-		return c.end(ctx, notRun((&problem{Error: "invalid_arguments", Message: "The answer was too long, and its call of " + c.Name + " was cut off, not run."}).result()))
+		return c.end(
+			ctx, notRun(
+				(&problem{Error: "invalid_arguments", Message: "The answer was too long, and its call of " + c.Name +
+					" was cut off, not run."}).result()))
 	case c.bad != nil:
-		return c.end(ctx, notRun((&problem{Error: "invalid_arguments", Message: "The arguments of " + c.Name + " are not one JSON object: " + c.bad.Error() + ". It was not run."}).result()))
+		return c.end(
+			ctx, notRun(
+				(&problem{Error: "invalid_arguments", Message: "The arguments of " + c.Name + " are not one JSON object: " +
+					c.bad.Error() + ". It was not run."}).result()))
 	}
 	if wrong := c.entry.wrong(c.arguments); wrong != nil {
 		return c.end(ctx, notRun(wrong))
@@ -180,7 +191,8 @@ func (c *call) start(ctx context.Context, g *grant) (*record.ToolEnded, error) {
 		return nil, context.Cause(ctx)
 	}
 	err := c.Record.Start(ctx, &record.ToolStarted{
-		Key: c.key, Phase: c.Phase, CallID: c.ID, Tool: c.Name, Arguments: g.arguments, InjectedArgs: c.injected, ApprovalID: g.id,
+		Key: c.key, Phase: c.Phase, CallID: c.ID, Tool: c.Name, Arguments: g.arguments, InjectedArgs: c.injected,
+		ApprovalID: g.id,
 	})
 	if err != nil {
 		return nil, err
@@ -202,7 +214,8 @@ func (c *call) again(ctx context.Context, started *record.ToolStarted) (*record.
 	}
 	return c.end(ctx, &outcome{
 		status: record.ToolInterrupted, began: time.Now(), approval: g.status, approvalID: g.id,
-		text: "An earlier attempt of this turn has begun " + c.Name + ", and was ended before it knew what came of it. It may have happened or not: find out before you call it again.",
+		text: "An earlier attempt of this turn has begun " + c.Name +
+			", and was ended before it knew what came of it. It may have happened or not: find out before you call it again.",
 	})
 }
 
@@ -210,7 +223,8 @@ func (c *call) again(ctx context.Context, started *record.ToolStarted) (*record.
 func (c *call) run(ctx context.Context, g *grant) (*record.ToolEnded, error) {
 	o := &outcome{status: record.ToolSuccess, began: time.Now(), approval: g.status, approvalID: g.id}
 	p := c.newProgress(ctx)
-	result, err := c.guarded(ctx, &Call{Key: c.callKey(), ID: c.ID, Arguments: g.arguments, Turn: c.Turn, Progress: p.tell, span: c.span})
+	result, err := c.guarded(
+		ctx, &Call{Key: c.callKey(), ID: c.ID, Arguments: g.arguments, Turn: c.Turn, Progress: p.tell, span: c.span})
 	p.close()
 	var l lost
 	switch {

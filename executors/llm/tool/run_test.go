@@ -29,10 +29,12 @@ func TestRun(t *testing.T) {
 		function(t, "cannot", func(context.Context, *tool.Call) (*tool.Result, error) {
 			return &tool.Result{Text: "cannot", IsError: true}, nil
 		}),
-		function(t, "counts", func(context.Context, *tool.Call) (*tool.Result, error) { ran.Add(1); return &tool.Result{}, nil }),
+		function(t, "counts",
+			func(context.Context, *tool.Call) (*tool.Result, error) { ran.Add(1); return &tool.Result{}, nil }),
 	}
 	w := newWorld(t)
-	b := w.box(tool.Options{Functions: functions, Config: &parley.AgentConfig{Tools: []string{"echo", "fails", "panics", "nothing", "cannot", "counts"}}})
+	b := w.box(tool.Options{Functions: functions,
+		Config: &parley.AgentConfig{Tools: []string{"echo", "fails", "panics", "nothing", "cannot", "counts"}}})
 	rows := []struct {
 		call    llm.ToolCall
 		text    string
@@ -44,8 +46,12 @@ func TestRun(t *testing.T) {
 		{call("d", "panics", `{}`), `tool_error: panics has failed: panic: boom`, true},
 		{call("e", "nothing", `{}`), `tool_error: nothing gave nothing`, true},
 		{call("f", "cannot", `{}`), `cannot`, true},
-		{call("g", "nobody", `{}`), `{"error":"unknown_tool","message":"There is no tool nobody. It was not run.","hint":"Of tools there are echo, fails, panics, nothing, cannot, counts."}`, true},
-		{call("h", "counts", `{"x":`), `{"error":"invalid_arguments","message":"The arguments of counts are not one JSON object: unexpected EOF. It was not run."}`, true},
+		{call("g", "nobody", `{}`),
+			`{"error":"unknown_tool","message":"There is no tool nobody. It was not run.","hint":"Of tools there are echo, ` +
+				`fails, panics, nothing, cannot, counts."}`, true},
+		{call("h", "counts", `{"x":`),
+			`{"error":"invalid_arguments","message":"The arguments of counts are not one JSON object: unexpected EOF. It ` +
+				`was not run."}`, true},
 		{call("i", "counts", `[]`), `not one JSON object`, true},
 		{call("j", "counts", `null`), `not one JSON object`, true},
 		{call("k", "counts", `{} {}`), `not one JSON object`, true},
@@ -58,7 +64,8 @@ func TestRun(t *testing.T) {
 		calls = append(calls, r.call)
 	}
 	for i, r := range w.once(b, calls...) {
-		if r.CallID != rows[i].call.ID || r.Name != rows[i].call.Name || r.IsError != rows[i].isError || !strings.Contains(r.Text, rows[i].text) {
+		if r.CallID != rows[i].call.ID || r.Name != rows[i].call.Name || r.IsError != rows[i].isError ||
+			!strings.Contains(r.Text, rows[i].text) {
 			t.Errorf("call %s gave %+v, want %s", rows[i].call.ID, r, rows[i].text)
 		}
 	}
@@ -76,15 +83,18 @@ func TestRun(t *testing.T) {
 // TestMetadata: the record of a tool is that of seed 002, section 7.
 func TestMetadata(t *testing.T) {
 	w := newWorld(t)
-	b := w.box(tool.Options{Functions: []tool.Tool{echo(t, "echo")}, Config: &parley.AgentConfig{Tools: []string{"echo"}, InjectedToolArgs: map[string]string{"origin": "who"}}})
+	b := w.box(tool.Options{Functions: []tool.Tool{echo(t, "echo")},
+		Config: &parley.AgentConfig{Tools: []string{"echo"}, InjectedToolArgs: map[string]string{"origin": "who"}}})
 	w.once(b, call("a", "echo", `{"x":"1","origin":"me"}`), call("b", "echo", `{"x":1}`))
 	byKey := map[string]map[string]any{}
 	for _, tr := range w.traces("llm_tool_result") {
 		byKey[tr.Data["key"].(string)] = tr.Data
 	}
 	for key, wanted := range map[string]string{
-		"execute.1.0": `{"approval_id":null,"approval_status":"not_required","injected_args":{"origin":"me"},"offloaded_artifact_id":null,"status":"success"}`,
-		"execute.1.1": `{"approval_id":null,"approval_status":"not_required","injected_args":{},"offloaded_artifact_id":null,"status":"error"}`,
+		"execute.1.0": `{"approval_id":null,"approval_status":"not_required","injected_args":{"origin":"me"},` +
+			`"offloaded_artifact_id":null,"status":"success"}`,
+		"execute.1.1": `{"approval_id":null,"approval_status":"not_required","injected_args":{},` +
+			`"offloaded_artifact_id":null,"status":"error"}`,
 	} {
 		data := byKey[key]
 		m := data["metadata"].(map[string]any)
@@ -96,8 +106,10 @@ func TestMetadata(t *testing.T) {
 		}
 		got, _ := json.Marshal(m)
 		want(t, key, string(got), wanted)
-		if data["success"] != (m["status"] == "success") || data["duration_ms"] == nil || (data["error"] == nil) != (m["status"] == "success") {
-			t.Errorf("%s: beside it stand success %v, error %v, duration_ms %v", key, data["success"], data["error"], data["duration_ms"])
+		if data["success"] != (m["status"] == "success") || data["duration_ms"] == nil ||
+			(data["error"] == nil) != (m["status"] == "success") {
+			t.Errorf("%s: beside it stand success %v, error %v, duration_ms %v", key, data["success"], data["error"],
+				data["duration_ms"])
 		}
 	}
 	started := w.traces("llm_tool_started")[0].Data
@@ -153,7 +165,8 @@ func TestAtOnce(t *testing.T) {
 
 // TestInjected: the model sees injected arguments in every tool, and no tool gets one.
 func TestInjected(t *testing.T) {
-	own := `{"type":"object","properties":{"x":{"type":"string"},"taken":{"type":"string"}},"required":["x"],"additionalProperties":false}`
+	own := `{"type":"object","properties":{"x":{"type":"string"},"taken":{"type":"string"}},"required":["x"],` +
+		`"additionalProperties":false}`
 	made, err := tool.NewFunc("f", "", json.RawMessage(own), func(_ context.Context, c *tool.Call) (*tool.Result, error) {
 		return &tool.Result{Text: string(c.Arguments)}, nil
 	})
@@ -171,15 +184,21 @@ func TestInjected(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "what the tool says of itself", string(made.Spec().Parameters), before)
-	want(t, "what the model sees", string(spec(t, specs, "f").Parameters), `{"additionalProperties":false,"properties":{"taken":{"type":"string"},"ui_id":{"description":"An id.","type":"string"},"x":{"type":"string"}},"required":["x"],"type":"object"}`)
+	want(t, "what the model sees",
+		string(spec(t, specs, "f").Parameters),
+		`{"additionalProperties":false,"properties":{"taken":{"type":"string"},"ui_id":{"description":"An id.",`+
+			`"type":"string"},"x":{"type":"string"}},"required":["x"],"type":"object"}`)
 	for _, name := range []string{parley.ToolSpawnSelf, parley.ToolParallel} {
-		contains(t, name, string(spec(t, specs, name).Parameters), `"taken":{"description":"The tool has it.","type":"string"}`, `"ui_id":`)
+		contains(t, name, string(spec(t, specs, name).Parameters),
+			`"taken":{"description":"The tool has it.","type":"string"}`, `"ui_id":`)
 	}
 	r := w.once(b, call("a", "f", `{"ui_id":"u1","x":"1","taken":"mine"}`), call("b", "f", `{"x":"1","other":"2"}`))
 	want(t, "what the tool got", r[0].Text, `{"taken":"mine","x":"1"}`)
 	contains(t, "another argument", r[1].Text, "$.other")
 	again, err := b.Specs(t.Context(), nil)
-	if err != nil || !slices.EqualFunc(specs, again, func(a, b llm.ToolSpec) bool { return string(a.Parameters) == string(b.Parameters) && a.Name == b.Name }) {
+	if err != nil ||
+		!slices.EqualFunc(specs, again,
+			func(a, b llm.ToolSpec) bool { return string(a.Parameters) == string(b.Parameters) && a.Name == b.Name }) {
 		t.Errorf("the specs are others the second time: %v", err)
 	}
 }
@@ -235,8 +254,10 @@ func TestProgress(t *testing.T) {
 	for emit, wanted := range map[*bool]string{nil: "f s__f", &no: "f"} {
 		w := newWorld(t)
 		b := w.box(tool.Options{
-			Functions: []tool.Tool{tells("f")}, Connect: connectTo(map[string]*fakeServer{"s": {tools: []tool.Tool{tells("f")}}}),
-			Config: &parley.AgentConfig{Tools: []string{"f"}, MCPServers: map[string]parley.MCPServer{"s": {Command: "s"}}, EmitMCPProgress: emit},
+			Functions: []tool.Tool{tells("f")},
+			Connect:   connectTo(map[string]*fakeServer{"s": {tools: []tool.Tool{tells("f")}}}),
+			Config: &parley.AgentConfig{Tools: []string{"f"}, MCPServers: map[string]parley.MCPServer{"s": {Command: "s"}},
+				EmitMCPProgress: emit},
 		})
 		results = append(results, fmt.Sprint(w.once(b, call("a", "f", "{}"), call("b", "s__f", "{}"))))
 		last := map[string]float64{}

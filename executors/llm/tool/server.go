@@ -19,7 +19,8 @@ type server struct {
 	over chan struct{}
 }
 
-func newServer(name string, config parley.MCPServer, connect func(context.Context, string, parley.MCPServer) (Server, error)) *server {
+func newServer(name string, config parley.MCPServer,
+	connect func(context.Context, string, parley.MCPServer) (Server, error)) *server {
 	s := &server{name: name, config: config, connect: connect, held: make(chan Server, 1), over: make(chan struct{})}
 	s.held <- nil
 	return s
@@ -55,11 +56,13 @@ func (s *server) tools(ctx context.Context) ([]Tool, error) {
 	}
 	if s.config.Tools != nil {
 		offered := names(all)
-		if err := unknownIn("mcp_servers."+s.name+".tools", s.config.Tools, func(n string) bool { return slices.Contains(offered, n) }, offered); err != nil {
+		if err := unknownIn("mcp_servers."+s.name+".tools", s.config.Tools,
+			func(n string) bool { return slices.Contains(offered, n) }, offered); err != nil {
 			return nil, err
 		}
 	}
-	all = slices.DeleteFunc(slices.Clone(all), func(t Tool) bool { return s.config.Tools != nil && !slices.Contains(s.config.Tools, t.Spec().Name) })
+	all = slices.DeleteFunc(slices.Clone(all),
+		func(t Tool) bool { return s.config.Tools != nil && !slices.Contains(s.config.Tools, t.Spec().Name) })
 	slices.SortStableFunc(all, func(a, b Tool) int { return cmp.Compare(a.Spec().Name, b.Spec().Name) })
 	return all, nil
 }

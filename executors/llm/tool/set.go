@@ -82,7 +82,8 @@ func (b *Box) narrow(s *set) error {
 	have := func(name string) bool { return s.byName[name] != nil }
 	if !b.o.Child { // a child need not ask the servers that it has no tool of; its parent has
 		spawner := func(name string) bool { return name == parley.ToolSpawnSelf || name == parley.ToolParallel }
-		if err := unknownIn("hitl_tools", c.HITLTools, func(n string) bool { return have(n) || spawner(n) }, s.names()); err != nil {
+		if err := unknownIn("hitl_tools", c.HITLTools, func(n string) bool { return have(n) || spawner(n) },
+			s.names()); err != nil {
 			return err
 		}
 		return unknownIn("child_tools", c.ChildTools, have, s.names())
@@ -103,7 +104,8 @@ func (b *Box) narrow(s *set) error {
 func (b *Box) childSafe(s *set) []string {
 	safe := []string{}
 	for _, name := range s.names() {
-		if c := b.o.Config; c.ChildTools != nil && slices.Contains(c.ChildTools, name) || c.ChildTools == nil && !slices.Contains(c.HITLTools, name) {
+		if c := b.o.Config; c.ChildTools != nil && slices.Contains(c.ChildTools, name) ||
+			c.ChildTools == nil && !slices.Contains(c.HITLTools, name) {
 			safe = append(safe, name)
 		}
 	}
@@ -131,7 +133,8 @@ func (s *set) keep(wanted func(string) bool) {
 func (b *Box) add(s *set, e *entry) error {
 	name := e.own.Name
 	if s.byName[name] != nil {
-		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("two tools are called %s", name), "names that differ in their first 64 bytes, also with _ for what no tool may have in its name")
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("two tools are called %s", name),
+			"names that differ in their first 64 bytes, also with _ for what no tool may have in its name")
 	}
 	var err error
 	if e.own.Parameters, err = parameters(e.own.Parameters); err != nil {
@@ -151,7 +154,8 @@ func (b *Box) compiled(e *entry) *paramschema.Schema {
 	b.mu.Lock()
 	last := b.last
 	b.mu.Unlock()
-	if last != nil && last.byName[e.own.Name] != nil && bytes.Equal(last.byName[e.own.Name].own.Parameters, e.own.Parameters) {
+	if last != nil && last.byName[e.own.Name] != nil &&
+		bytes.Equal(last.byName[e.own.Name].own.Parameters, e.own.Parameters) {
 		return last.byName[e.own.Name].schema
 	}
 	s, err := paramschema.Compile(e.own.Parameters)
@@ -165,7 +169,8 @@ func (b *Box) compiled(e *entry) *paramschema.Schema {
 // addServers adds what the MCP servers offer, those of which nothing is allowed left out, and tools that no model could be given.
 func (b *Box) addServers(ctx context.Context, s *set, allowed []string) error {
 	for _, server := range b.servers {
-		if allowed != nil && !slices.ContainsFunc(allowed, func(n string) bool { return strings.HasPrefix(n, server.name+"__") }) {
+		if allowed != nil &&
+			!slices.ContainsFunc(allowed, func(n string) bool { return strings.HasPrefix(n, server.name+"__") }) {
 			continue
 		}
 		all, err := server.tools(ctx)

@@ -32,13 +32,16 @@ func TestSpans(t *testing.T) {
 		call llm.ToolCall
 		want string
 	}{
-		"done":      {call("c1", "look", `{"x":"a secret"}`), "execute_tool look execute_tool look c1 function\n  inside\n"},
-		"failed":    {call("c1", "fail", `{"x":"a secret"}`), "execute_tool fail execute_tool fail c1 function !tool_error\n"},
+		"done": {call("c1", "look", `{"x":"a secret"}`), "execute_tool look execute_tool look c1 function\n  inside\n"},
+		"failed": {call("c1", "fail", `{"x":"a secret"}`),
+			"execute_tool fail execute_tool fail c1 function !tool_error\n"},
 		"panic":     {call("c1", "panic", `{}`), "execute_tool panic execute_tool panic c1 function !tool_error\n"},
 		"unknown":   {call("c1", "nothing", `{}`), "execute_tool nothing execute_tool nothing c1 function !unknown_tool\n"},
 		"arguments": {call("c1", "look", `{"x":5}`), "execute_tool look execute_tool look c1 function !tool_error\n"},
-		"approved":  {call("c1", "deploy", `{}`), "execute_tool deploy execute_tool deploy c1 function\n  approval approved\n  inside\n"},
-		"rejected":  {call("c1", "deploy", `{"x":"no"}`), "execute_tool deploy execute_tool deploy c1 function !rejected\n  approval rejected\n"},
+		"approved": {call("c1", "deploy", `{}`),
+			"execute_tool deploy execute_tool deploy c1 function\n  approval approved\n  inside\n"},
+		"rejected": {call("c1", "deploy", `{"x":"no"}`),
+			"execute_tool deploy execute_tool deploy c1 function !rejected\n  approval rejected\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, r := newWorld(t), &spantest.Recorder{}
@@ -62,7 +65,8 @@ func TestSpans(t *testing.T) {
 				},
 				Config: &parley.AgentConfig{Tools: []string{"look", "deploy", "fail", "panic"}, HITLTools: []string{"deploy"}},
 			}), c.call)
-			got := r.Tree(asker, parley.AttrGenAIOperationName, parley.AttrGenAIToolName, parley.AttrGenAIToolCallID, parley.AttrGenAIToolType, parley.AttrApprovalDecision)
+			got := r.Tree(asker, parley.AttrGenAIOperationName, parley.AttrGenAIToolName, parley.AttrGenAIToolCallID,
+				parley.AttrGenAIToolType, parley.AttrApprovalDecision)
 			if got != c.want {
 				t.Errorf("the spans are\n%sexpected\n%s", got, c.want)
 			}
@@ -90,8 +94,10 @@ func TestSpanOfARecord(t *testing.T) {
 func TestSpanOfALostTurn(t *testing.T) {
 	w, r := newWorld(t), &spantest.Recorder{}
 	b := w.box(tool.Options{
-		Functions: []tool.Tool{function(t, "wait", func(ctx context.Context, _ *tool.Call) (*tool.Result, error) { <-ctx.Done(); return nil, ctx.Err() })},
-		Config:    &parley.AgentConfig{Tools: []string{"wait"}},
+		Functions: []tool.Tool{
+			function(t, "wait",
+				func(ctx context.Context, _ *tool.Call) (*tool.Result, error) { <-ctx.Done(); return nil, ctx.Err() })},
+		Config: &parley.AgentConfig{Tools: []string{"wait"}},
 	})
 	w.attempts(func(ctx context.Context, turn *parley.Turn) {
 		l, err := record.Open(ctx, turn)
@@ -101,7 +107,9 @@ func TestSpanOfALostTurn(t *testing.T) {
 		}
 		over, end := context.WithCancelCause(parley.WithTracer(ctx, r))
 		end(parley.ErrClaimLost)
-		if _, err := b.Run(over, &tool.Round{Turn: turn, Record: l, Phase: record.PhaseExecute, Step: 1, Calls: []llm.ToolCall{call("c1", "wait", `{}`)}}); !errors.Is(err, parley.ErrClaimLost) {
+		if _, err := b.Run(
+			over, &tool.Round{Turn: turn, Record: l, Phase: record.PhaseExecute, Step: 1,
+				Calls: []llm.ToolCall{call("c1", "wait", `{}`)}}); !errors.Is(err, parley.ErrClaimLost) {
 			t.Errorf("the round has ended with %v", err)
 		}
 	})
@@ -113,9 +121,12 @@ func TestSpanOfALostTurn(t *testing.T) {
 // TestContent: what a tool is called with and gives back is told where it is asked for.
 func TestContent(t *testing.T) {
 	w, r := newWorld(t), &spantest.Recorder{TellContent: true}
-	w.tracedRun(r, w.box(tool.Options{Functions: []tool.Tool{echo(t, "look")}, Config: &parley.AgentConfig{Tools: []string{"look"}}}), call("c1", "look", `{"x":"y"}`))
+	w.tracedRun(
+		r, w.box(tool.Options{Functions: []tool.Tool{echo(t, "look")}, Config: &parley.AgentConfig{Tools: []string{"look"}}}),
+		call("c1", "look", `{"x":"y"}`))
 	all := r.Named("execute_tool look")
-	if len(all) != 1 || all[0].Attributes[parley.AttrGenAIToolCallArguments] != `{"x":"y"}` || all[0].Attributes[parley.AttrGenAIToolCallResult] != `{"x":"y"}` {
+	if len(all) != 1 || all[0].Attributes[parley.AttrGenAIToolCallArguments] != `{"x":"y"}` ||
+		all[0].Attributes[parley.AttrGenAIToolCallResult] != `{"x":"y"}` {
 		t.Errorf("the spans are %+v", all)
 	}
 }
@@ -124,11 +135,13 @@ func TestContent(t *testing.T) {
 func TestSpanOfASession(t *testing.T) {
 	w, r := newWorld(t), &spantest.Recorder{}
 	under := make(chan string, 1)
-	w.serve(parley.Blueprint{Name: "helper"}, "run-1", func(ctx context.Context, _ *parley.Turn, _ json.RawMessage) *parley.SessionResult {
-		under <- parley.TraceparentOf(ctx)
-		return textResult("done")
-	})
-	w.tracedRun(r, w.box(tool.Options{Config: &parley.AgentConfig{Agents: []string{"helper"}}}), call("c1", "helper", `{"prompt":"x"}`))
+	w.serve(parley.Blueprint{Name: "helper"}, "run-1",
+		func(ctx context.Context, _ *parley.Turn, _ json.RawMessage) *parley.SessionResult {
+			under <- parley.TraceparentOf(ctx)
+			return textResult("done")
+		})
+	w.tracedRun(r, w.box(tool.Options{Config: &parley.AgentConfig{Agents: []string{"helper"}}}),
+		call("c1", "helper", `{"prompt":"x"}`))
 	all := r.Named("execute_tool helper")
 	if got := <-under; len(all) != 1 || got != all[0].Traceparent {
 		t.Errorf("the session goes on under %q, and the spans are %+v", got, all)

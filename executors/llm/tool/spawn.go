@@ -48,23 +48,29 @@ type report struct {
 }
 
 const (
-	spawnDescription = "Starts a copy of yourself, without this conversation, for one task, and gives its result. It has the tools of tool_names; without them all that a copy may have. " +
+	spawnDescription = "Starts a copy of yourself, without this conversation, for one task, and gives its result. It " +
+		"has the tools of tool_names; without them all that a copy may have. " +
 		"With output_schema its result is JSON that matches."
-	parallelDescription = "Starts copies of yourself, without this conversation, one for each job, all at once, and gives their results in the order of the jobs, each a success or an error."
+	parallelDescription = "Starts copies of yourself, without this conversation, one for each job, all at once, and " +
+		"gives their results in the order of the jobs, each a success or an error."
 )
 
 // jobSchema is the schema of a job, with system_prompt where there are several.
 func jobSchema(safe []string, parallel bool) map[string]any {
 	properties := map[string]any{
-		"task":               map[string]any{"type": "string", "minLength": 1, "description": "What is to be done. It is all that the copy knows, besides additional_context."},
+		"task": map[string]any{"type": "string", "minLength": 1,
+			"description": "What is to be done. It is all that the copy knows, besides additional_context."},
 		"additional_context": map[string]any{"type": "string", "description": "What it needs to know besides."},
-		"tool_names":         map[string]any{"type": []string{"array", "null"}, "items": map[string]any{"type": "string"}, "description": "The only tools that it may use; an empty list: none. For copies " + listed(safe) + "."},
-		"output_schema":      map[string]any{"type": []string{"object", "null"}, "description": "A JSON Schema that its result has to match."},
+		"tool_names": map[string]any{"type": []string{"array", "null"}, "items": map[string]any{"type": "string"},
+			"description": "The only tools that it may use; an empty list: none. For copies " + listed(safe) + "."},
+		"output_schema": map[string]any{"type": []string{"object", "null"},
+			"description": "A JSON Schema that its result has to match."},
 	}
 	if parallel {
 		properties["system_prompt"] = map[string]any{"type": "string", "description": "How this copy is to see its task."}
 	}
-	return map[string]any{"type": "object", "properties": properties, "required": []string{"task"}, "additionalProperties": false}
+	return map[string]any{"type": "object", "properties": properties, "required": []string{"task"},
+		"additionalProperties": false}
 }
 
 // addSpawners adds the tools that start children.
@@ -76,7 +82,9 @@ func (b *Box) addSpawners(s *set) error {
 	}
 	safe := b.childSafe(s)
 	if c.AllowSelfSpawn {
-		if err := b.addSpawner(s, &spawner{child: child, safe: safe, most: 1, spec: llm.ToolSpec{Name: parley.ToolSpawnSelf, Description: spawnDescription}}, jobSchema(safe, false)); err != nil {
+		if err := b.addSpawner(
+			s, &spawner{child: child, safe: safe, most: 1,
+				spec: llm.ToolSpec{Name: parley.ToolSpawnSelf, Description: spawnDescription}}, jobSchema(safe, false)); err != nil {
 			return err
 		}
 	}
@@ -85,8 +93,11 @@ func (b *Box) addSpawners(s *set) error {
 	}
 	most := min(c.Subagents(), parley.MaxSubagents)
 	jobs := map[string]any{"type": "array", "minItems": 1, "maxItems": most, "items": jobSchema(safe, true)}
-	return b.addSpawner(s, &spawner{child: child, safe: safe, most: most, parallel: true, spec: llm.ToolSpec{Name: parley.ToolParallel, Description: parallelDescription}},
-		map[string]any{"type": "object", "properties": map[string]any{"jobs": jobs}, "required": []string{"jobs"}, "additionalProperties": false})
+	return b.addSpawner(
+		s, &spawner{child: child, safe: safe, most: most, parallel: true,
+			spec: llm.ToolSpec{Name: parley.ToolParallel, Description: parallelDescription}},
+		map[string]any{"type": "object", "properties": map[string]any{"jobs": jobs}, "required": []string{"jobs"},
+			"additionalProperties": false})
 }
 
 func (b *Box) addSpawner(s *set, t *spawner, schema map[string]any) error {
@@ -135,10 +146,12 @@ func (t *spawner) check(e *entry, arguments []byte) *Result {
 func (t *spawner) count(n int) *problem {
 	switch {
 	case n == 0:
-		return &problem{Error: "no_jobs", Message: "There are no jobs. Nothing was started.", Hint: fmt.Sprintf("Give 1 to %d jobs, each with a task.", t.most)}
+		return &problem{Error: "no_jobs", Message: "There are no jobs. Nothing was started.",
+			Hint: fmt.Sprintf("Give 1 to %d jobs, each with a task.", t.most)}
 	case n > t.most:
-		return &problem{Error: "too_many_jobs", Message: fmt.Sprintf("There are %d jobs, and at most %d run in one call. Nothing was started.", n, t.most),
-			Hint: fmt.Sprintf("Give at most %d, and call again for the others.", t.most)}
+		return &problem{Error: "too_many_jobs",
+			Message: fmt.Sprintf("There are %d jobs, and at most %d run in one call. Nothing was started.", n, t.most),
+			Hint:    fmt.Sprintf("Give at most %d, and call again for the others.", t.most)}
 	}
 	return nil
 }
@@ -148,10 +161,13 @@ func (t *spawner) checkJob(j *job) *problem {
 		if slices.Contains(t.safe, name) {
 			continue
 		}
-		return &problem{Error: "unknown_tools", Message: fmt.Sprintf("tool_names has %q, which is no tool that a child may have. Nothing was started.", name), Hint: "Of these " + listed(t.safe) + "."}
+		return &problem{Error: "unknown_tools",
+			Message: fmt.Sprintf("tool_names has %q, which is no tool that a child may have. Nothing was started.", name),
+			Hint:    "Of these " + listed(t.safe) + "."}
 	}
 	if _, err := j.schema(); err != nil {
-		return &problem{Error: "invalid_output_schema", Message: "output_schema: " + err.Error() + ". Nothing was started.", Hint: "Give a JSON Schema, or none."}
+		return &problem{Error: "invalid_output_schema", Message: "output_schema: " + err.Error() + ". Nothing was started.",
+			Hint: "Give a JSON Schema, or none."}
 	}
 	return nil
 }
@@ -221,7 +237,8 @@ func (t *spawner) result(reports []report) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Result{Text: string(text), IsError: !slices.ContainsFunc(reports, func(r report) bool { return r.Status == "success" })}, nil
+	return &Result{Text: string(text),
+		IsError: !slices.ContainsFunc(reports, func(r report) bool { return r.Status == "success" })}, nil
 }
 
 // run runs one job, and reports. An error says that the turn cannot go on.
@@ -237,7 +254,8 @@ func (t *spawner) run(ctx context.Context, c *Call, j *job, key string, r *repor
 		r.Error = err.Error()
 		return nil
 	}
-	s, err := runSession(ctx, c, &parley.StartSessionParams{AgentName: t.child, Parameters: parameters, ClientRequestID: sessionKey(key, parameters)})
+	s, err := runSession(ctx, c,
+		&parley.StartSessionParams{AgentName: t.child, Parameters: parameters, ClientRequestID: sessionKey(key, parameters)})
 	var l lost
 	switch {
 	case err == nil:

@@ -17,7 +17,8 @@ import (
 
 // spawns is the config of an agent that starts children, with a tool that they may have and one that they may not.
 func spawns() *parley.AgentConfig {
-	return &parley.AgentConfig{Tools: []string{"read", "deploy"}, HITLTools: []string{"deploy"}, AllowSelfSpawn: true, AllowParallelSubagents: true, MaxParallelSubagents: 4}
+	return &parley.AgentConfig{Tools: []string{"read", "deploy"}, HITLTools: []string{"deploy"}, AllowSelfSpawn: true,
+		AllowParallelSubagents: true, MaxParallelSubagents: 4}
 }
 
 func (w *world) spawner(c *parley.AgentConfig, runner string) *tool.Box {
@@ -42,7 +43,8 @@ func TestSpawnRefused(t *testing.T) {
 		{parley.ToolParallel, jobs(8, ""), "too_many_jobs", "Give at most 4"},
 		{parley.ToolParallel, jobs(2, `,"tool_names":["deploy"]`), "unknown_tools", "Of these there are read."},
 		{parley.ToolParallel, jobs(2, `,"tool_names":["read","spawn_self"]`), "unknown_tools", "Of these there are read."},
-		{parley.ToolParallel, jobs(1, `,"output_schema":{"type":"thing"}`), "invalid_output_schema", "jobs[0]: output_schema: "},
+		{parley.ToolParallel, jobs(1, `,"output_schema":{"type":"thing"}`), "invalid_output_schema",
+			"jobs[0]: output_schema: "},
 		{parley.ToolParallel, jobs(1, `,"model":"x"`), "invalid_arguments", "$.jobs[0].model"},
 		{parley.ToolParallel, `{"jobs":[{"task":""}]}`, "invalid_arguments", "$.jobs[0].task"},
 		{parley.ToolParallel, `{"jobs":"all"}`, "invalid_arguments", "$.jobs"},
@@ -88,40 +90,47 @@ func TestParallel(t *testing.T) {
 	all.Add(4)
 	var mu sync.Mutex
 	var got []string
-	w.serve(parley.Blueprint{Name: "bot.child"}, "run-1", func(_ context.Context, turn *parley.Turn, p json.RawMessage) *parley.SessionResult {
-		mu.Lock()
-		got = append(got, string(p))
-		mu.Unlock()
-		all.Done()
-		all.Wait() // all run at once
-		var q struct{ Task string }
-		_ = json.Unmarshal(p, &q)
-		r := textResult("said " + q.Task)
-		switch q.Task {
-		case "fails":
-			r.Error = "no"
-		case "right":
-			r.ResultData = json.RawMessage(`{"n":1}`)
-		case "wrong":
-			r.ResultData = json.RawMessage(`{"n":"1"}`)
-		}
-		return r
-	})
+	w.serve(parley.Blueprint{Name: "bot.child"}, "run-1",
+		func(_ context.Context, turn *parley.Turn, p json.RawMessage) *parley.SessionResult {
+			mu.Lock()
+			got = append(got, string(p))
+			mu.Unlock()
+			all.Done()
+			all.Wait() // all run at once
+			var q struct{ Task string }
+			_ = json.Unmarshal(p, &q)
+			r := textResult("said " + q.Task)
+			switch q.Task {
+			case "fails":
+				r.Error = "no"
+			case "right":
+				r.ResultData = json.RawMessage(`{"n":1}`)
+			case "wrong":
+				r.ResultData = json.RawMessage(`{"n":"1"}`)
+			}
+			return r
+		})
 	const schema = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`
 	r := w.once(w.spawner(spawns(), "run-1"), call("a", parley.ToolParallel,
-		`{"jobs":[{"task":"text","tool_names":[],"system_prompt":"be short","additional_context":"c"},{"task":"fails","tool_names":null,"output_schema":null},{"task":"right","tool_names":["read"],"output_schema":`+schema+`},{"task":"wrong","output_schema":`+schema+`}]}`))
+		`{"jobs":[{"task":"text","tool_names":[],"system_prompt":"be short","additional_context":"c"},{"task":"fails",`+
+			`"tool_names":null,"output_schema":null},{"task":"right","tool_names":["read"],"output_schema":`+schema+`},{"task":"wrong","output_schema":`+schema+`}]}`))
 	var out struct{ Results []map[string]any }
 	if err := json.Unmarshal([]byte(r[0].Text), &out); err != nil || len(out.Results) != 4 || r[0].IsError {
 		t.Fatal(r, err)
 	}
-	for i, wanted := range []string{"success said text <nil> <nil>", "error <nil> <nil> The agent bot.child has failed (error): no", "success <nil> map[n:1] <nil>", "error <nil> <nil> The result of the child does not match output_schema."} {
+	for i, wanted := range []string{"success said text <nil> <nil>",
+		"error <nil> <nil> The agent bot.child has failed (error): no", "success <nil> map[n:1] <nil>",
+		"error <nil> <nil> The result of the child does not match output_schema."} {
 		e := out.Results[i]
-		want(t, fmt.Sprintf("result %d", i), fmt.Sprintf("%v %v %v %v", e["status"], e["result_text"], e["result_data"], e["error"]), wanted)
+		want(t, fmt.Sprintf("result %d", i),
+			fmt.Sprintf("%v %v %v %v", e["status"], e["result_text"], e["result_data"], e["error"]), wanted)
 		if e["index"] != float64(i) || e["session_id"] == nil {
 			t.Errorf("result %d is %v", i, e)
 		}
 	}
-	contains(t, "the parameters of children", strings.Join(got, "\n"), `{"task":"text","additional_context":"c","tool_names":[],"system_prompt":"be short"}`, `{"task":"fails"}`, `"tool_names":["read"],"output_schema":{`)
+	contains(t, "the parameters of children", strings.Join(got, "\n"),
+		`{"task":"text","additional_context":"c","tool_names":[],"system_prompt":"be short"}`, `{"task":"fails"}`,
+		`"tool_names":["read"],"output_schema":{`)
 	if n := w.system(parley.KindSessionStarted); n != 4 {
 		t.Errorf("the conversation is told of %d children", n)
 	}
@@ -130,10 +139,12 @@ func TestParallel(t *testing.T) {
 // TestSpawnSelf: one child, one result.
 func TestSpawnSelf(t *testing.T) {
 	w := newWorld(t)
-	w.serve(parley.Blueprint{Name: "bot.child"}, "run-1", func(context.Context, *parley.Turn, json.RawMessage) *parley.SessionResult { return textResult("hello") })
+	w.serve(parley.Blueprint{Name: "bot.child"}, "run-1",
+		func(context.Context, *parley.Turn, json.RawMessage) *parley.SessionResult { return textResult("hello") })
 	r := w.once(w.spawner(spawns(), ""), call("a", parley.ToolSpawnSelf, `{"task":"greet"}`))
 	var e map[string]any
-	if err := json.Unmarshal([]byte(r[0].Text), &e); err != nil || e["status"] != "success" || e["result_text"] != "hello" || e["index"] != nil {
+	if err := json.Unmarshal([]byte(r[0].Text), &e); err != nil || e["status"] != "success" ||
+		e["result_text"] != "hello" || e["index"] != nil {
 		t.Error(r, err)
 	}
 }
@@ -142,7 +153,8 @@ func TestSpawnSelf(t *testing.T) {
 func TestNoChildren(t *testing.T) {
 	w := newWorld(t)
 	r := w.once(w.spawner(spawns(), ""), call("a", parley.ToolParallel, jobs(2, "")))
-	if contains(t, "what the model reads", r[0].Text, `"index":0,"status":"error"`, `"index":1,"status":"error"`, "not_found"); !r[0].IsError {
+	if contains(t, "what the model reads", r[0].Text, `"index":0,"status":"error"`, `"index":1,"status":"error"`,
+		"not_found"); !r[0].IsError {
 		t.Error("that is no error")
 	}
 }
@@ -151,11 +163,12 @@ func TestNoChildren(t *testing.T) {
 func TestChildrenOfNextAttempt(t *testing.T) {
 	w := newWorld(t)
 	begun, release := make(chan struct{}, 10), make(chan struct{})
-	w.serve(parley.Blueprint{Name: "bot.child"}, "run-1", func(context.Context, *parley.Turn, json.RawMessage) *parley.SessionResult {
-		begun <- struct{}{}
-		<-release
-		return textResult("hello")
-	})
+	w.serve(parley.Blueprint{Name: "bot.child"}, "run-1",
+		func(context.Context, *parley.Turn, json.RawMessage) *parley.SessionResult {
+			begun <- struct{}{}
+			<-release
+			return textResult("hello")
+		})
 	b := w.spawner(spawns(), "")
 	calls := []llm.ToolCall{call("a", parley.ToolParallel, jobs(2, "")), call("b", parley.ToolSpawnSelf, `{"task":"t"}`)}
 	w.attempt(false, func(ctx context.Context, turn *parley.Turn) {

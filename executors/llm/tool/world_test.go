@@ -86,7 +86,8 @@ func (w *world) attempt(last bool, do func(ctx context.Context, turn *parley.Tur
 }
 
 // serve runs an agent of sessions under a name until the test ends, and waits until the hub knows it.
-func (w *world) serve(b parley.Blueprint, runner string, do func(ctx context.Context, turn *parley.Turn, parameters json.RawMessage) *parley.SessionResult) {
+func (w *world) serve(b parley.Blueprint, runner string,
+	do func(ctx context.Context, turn *parley.Turn, parameters json.RawMessage) *parley.SessionResult) {
 	w.Helper()
 	if len(b.ParametersSchema) == 0 {
 		b.ParametersSchema = json.RawMessage(`{}`)
@@ -115,7 +116,8 @@ func (w *world) serve(b parley.Blueprint, runner string, do func(ctx context.Con
 	client := w.hub.InProcess(w.T, "runner-"+runner)
 	go func() {
 		ended <- executors.Run(ctx, client, agent, &executors.Options{
-			Blueprints: []parley.Blueprint{b}, ExecutorID: runner, Drain: -1, Registered: func(*parley.RegisterBlueprintsResult) { registered <- struct{}{} },
+			Blueprints: []parley.Blueprint{b}, ExecutorID: runner, Drain: -1,
+			Registered: func(*parley.RegisterBlueprintsResult) { registered <- struct{}{} },
 		})
 	}()
 	w.Cleanup(func() {
@@ -161,7 +163,8 @@ func (w *world) run(ctx context.Context, turn *parley.Turn, b *tool.Box, calls .
 	return results
 }
 
-func (w *world) try(ctx context.Context, turn *parley.Turn, b *tool.Box, calls ...llm.ToolCall) ([]llm.ToolResult, error) {
+func (w *world) try(ctx context.Context, turn *parley.Turn, b *tool.Box, calls ...llm.ToolCall) ([]llm.ToolResult,
+	error) {
 	l, err := record.Open(ctx, turn)
 	if err != nil {
 		return nil, err
@@ -186,7 +189,8 @@ func call(id, name, arguments string) llm.ToolCall {
 // function makes a tool that takes x, a text.
 func function(t testing.TB, name string, f func(ctx context.Context, c *tool.Call) (*tool.Result, error)) tool.Tool {
 	t.Helper()
-	made, err := tool.NewFunc(name, "Does "+name+".", json.RawMessage(`{"type":"object","properties":{"x":{"type":"string"}},"additionalProperties":false}`), f)
+	made, err := tool.NewFunc(name, "Does "+name+".",
+		json.RawMessage(`{"type":"object","properties":{"x":{"type":"string"}},"additionalProperties":false}`), f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,10 +330,11 @@ func (w *world) asks(name string) {
 	ended := make(chan error, 1)
 	client := w.hub.InProcess(w.T, name)
 	go func() {
-		ended <- executors.Run(ctx, client, parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
-			_, err := turn.Post(ctx, parley.Message{Text: "For how many?"}, parley.FinalityTurn)
-			return parley.TurnPosted, err
-		}), &executors.Options{Drain: -1})
+		ended <- executors.Run(ctx, client,
+			parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
+				_, err := turn.Post(ctx, parley.Message{Text: "For how many?"}, parley.FinalityTurn)
+				return parley.TurnPosted, err
+			}), &executors.Options{Drain: -1})
 	}()
 	w.Cleanup(func() {
 		stop()

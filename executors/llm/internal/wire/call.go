@@ -28,7 +28,8 @@ func (l *Life) End() { l.end() }
 
 // Call makes one call that ends with ctx and with the life. It gives ctx's error where ctx has ended, an error of emit as it is, and else a *llm.ProviderError. The emit that call is
 // given is nil where emit is.
-func (l *Life) Call(ctx context.Context, emit func(llm.Chunk) error, call func(context.Context, func(llm.Chunk) error) (*llm.Response, error)) (*llm.Response, error) {
+func (l *Life) Call(ctx context.Context, emit func(llm.Chunk) error,
+	call func(context.Context, func(llm.Chunk) error) (*llm.Response, error)) (*llm.Response, error) {
 	run, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.ctx, cancel)()

@@ -71,7 +71,8 @@ func (f Faults) Status(res *http.Response, t Told) *llm.ProviderError {
 		t.Message = http.StatusText(res.StatusCode)
 	}
 	return f.clean(&llm.ProviderError{
-		Category: category, Status: res.StatusCode, Code: t.Code, RequestID: cmp.Or(f.RequestID(res), t.RequestID), Message: t.Message,
+		Category: category, Status: res.StatusCode, Code: t.Code, RequestID: cmp.Or(f.RequestID(res), t.RequestID),
+		Message:   t.Message,
 		Retryable: retryable && !t.Final, RetryAfter: RetryAfter(res.Header, time.Now()),
 	})
 }
@@ -157,7 +158,8 @@ func (f Faults) Broken(res *http.Response, err error) *llm.ProviderError {
 	if errors.As(err, &u) { // it repeats the URL
 		err = u.Err
 	}
-	e := &llm.ProviderError{Category: llm.CategoryNetwork, RequestID: f.RequestID(res), Message: err.Error(), Retryable: true}
+	e := &llm.ProviderError{Category: llm.CategoryNetwork, RequestID: f.RequestID(res), Message: err.Error(),
+		Retryable: true}
 	var timeout net.Error
 	var certificate *tls.CertificateVerificationError
 	switch {

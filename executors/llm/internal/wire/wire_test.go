@@ -80,8 +80,10 @@ func TestStatus(t *testing.T) {
 		res := &http.Response{StatusCode: c.status, Header: http.Header{}}
 		res.Header.Set("X-Should-Retry", c.should)
 		res.Header.Set("X-Id", "req")
-		e := wire.Faults{Provider: "p", IDHeaders: []string{"X-None", "X-Id"}}.Status(res, wire.Told{Final: c.final, RequestID: "other"})
-		if e.Category != c.category || e.Retryable != c.retryable || e.Status != c.status || e.Provider != "p" || e.RequestID != "req" {
+		e := wire.Faults{Provider: "p", IDHeaders: []string{"X-None", "X-Id"}}.Status(
+			res, wire.Told{Final: c.final, RequestID: "other"})
+		if e.Category != c.category || e.Retryable != c.retryable || e.Status != c.status || e.Provider != "p" ||
+			e.RequestID != "req" {
 			t.Errorf("%+v: got %+v", c, e)
 		}
 	}
@@ -94,7 +96,8 @@ func TestTheKeyIsNeverSaid(t *testing.T) {
 	told := wire.Told{Code: "bad " + key, Message: strings.Repeat("x", 5000) + key}
 	res := &http.Response{StatusCode: 401, Header: http.Header{"X-Id": {key}}}
 	for _, e := range []*llm.ProviderError{
-		f.Status(res, told), f.Coded(res, llm.CategoryServer, told), f.Malformed(res, "is "+key, errors.New("byte of "+key)), f.Invalid(key), f.Broken(res, errors.New("dial "+key)), f.Unsent(errors.New(key)),
+		f.Status(res, told), f.Coded(res, llm.CategoryServer, told), f.Malformed(res, "is "+key, errors.New("byte of "+key)),
+		f.Invalid(key), f.Broken(res, errors.New("dial "+key)), f.Unsent(errors.New(key)),
 	} {
 		raw, err := json.Marshal(e)
 		if err != nil {
@@ -138,7 +141,8 @@ func TestBodiesAreBounded(t *testing.T) {
 		fits bool
 	}{{wire.MaxBody, true}, {wire.MaxBody + 1, false}, {1 << 40, false}} {
 		transport := roundTripper(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(io.LimitReader(zeros{}, c.size))}, nil
+			return &http.Response{StatusCode: 200, Header: http.Header{},
+				Body: io.NopCloser(io.LimitReader(zeros{}, c.size))}, nil
 		})
 		res, err := wire.Client(&http.Client{Transport: transport}).Get("http://vendor.invalid")
 		if err != nil {
@@ -164,15 +168,18 @@ func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
 func TestChecks(t *testing.T) {
 	for base, ok := range map[string]bool{
-		"https://api.openai.com/v1": true, "http://[::1]:11434/v1/": true, "": false, "api.openai.com": false, "ftp://host": false, "https://": false,
-		"https://user:sk-secret@host/v1": false, "https://host/v1?key=sk-secret": false, "https://host/#a": false, "http://host\x7f": false,
+		"https://api.openai.com/v1": true, "http://[::1]:11434/v1/": true, "": false, "api.openai.com": false,
+		"ftp://host": false, "https://": false,
+		"https://user:sk-secret@host/v1": false, "https://host/v1?key=sk-secret": false, "https://host/#a": false,
+		"http://host\x7f": false,
 	} {
 		err := wire.CheckBase(base)
 		if (err == nil) != ok || err != nil && strings.Contains(err.Error(), "sk-secret") {
 			t.Errorf("%q: %v", base, err)
 		}
 	}
-	for name, ok := range map[string]bool{"openai": true, "my-vllm.2_b": true, "": false, "a:b": false, "OpenAI": false, "a b": false, strings.Repeat("a", 65): false} {
+	for name, ok := range map[string]bool{"openai": true, "my-vllm.2_b": true, "": false, "a:b": false, "OpenAI": false,
+		"a b": false, strings.Repeat("a", 65): false} {
 		if err := wire.CheckName(name); (err == nil) != ok {
 			t.Errorf("%q: %v", name, err)
 		}
@@ -221,7 +228,8 @@ func TestObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	raw, err := json.Marshal(o)
-	if want := `{"maximum":12345678901234567890,"properties":{"b":1,"a":2},"type":"object"}`; err != nil || string(raw) != want {
+	if want := `{"maximum":12345678901234567890,"properties":{"b":1,"a":2},"type":"object"}`; err != nil ||
+		string(raw) != want {
 		t.Errorf("%s, %v: expected %s", raw, err, want)
 	}
 	for _, bad := range []string{"null", "[]", "true", "{"} {

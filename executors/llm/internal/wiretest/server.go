@@ -216,9 +216,12 @@ func Ways(stream string) map[string][]string {
 	}
 	lines := strings.SplitAfter(stream, "\n")
 	crlf := strings.ReplaceAll(stream, "\n", "\r\n")
-	noise := ": keep-alive\n\nretry: 3000\nid: 7\n\nevent: vendor.news\ndata: {\"type\":\"vendor.news\",\"delta\":{\"deep\":[1]}}\n\n"
+	noise := ": keep-alive\n\nretry: 3000\nid: 7\n\nevent: vendor.news\ndata: " +
+		"{\"type\":\"vendor.news\",\"delta\":{\"deep\":[1]}}\n\n"
 	return map[string][]string{
-		"whole": {stream}, "byte by byte": bytes, "line by line": lines, "CRLF": {crlf}, "CRLF, cut within": {crlf[:len(crlf)/2], crlf[len(crlf)/2:]},
-		"noise between": {noise + strings.ReplaceAll(stream, "\n\n", "\n\n"+noise)}, "no space after the colon": {strings.ReplaceAll(stream, "data: ", "data:")},
+		"whole": {stream}, "byte by byte": bytes, "line by line": lines, "CRLF": {crlf},
+		"CRLF, cut within":         {crlf[:len(crlf)/2], crlf[len(crlf)/2:]},
+		"noise between":            {noise + strings.ReplaceAll(stream, "\n\n", "\n\n"+noise)},
+		"no space after the colon": {strings.ReplaceAll(stream, "data: ", "data:")},
 	}
 }
