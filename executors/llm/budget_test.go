@@ -30,7 +30,7 @@ func TestBudgets(t *testing.T) {
 		calls  int
 		answer answer
 		stream bool
-		// what is nil for a whole answer; text is the partial one.
+		// what is empty for a whole answer. text is the partial answer.
 		what  string
 		text  string
 		asked int
@@ -85,7 +85,7 @@ func TestBudgets(t *testing.T) {
 							t.Errorf("result %+v, error %v: expected %q, partial", got, err, c.text)
 						}
 					case !errors.As(err, &over) || over.What != c.what || over.Used < over.Limit || !errors.Is(err, llm.ErrBudget):
-						t.Errorf("error %v: expected that %s are over", err, c.what)
+						t.Errorf("error %v: expected a BudgetError of %s", err, c.what)
 					case errors.Is(err, llm.ErrProvider) || errors.Is(err, context.DeadlineExceeded):
 						t.Errorf("error %v: expected no fault of the provider", err)
 					case c.asked > 0 && (got == nil || c.text != "" && got.Usage.TotalTokens == 0):
@@ -97,8 +97,8 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestABudgetCountsRetries has streams that break off again and again: what they have said counts.
-func TestABudgetCountsRetries(t *testing.T) {
+// TestBudgetCountsRetries has streams that break repeatedly. Their tokens count.
+func TestBudgetCountsRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &answers{all: []answer{breaks("one two three")}}
 		r := a.runtime(nil)
@@ -112,14 +112,13 @@ func TestABudgetCountsRetries(t *testing.T) {
 	})
 }
 
-// TestTheCallersTimeIsNoBudget tells a deadline of the caller from one of the budget.
-func TestTheCallersTimeIsNoBudget(t *testing.T) {
+func TestDeadlineOfCallerIsNoBudgetError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &answers{all: []answer{{chunks: texts("one"), hang: true}}}
 		r := a.runtime(nil)
 		p := prepare(t, r, &llm.Definition{Model: "m"},
 			&llm.Options{MaxRetries: 3, Budget: llm.Budget{Time: time.Hour, Partial: true}})
-		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, &llm.BudgetError{What: "ms"}) // of a whole turn
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, &llm.BudgetError{What: "ms"}) // deadline of a whole turn
 		defer cancel()
 		h := &heard{t: t}
 		got, err := r.RunStream(ctx, p, question("hi"), h.sink)
@@ -130,8 +129,9 @@ func TestTheCallersTimeIsNoBudget(t *testing.T) {
 	})
 }
 
-// TestWhatBrokeOffIsCounted: tokens of a stream that broke off are in the usage, and gone from what the next call may say.
-func TestWhatBrokeOffIsCounted(t *testing.T) {
+// Tokens of a broken stream are part of the usage, and are subtracted from the budget of the next
+// call.
+func TestBrokenStreamIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &answers{all: []answer{breaks("one two three"), {chunks: texts("one two three"), resp: &llm.Response{
 			Text: "one two three", Finish: llm.FinishStop,
@@ -153,8 +153,7 @@ func TestWhatBrokeOffIsCounted(t *testing.T) {
 	})
 }
 
-// TestABudgetBelowTheLeast is one that leaves fewer tokens than the model may be asked for.
-func TestABudgetBelowTheLeast(t *testing.T) {
+func TestBudgetBelowMinOutputTokens(t *testing.T) {
 	for budget, fits := range map[int64]bool{24: false, 25: true} {
 		a := &answers{all: []answer{says("ok")}}
 		r := a.runtime(llm.Models{{Capabilities: llm.Capabilities{MinOutputTokens: 16}}})

@@ -11,7 +11,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// lines writes a snapshot as a page of metrics does.
+// lines formats a snapshot as a page of metrics does.
 func lines(m *llm.Meter) []string {
 	var all []string
 	for _, metric := range m.Snapshot() {
@@ -82,7 +82,8 @@ func TestMeterCountsRuns(t *testing.T) {
 	}
 }
 
-// TestMeterIsBounded has more models than are told apart, from many goroutines, while a page is written.
+// TestMeterIsBounded counts more models than the limit from many goroutines, while another reads
+// snapshots.
 func TestMeterIsBounded(t *testing.T) {
 	m := &llm.Meter{}
 	var group sync.WaitGroup

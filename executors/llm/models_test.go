@@ -93,22 +93,22 @@ func TestLoadModels(t *testing.T) {
 			`"output":2,"cache_read":0.1}}]`, ""},
 		{`[{"prefix":""},{"prefix":"a","price":null}]`, ""},
 		{`{}`, "expected a list"},
-		{`[] []`, "there is more after it"},
+		{`[] []`, "unexpected data after the value"},
 		{`[1]`, "models[0]: expected an object"},
 		{`[null]`, "models[0]: expected an object"},
-		{`[{"prefix":"a"},{"prefix":"a"}]`, `models[1].prefix: there is another row for "a"`},
-		{`[{"prefix":"a","no_tool":true}]`, "models[0]: no_tool: there is no such member"},
-		{`[{"Prefix":"a"}]`, "models[0]: Prefix: there is no such member"},
-		{`[{"price":{"input":1,"output":2,"in":3}}]`, "models[0]: price: in: there is no such member"},
+		{`[{"prefix":"a"},{"prefix":"a"}]`, `models[1].prefix: duplicate prefix "a"`},
+		{`[{"prefix":"a","no_tool":true}]`, `models[0]: unknown member "no_tool"`},
+		{`[{"Prefix":"a"}]`, `models[0]: unknown member "Prefix"`},
+		{`[{"price":{"input":1,"output":2,"in":3}}]`, `models[0]: price: unknown member "in"`},
 		{`[{"price":{"input":-1,"output":2}}]`, "models[0]: price: expected at least 0"},
 		{`[{"context_window":-1}]`, "context_window: expected at least 0"},
 		{`[{"context_window":"9"}]`, "models[0]"},
 		{`[{"max_temperature":-1}]`, "max_temperature: expected"},
-		{`[{"no_temperature":true,"fixed_temperature":1}]`, "expected either"},
+		{`[{"no_temperature":true,"fixed_temperature":1}]`, "mutually exclusive"},
 		{`[{"api":"soap"}]`, "api: expected"},
 		{`[{"strict_schema":"all"}]`, "strict_schema: expected"},
-		{`[{"prefix":"a","prefix":"b"}]`, "models[0]: prefix: it stands there twice"},
-		{`[{"price":{"input":1,"output":1,"input":2}}]`, "models[0]: input: it stands there twice"},
+		{`[{"prefix":"a","prefix":"b"}]`, `models[0]: duplicate member "prefix"`},
+		{`[{"price":{"input":1,"output":1,"input":2}}]`, `models[0]: duplicate member "input"`},
 	} {
 		got, err := llm.LoadModels(json.RawMessage(c.raw))
 		if (err == nil) != (c.fault == "") || err != nil && !strings.Contains(err.Error(), c.fault) {
@@ -149,11 +149,12 @@ func TestRuntimes(t *testing.T) {
 		{rs, "openai:gpt-4o", "openai", "gpt-4o", ""},
 		{rs, "ollama:llama3:8b", "ollama", "llama3:8b", ""},
 		{rs, "gpt-4o", "", "",
-			`"gpt-4o" names none: expected a runtime, a colon and a model, such as openai:gpt-4o. There are: ollama, openai`},
+			`invalid model "gpt-4o": expected a runtime, a colon and a model, such as openai:gpt-4o. ` +
+				"Available runtimes: ollama, openai"},
 		{rs, "openai:", "", "", "expected a runtime, a colon and a model"},
 		{rs, ":gpt-4o", "", "", "expected a runtime, a colon and a model"},
-		{rs, "anthropic:claude", "", "", `"anthropic" of the model "anthropic:claude". There are: ollama, openai`},
-		{nil, "openai:gpt-4o", "", "", "There is no runtime"},
+		{rs, "anthropic:claude", "", "", `"anthropic" in the model "anthropic:claude". Available runtimes: ollama, openai`},
+		{nil, "openai:gpt-4o", "", "", "No runtime is available"},
 	} {
 		r, model, err := c.rs.Find(c.name)
 		if c.says != "" {

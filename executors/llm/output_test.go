@@ -64,8 +64,7 @@ func TestOutputIsChecked(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoAnswerIsNotChecked has no JSON to look at.
-func TestWhatIsNoAnswerIsNotChecked(t *testing.T) {
+func TestOnlyAnswersAreChecked(t *testing.T) {
 	for _, resp := range []*llm.Response{
 		{Text: "Let me look.", ToolCalls: []llm.ToolCall{{ID: "a", Name: "look"}}, Finish: llm.FinishToolCalls},
 		{Refusal: "I will not.", Finish: llm.FinishRefusal},
@@ -86,7 +85,7 @@ func TestCallsHaveIDs(t *testing.T) {
 		before  []string
 		told    []string
 		want    []string
-		foreign bool // ids that the vendor has not told
+		foreign bool // the vendor sends no usable ids
 	}{
 		{"the vendor's", nil, []string{"x", "y"}, []string{"x", "y"}, false},
 		{"missing", nil, []string{"", ""}, []string{"call_1", "call_2"}, true},
@@ -106,7 +105,7 @@ func TestCallsHaveIDs(t *testing.T) {
 			for _, id := range c.before {
 				in.Messages = append(in.Messages, llm.Message{Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{call(id)}}, llm.Message{Role: llm.RoleTool, Results: []llm.ToolResult{{CallID: id}}})
 			}
-			for range 2 { // the same each time
+			for range 2 { // the ids are the same each time
 				a := &answers{all: []answer{{resp: resp, chunks: chunks}}}
 				r := a.runtime(nil)
 				h := &heard{t: t}
@@ -119,7 +118,7 @@ func TestCallsHaveIDs(t *testing.T) {
 					ids = append(ids, tc.ID)
 				}
 				if !slices.Equal(ids, c.want) || !slices.Equal(h.calls, got.ToolCalls) || !slices.Equal(got.Message.ToolCalls, got.ToolCalls) {
-					t.Errorf("ids %v, told %v: expected %v", ids, h.calls, c.want)
+					t.Errorf("ids %v, streamed %v: expected %v", ids, h.calls, c.want)
 				}
 				if (got.Message.Opaque == nil) != c.foreign {
 					t.Errorf("opaque %+v: expected one exactly where all ids are the vendor's", got.Message.Opaque)

@@ -12,7 +12,7 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-// asked runs a definition once and gives what the provider was asked.
+// asked runs a definition once and returns the request that the provider got.
 func asked(t *testing.T, can llm.Capabilities, d *llm.Definition, o *llm.Options) llm.Request {
 	t.Helper()
 	a := &answers{all: []answer{says(`{}`)}}
@@ -134,14 +134,14 @@ func TestPrepareRefuses(t *testing.T) {
 		{"top_p", llm.Definition{TopP: ptr(0.0)}, llm.Options{}, "top_p:"},
 		{"max_tokens", llm.Definition{MaxTokens: -1}, llm.Options{}, "max_tokens:"},
 		{"a tool's name", llm.Definition{Tools: []llm.ToolSpec{{Name: "a b", Parameters: object}}}, llm.Options{},
-			`tools[0]: the name "a b"`},
+			`tools[0]: invalid name "a b"`},
 		{"two tools", llm.Definition{Tools: []llm.ToolSpec{{Name: "a", Parameters: object}, {Name: "a", Parameters: object}}},
-			llm.Options{}, "tools[1]: there is another tool named a"},
+			llm.Options{}, `tools[1]: duplicate name "a"`},
 		{"a tool's parameters", llm.Definition{Tools: []llm.ToolSpec{{Name: "a", Parameters: schema(`[]`)}}}, llm.Options{},
 			"tools[0]: parameters of a"},
 		{"no parameters", llm.Definition{Tools: []llm.ToolSpec{{Name: "a"}}}, llm.Options{}, "tools[0]: parameters of a"},
 		{"a model without tools", llm.Definition{Model: "bare", Tools: []llm.ToolSpec{{Name: "a", Parameters: object}}},
-			llm.Options{}, "tools: the model bare takes none"},
+			llm.Options{}, "tools: the model bare does not support tools"},
 		{"a schema", llm.Definition{OutputSchema: schema(`{"type":"thing"}`)}, llm.Options{}, "output_schema: "},
 		{"a schema that is no JSON", llm.Definition{OutputSchema: schema(`{`)}, llm.Options{}, "output_schema: "},
 		{"a template", llm.Definition{UserTemplate: "{a b}"}, llm.Options{}, "user_template:"},
@@ -151,7 +151,7 @@ func TestPrepareRefuses(t *testing.T) {
 		{"calls of tools", llm.Definition{}, llm.Options{MaxToolCalls: -1}, "max_tool_calls:"},
 		{"a choice", llm.Definition{}, llm.Options{ToolChoice: "some"}, "tool_choice:"},
 		{"a tool is required", llm.Definition{}, llm.Options{ToolChoice: llm.ToolsRequired},
-			"tool_choice: required without a tool"},
+			"tool_choice: required requires at least one tool"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := (&answers{}).runtime(llm.Models{{Prefix: "bare", Capabilities: llm.Capabilities{NoTools: true}}})
@@ -166,7 +166,7 @@ func TestPrepareRefuses(t *testing.T) {
 	}
 }
 
-func TestPrepareHoldsTheModelToASchema(t *testing.T) {
+func TestPrepareStrictSchema(t *testing.T) {
 	const simple = `{"type":"object","properties":{"b":{"type":"string"},"a":{"type":"integer"}},"required":["a","b"],` +
 		`"additionalProperties":false}`
 	const round = `{"type":"object","properties":{"a":{"$ref":"#/$defs/n"}},"required":["a"],` +
@@ -181,7 +181,7 @@ func TestPrepareHoldsTheModelToASchema(t *testing.T) {
 		can    llm.Capabilities
 		lax    bool
 		given  string
-		want   string // empty, as given
+		want   string // empty means the given schema
 		strict bool
 	}{
 		{"strict already", llm.Capabilities{}, false, simple, "", true},
@@ -259,13 +259,13 @@ func TestUserTemplate(t *testing.T) {
 		{template: "{raw} {object} {null}", want: `text {"x": 1} null`},
 		{template: "{{name}} {{{name}}}", want: "{name} {Ann <b>}"},
 		{template: "{{ }} {{}}", want: "{ } {}"},
-		{template: "{nobody}", fault: `there is no variable "nobody"`},
+		{template: "{nobody}", fault: `unknown variable "nobody"`},
 		{template: "{}", fault: "at byte 0"},
 		{template: "a{name", fault: "at byte 1"},
 		{template: "name}", fault: "at byte 4"},
 		{template: "{name!r}", fault: "at byte 0"},
 		{template: "{name:>10}", fault: "at byte 0"},
-		{template: "{a.b}", fault: `no variable "a.b"`},
+		{template: "{a.b}", fault: `unknown variable "a.b"`},
 		{template: `{"a": 1}`, fault: "at byte 0"},
 	} {
 		a := &answers{all: []answer{says("ok")}}
@@ -292,7 +292,7 @@ func TestUserTemplate(t *testing.T) {
 	}
 }
 
-func TestARunAsksSomething(t *testing.T) {
+func TestRunRequiresMessage(t *testing.T) {
 	a := &answers{all: []answer{says("ok")}}
 	r := a.runtime(nil)
 	p := prepare(t, r, &llm.Definition{Model: "m", Instructions: "Be kind."}, nil)
@@ -302,7 +302,7 @@ func TestARunAsksSomething(t *testing.T) {
 	}
 }
 
-// TestPrepareRefusesWhatVendorsDo names metadata and bounds that would come back as an error of the vendor.
+// TestPrepareRefusesWhatVendorsDo has metadata and limits that vendors refuse.
 func TestPrepareRefusesWhatVendorsDo(t *testing.T) {
 	r := (&answers{}).runtime(llm.Models{{Capabilities: llm.Capabilities{MinOutputTokens: 16}}})
 	many := map[string]string{}

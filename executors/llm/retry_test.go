@@ -21,7 +21,7 @@ func TestRetries(t *testing.T) {
 		o        llm.Options
 		deadline time.Duration
 		asked    int
-		least    time.Duration // that it takes
+		least    time.Duration // shortest duration
 		most     time.Duration
 		fails    error
 	}{
@@ -86,7 +86,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestPausesAreJittered runs the same retry many times: no two callers come back at once.
+// TestPausesAreJittered repeats the same retry: concurrent callers must not retry at the same time.
 func TestPausesAreJittered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		took := map[time.Duration]bool{}
@@ -106,7 +106,7 @@ func TestPausesAreJittered(t *testing.T) {
 	})
 }
 
-func TestAPauseEndsWithItsCaller(t *testing.T) {
+func TestPauseEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &answers{all: []answer{breaks()}}
 		r := a.runtime(nil)

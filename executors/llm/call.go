@@ -1,0 +1,57 @@
+package llm
+
+import (
+	"context"
+	"time"
+)
+
+// call calls the provider and handles its chunks in this goroutine. It flushes collected text on
+// time even while no chunk arrives.
+func (x *run) call(ctx context.Context) (*Response, error) {
+	if x.stream.every == 0 {
+		return x.runtime.provider.Call(ctx, x.req, x.chunk)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	g := &asyncCall{chunks: make(chan Chunk), ended: make(chan struct{})}
+	go g.call(ctx, x)
+	timer := time.NewTicker(x.stream.every)
+	defer timer.Stop()
+	for {
+		var err error
+		select {
+		case c := <-g.chunks:
+			err = x.chunk(c)
+		case <-timer.C:
+			err = x.stream.flush()
+		case <-g.ended:
+			return g.resp, g.err
+		}
+		if err != nil {
+			x.stop = err
+			cancel(err)
+			<-g.ended
+			return nil, err
+		}
+	}
+}
+
+// asyncCall is a call whose chunks are handled in another goroutine.
+type asyncCall struct {
+	chunks chan Chunk
+	ended  chan struct{}
+	resp   *Response // set before ended is closed
+	err    error
+}
+
+func (g *asyncCall) call(ctx context.Context, x *run) {
+	defer close(g.ended)
+	g.resp, g.err = x.runtime.provider.Call(ctx, x.req, func(c Chunk) error {
+		select {
+		case g.chunks <- c:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+}
