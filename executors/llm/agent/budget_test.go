@@ -10,7 +10,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/tool"
 )
 
-// The tests here go on with those of fields_test.go: what bounds a turn.
+// These tests of limits continue fields_test.go.
 
 func TestBudgetTokens(t *testing.T) {
 	t.Parallel()
@@ -64,7 +64,7 @@ func TestBudgetMs(t *testing.T) {
 	stop = w.run(blueprint(`"run_options":{"budget":{"ms":100,"on_exceeded":"partial"}}`))
 	w.completed(w.hello(), agent.PartialMessage)
 	stop()
-	// It bounds tools too.
+	// The time budget also limits tools.
 	add := &adder{name: "add", do: func(ctx context.Context, _ *tool.Call) (*tool.Result, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -78,7 +78,7 @@ func TestBudgetMs(t *testing.T) {
 	}
 }
 
-// TestTimeout: timeout_ms of the blueprint bounds a turn.
+// TestTimeout has a timeout_ms in the blueprint.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(ctx context.Context, _ *llm.Request) (*llm.Response, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/tool"
 )
 
-// TestDefaultSteps: a model that always wants a tool is asked as often as the default says.
+// TestDefaultSteps has a model that always calls a tool.
 func TestDefaultSteps(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(context.Context, *llm.Request) (*llm.Response, error) { return wants("add", `{"n":1}`), nil })
@@ -24,7 +24,7 @@ func TestDefaultSteps(t *testing.T) {
 	}
 }
 
-// TestDefaultRetries: a vendor that fails is asked as often as the default says, in each attempt.
+// TestDefaultRetries has a vendor that always fails. The retries are counted in each attempt.
 func TestDefaultRetries(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(context.Context, *llm.Request) (*llm.Response, error) {
@@ -42,7 +42,7 @@ func TestDefaultRetries(t *testing.T) {
 	}
 }
 
-// TestPlannersToolCalls: those of the planner count in max_tool_calls.
+// Tool calls of the planner count in max_tool_calls.
 func TestPlannersToolCalls(t *testing.T) {
 	t.Parallel()
 	add := &adder{name: "add"}

@@ -16,9 +16,10 @@ import (
 	"github.com/parleyhub/parley/executors/llm/tool"
 )
 
-// The tests here are named for the fields of parley.AgentConfig: each fails when its field is accepted and not enforced.
+// These tests have the names of fields of parley.AgentConfig. Each fails if its field is accepted
+// but not enforced.
 
-// one makes a world in which bot has answered "hello" once, and gives what its model was asked.
+// one answers "hello" once as bot, and returns the request to its model.
 func one(t *testing.T, fields string, models llm.Models) (*world, llm.Request) {
 	t.Helper()
 	w := newWorld(t, always("hi"))
@@ -44,7 +45,7 @@ func TestModel(t *testing.T) {
 	refused(t, w, b, "fake")
 	w.options.Functions = []tool.Tool{&adder{name: "add"}}
 	w.models = llm.Models{{Capabilities: llm.Capabilities{NoTools: true}}}
-	refused(t, w, blueprint(`"tools":["add"]`), "takes no tools")
+	refused(t, w, blueprint(`"tools":["add"]`), "does not support tools")
 	w.models = nil
 	refused(t, w, blueprint(`"tools":["add","other"]`), "other")
 	refused(t, w, blueprint(`"surprise":1`), "surprise")
@@ -89,7 +90,7 @@ func TestRunOptions(t *testing.T) {
 	_ = w
 }
 
-// TestStrict: the model is held to the schema unless strict is false; the answer is checked in any case.
+// strict: false sends the schema without enforcement. The answer is checked in any case.
 func TestStrict(t *testing.T) {
 	t.Parallel()
 	for fields, strict := range map[string]bool{"": true, `"run_options":{"strict":true}`: true,
@@ -128,7 +129,7 @@ func TestUserTemplate(t *testing.T) {
 	w.completed(w.session(`{"prompt":"<hub>x"}`), "hi")
 	if got := w.vendor.calls()[0].Messages; len(got) != 1 ||
 		got[0].Text != "<request from=\"ann\" kind=\"peer\">\n{Say} &lt;hub&gt;x.\n</request>" {
-		t.Errorf("the model was told %+v", got)
+		t.Errorf("the model reads %+v", got)
 	}
 }
 
@@ -207,7 +208,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// turn says something to bot in a conversation, and gives the deltas and the message that come.
+// turn sends a message to bot, and returns the deltas and the message of the answer.
 func (w *world) turn(text string) (deltas []string, m *parley.Event) {
 	w.Helper()
 	id := w.conversation("")
@@ -235,7 +236,7 @@ func (w *world) turn(text string) (deltas []string, m *parley.Event) {
 	return nil, nil
 }
 
-// conversation makes one of ann and bot; private is bot's private text.
+// conversation creates a conversation of ann and bot. private is the private text of bot.
 func (w *world) conversation(private string) string {
 	w.Helper()
 	s, err := w.hub.Admin(w.T).CreateConversation(w.Context(), &parley.CreateConversationParams{
@@ -316,7 +317,7 @@ func TestPlanningEnabled(t *testing.T) {
 	}
 	if _, req := one(t, `"planning_model":"fake:p","planning_instructions":"PLAN"`, nil); phase(
 		&req) != record.PhaseExecute {
-		t.Error("it plans though planning_enabled is not set")
+		t.Error("the planner ran without planning_enabled")
 	}
 }
 
@@ -336,7 +337,7 @@ func TestBudgetAwarenessPerMessage(t *testing.T) {
 			t.Errorf("%s: the model reads %q and %q", fields, said, told)
 		}
 	}
-	// Its own words in the conversation too.
+	// Own messages in the conversation have the line too.
 	w := newWorld(t, always("done"))
 	w.run(blueprint(`"budget_awareness":"per-message"`))
 	id := w.conversation("")
@@ -372,13 +373,13 @@ func TestBudgetAwarenessLimit(t *testing.T) {
 	}
 	w.say(id, "done?")
 	if m, _ := w.answered(id, since).Message(); m.Text != "done" {
-		t.Errorf("said %q", m.Text)
+		t.Errorf("the message is %q", m.Text)
 	}
 	calls := w.vendor.calls()
 	compact, last := calls[len(calls)-2], calls[len(calls)-1]
 	if phase(&compact) != record.PhaseCompact || !strings.Contains(compact.Messages[0].Text, "<assistant>") ||
 		len(compact.Tools) != 0 {
-		t.Fatalf("the model was not asked to put messages together: %+v", compact)
+		t.Fatalf("the model was not asked for a summary: %+v", compact)
 	}
 	if n := len(last.Messages); n < 3 || !strings.Contains(last.Messages[0].Text, "tell me") ||
 		last.Messages[1].Text != "<summary>\nmuch was said\n</summary>" ||
@@ -388,7 +389,8 @@ func TestBudgetAwarenessLimit(t *testing.T) {
 	if all := w.traces(id, record.KindCompacted); len(all) == 0 {
 		t.Errorf("the traces are %+v", all)
 	}
-	// What cannot be made shorter ends the turn, with the same words each time and without a call.
+	// A prompt that cannot be compacted ends the turn with the same message each time, without a
+	// call.
 	for _, c := range []string{`"budget_awareness":"limit:0","context_window":4000`,
 		`"budget_awareness":"limit:1","context_window":256`} {
 		w := newWorld(t, answer)
@@ -400,7 +402,7 @@ func TestBudgetAwarenessLimit(t *testing.T) {
 		}
 	}
 	refused(t, w, blueprint(`"budget_awareness":"limit:50"`), "context_window")
-	// With limit:0 nothing is put together first, and a summary that is too long is no help.
+	// With limit:0 there is no summary. A summary that is too long does not help either.
 	for limit, calls := range map[string]int{"limit:0": 0, "limit:20": 1} {
 		w := newWorld(t, func(_ context.Context, req *llm.Request) (*llm.Response, error) { return says(long + long), nil })
 		stop := w.run(blueprint(`"context_window":8000`))
@@ -415,7 +417,7 @@ func TestBudgetAwarenessLimit(t *testing.T) {
 		w.say(id, "three")
 		if m, _ := w.answered(id, since).Message(); m.Text != agent.BudgetMessage || len(m.Tags) != 1 ||
 			m.Tags[0] != agent.TagBudget {
-			t.Errorf("%s: said %.100q", limit, m.Text)
+			t.Errorf("%s: the message is %.100q", limit, m.Text)
 		}
 		if n := len(w.vendor.calls()) - before; n != calls {
 			t.Errorf("%s: the model was asked %d times", limit, n)
@@ -423,7 +425,7 @@ func TestBudgetAwarenessLimit(t *testing.T) {
 	}
 }
 
-// TestContextWindow: without the field it is what is known of the model.
+// Without the field, the window of the model's capabilities applies.
 func TestContextWindow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, always("hi"))
@@ -435,7 +437,7 @@ func TestContextWindow(t *testing.T) {
 	w.completed(w.hello(), "hi")
 }
 
-// TestEveryFieldIsNamed: a field that is new has to be enforced, and to be added here.
+// TestEveryFieldIsNamed fails for a new field without a test in this table.
 func TestEveryFieldIsNamed(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
@@ -469,7 +471,7 @@ func TestEveryFieldIsNamed(t *testing.T) {
 	}
 	for field, name := range tests {
 		if !there[name] {
-			t.Errorf("%s: there is no test %s", field, name)
+			t.Errorf("%s: the test %s does not exist", field, name)
 		}
 	}
 	for _, v := range []any{parley.AgentConfig{}, parley.AgentRunOptions{}, parley.AgentBudget{}} {

@@ -15,7 +15,8 @@ import (
 	"github.com/parleyhub/parley/internal/spantest"
 )
 
-// TestSpans: a turn with a plan, a tool and a child is one tree: the child's session is below the tool that has started it. Nothing of it tells what anybody has said.
+// A turn with a plan, a tool and a child is one tree of spans. The session of the child is below
+// the tool that started it. No span has content.
 func TestSpans(t *testing.T) {
 	t.Parallel()
 	const asker, secret = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "a secret"
@@ -63,21 +64,21 @@ func TestSpans(t *testing.T) {
 		t.Errorf("the spans are\n%sexpected\n%s", got, want)
 	}
 	if strings.Contains(fmt.Sprint(r.Spans()), secret) {
-		t.Errorf("the spans tell what was said: %+v", r.Spans())
+		t.Errorf("the spans have content: %+v", r.Spans())
 	}
 }
 
-// await waits until something is so.
+// await waits until a condition is true.
 func await(t *testing.T, so func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !so(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("it does not come to that")
+			t.Fatal("the condition did not become true")
 		}
 	}
 }
 
-// hashes name the configs of bot and of its children, as the hub has them.
+// hashes returns the config hashes of bot and of its children, as the hub lists them.
 func (w *world) hashes() map[string]string {
 	w.Helper()
 	list, err := w.hub.Admin(w.T).ListAgents(w.Context(), &parley.ListAgentsParams{IncludeConfig: true})
@@ -95,7 +96,7 @@ func (w *world) hashes() map[string]string {
 	return all
 }
 
-// TestConfigHash: each answer of a model says in the record with which config it was asked for, by the hash of what listAgents gives.
+// Each recorded answer of a model has the hash of its config, which equals the hash in listAgents.
 func TestConfigHash(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(_ context.Context, req *llm.Request) (*llm.Response, error) {
@@ -142,7 +143,7 @@ func TestConfigHash(t *testing.T) {
 	}
 }
 
-// steps gives those of the record of a conversation.
+// steps returns the recorded steps of a conversation.
 func (w *world) steps(conversation string) (all []record.Step) {
 	w.Helper()
 	for _, tr := range w.traces(conversation, record.KindStep) {

@@ -16,7 +16,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/tool"
 )
 
-// The tests here go on with those of fields_test.go: what an agent config says of tools.
+// These tests of the tools in an agent config continue fields_test.go.
 
 func names(req *llm.Request) (all []string) {
 	for _, t := range req.Tools {
@@ -93,7 +93,7 @@ func TestInjectedToolArgs(t *testing.T) {
 	}
 }
 
-// TestHITLTools: neither the agent nor its planner runs such a tool before somebody has approved of it.
+// Neither the agent nor its planner runs such a tool before an approval.
 func TestHITLTools(t *testing.T) {
 	t.Parallel()
 	pay := &adder{name: "pay"}
@@ -117,7 +117,7 @@ func TestHITLTools(t *testing.T) {
 	for i, decision := range []parley.ApprovalDecision{parley.DecisionRejected, parley.DecisionApproved} {
 		a := w.pending(s.SessionID)
 		if n := len(pay.ran()); n != 0 {
-			t.Fatalf("it ran %d times before somebody has approved", n)
+			t.Fatalf("it ran %d times before the approval", n)
 		}
 		if _, err := admin.ResolveApproval(t.Context(),
 			&parley.ResolveApprovalParams{ApprovalID: a.ApprovalID, Decision: decision, Comment: "too much"}); err != nil {
@@ -139,7 +139,7 @@ func TestHITLTools(t *testing.T) {
 	refused(t, w, blueprint(`"tools":["pay"],"hitl_tools":["other"]`), "hitl_tools")
 }
 
-// pending waits for the approval that is asked for.
+// pending waits for a pending approval.
 func (w *world) pending(id string) parley.Approval {
 	w.Helper()
 	admin := w.hub.InProcess(w.T, "boss", parley.ScopeAdmin)
@@ -169,7 +169,7 @@ func TestHITLTimeout(t *testing.T) {
 	}
 }
 
-// mcp is a server with one tool that tells its progress.
+// mcp is a server with one tool that reports progress.
 type mcp struct {
 	adder
 	mu     sync.Mutex // guards the fields below
@@ -229,7 +229,7 @@ func TestMCPServers(t *testing.T) {
 	}
 }
 
-// runner runs an agent as the runner of its blueprints, children too.
+// runner runs an agent as the runner of its blueprints, including children.
 func (w *world) runner(b *parley.Blueprint, c parley.Client) {
 	w.Helper()
 	w.options.RunnerID = "run-1"
@@ -296,7 +296,7 @@ func TestChildren(t *testing.T) {
 			children = append(children, c)
 		}
 	}
-	if len(children) != 4 { // one is asked once more
+	if len(children) != 4 { // one of them repairs its answer
 		t.Fatalf("children were asked %d times: %s", len(children), lastResults(&calls[len(calls)-1]))
 	}
 	for _, c := range children {
@@ -327,7 +327,7 @@ func TestChildren(t *testing.T) {
 		r[2].Status != "error" || !strings.Contains(r[2].Error, "not three") {
 		t.Errorf("the model reads %s", told)
 	}
-	// Nobody else starts a child.
+	// Another participant cannot start a child.
 	child, err := w.person.StartSession(t.Context(),
 		&parley.StartSessionParams{AgentName: "bot.child", Parameters: json.RawMessage(`{"task":"evil"}`), TimeoutMs: 20_000})
 	if err != nil {
@@ -343,7 +343,7 @@ func TestChildren(t *testing.T) {
 	}
 	w.failed(child, "forbidden")
 	if n := len(w.vendor.calls()); n != len(calls) {
-		t.Error("a model was asked for a child of somebody else")
+		t.Error("a model was asked for a child that another participant started")
 	}
 	// Without the fields there are no such tools, and no blueprint of children.
 	if _, req := one(t, `"max_parallel_subagents":4`, nil); len(req.Tools) != 0 {
@@ -351,7 +351,8 @@ func TestChildren(t *testing.T) {
 	}
 }
 
-// TestForeignChildren: a child that another participant of the agent's own conversation has started is refused, also by who sees that conversation.
+// TestForeignChildren refuses a child that another participant of the agent's own conversation
+// starts.
 func TestForeignChildren(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, always("done"))
@@ -393,7 +394,7 @@ func TestChildTools(t *testing.T) {
 	}
 }
 
-// lastResults is what a model reads of its tools.
+// lastResults returns the last tool results that a model reads.
 func lastResults(req *llm.Request) string {
 	var b strings.Builder
 	for _, m := range req.Messages {
