@@ -12,7 +12,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/tool"
 )
 
-// TestAgents: an agent of the hub is a tool, and a call of it a session.
+// An agent of the hub is a tool, and a call of it is a session.
 func TestAgents(t *testing.T) {
 	w := newWorld(t)
 	schema := json.RawMessage(
@@ -63,7 +63,8 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// TestAbsentAgent: the config names an agent that is not there now; that is told by name, and may be mended.
+// The config names an agent that is not registered. The error names it, and the next attempt can
+// succeed.
 func TestAbsentAgent(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.box(tool.Options{Config: &parley.AgentConfig{Agents: []string{"nobody"}}}).Specs(t.Context(), w.ann)
@@ -73,7 +74,7 @@ func TestAbsentAgent(t *testing.T) {
 	contains(t, "the error", err.Error(), "nobody", "start the executor")
 }
 
-// stale is a client to which agents seem to take anything.
+// stale is a client that lists agents without parameter schemas.
 type stale struct{ parley.Client }
 
 func (s stale) ListAgents(ctx context.Context, p *parley.ListAgentsParams) (*parley.ListAgentsResult, error) {
@@ -84,7 +85,7 @@ func (s stale) ListAgents(ctx context.Context, p *parley.ListAgentsParams) (*par
 	return r, err
 }
 
-// TestCorrected: what the hub finds wrong with parameters is told to the model, with the schema.
+// If the hub refuses the parameters, the model reads the errors and the schema.
 func TestCorrected(t *testing.T) {
 	w := newWorld(t)
 	w.serve(parley.Blueprint{Name: "strict",
@@ -98,7 +99,8 @@ func TestCorrected(t *testing.T) {
 		`"validation_errors":[{"path":"$`, `"parameters_schema":{"type":"object"`, `"hint":`)
 }
 
-// TestOtherSession: an attempt that asks an agent, or children, for something else than the one before starts other sessions, and meets those that are the same.
+// An attempt that passes other parameters to an agent or child starts other sessions. With equal
+// parameters it finds the existing ones.
 func TestOtherSession(t *testing.T) {
 	w := newWorld(t)
 	begun := make(chan struct{}, 10)
@@ -118,7 +120,7 @@ func TestOtherSession(t *testing.T) {
 	}
 	w.attempt(false, func(ctx context.Context, turn *parley.Turn) {
 		ctx, kill := context.WithCancel(ctx)
-		turn.Client = &unheard{turn.Client} // so that no call has an end
+		turn.Client = &unheard{turn.Client} // so that no call has a recorded end
 		w.later(func() {
 			for range 4 {
 				<-begun
@@ -142,7 +144,7 @@ func TestOtherSession(t *testing.T) {
 	}
 }
 
-// unheard is a client to which no session ends.
+// unheard is a client that never reports the end of a session.
 type unheard struct{ parley.Client }
 
 func (u *unheard) StartSession(ctx context.Context, p *parley.StartSessionParams) (*parley.Session, error) {

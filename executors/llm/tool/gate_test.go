@@ -12,7 +12,7 @@ import (
 	"github.com/parleyhub/parley/sdk"
 )
 
-// TestGated: every kind of tool of hitl_tools waits for an approval, and does nothing where it is rejected.
+// Every kind of tool in hitl_tools waits for an approval, and does nothing if it is rejected.
 func TestGated(t *testing.T) {
 	servers := map[string]parley.MCPServer{"s": {Command: "s"}}
 	for name, row := range map[string]struct {
@@ -54,7 +54,7 @@ func TestGated(t *testing.T) {
 			row.o.Functions = []tool.Tool{r.tool(t, "deploy")}
 			row.o.Connect = connectTo(map[string]*fakeServer{"s": {tools: row.o.Functions}})
 			results := w.once(w.box(row.o), call("c", row.tool, row.arguments))
-			want(t, "what the model reads", results[0].Text, row.tool+" was not run: somebody has rejected it.")
+			want(t, "what the model reads", results[0].Text, row.tool+" was not run: someone has rejected it.")
 			if n := w.system(parley.KindSessionStarted); len(r.all()) > 0 || n > 0 || len(w.traces("llm_tool_started")) > 0 {
 				t.Errorf("it ran with %q, and %d sessions were started", r.all(), n)
 			}
@@ -62,8 +62,8 @@ func TestGated(t *testing.T) {
 	}
 }
 
-// TestApprovalOverSockets: whoever waits for an approval and whoever gives it are connected from outside, and the connections are cut between the two. Nobody is asked twice, and the tool
-// runs once.
+// The agent and the approver are connected from outside, and both connections are closed between
+// request and decision. There is one approval, and the tool runs once.
 func TestApprovalOverSockets(t *testing.T) {
 	w, r := newWorld(t), &ran{}
 	w.dial = func() parley.Client { return w.hub.Client(t, "bot") }
@@ -89,7 +89,7 @@ func TestApprovalOverSockets(t *testing.T) {
 	}
 }
 
-// patiently does something until it is done, or what the test was about is: then nobody waits for it any more.
+// patiently repeats do until it succeeds or the test ends.
 func (w *world) patiently(do func() error) {
 	var err error
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {

@@ -18,7 +18,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/tool"
 )
 
-// TestRun: what goes wrong with a tool is a result, in its place, and each is in the record.
+// A failed tool is a result in its position, and each result is recorded.
 func TestRun(t *testing.T) {
 	ran := atomic.Int32{}
 	functions := []tool.Tool{
@@ -43,15 +43,15 @@ func TestRun(t *testing.T) {
 		{call("a", "echo", `{"x": "1<2"}`), `{"x":"1<2"}`, false},
 		{call("b", "echo", ``), `{}`, false},
 		{call("c", "fails", `{}`), `no disk`, true},
-		{call("d", "panics", `{}`), `tool_error: panics has failed: panic: boom`, true},
-		{call("e", "nothing", `{}`), `tool_error: nothing gave nothing`, true},
+		{call("d", "panics", `{}`), `tool_error: panics panicked: boom`, true},
+		{call("e", "nothing", `{}`), `tool_error: nothing returned no result`, true},
 		{call("f", "cannot", `{}`), `cannot`, true},
 		{call("g", "nobody", `{}`),
-			`{"error":"unknown_tool","message":"There is no tool nobody. It was not run.","hint":"Of tools there are echo, ` +
+			`{"error":"unknown_tool","message":"There is no tool nobody.","hint":"The available tools are: echo, ` +
 				`fails, panics, nothing, cannot, counts."}`, true},
 		{call("h", "counts", `{"x":`),
-			`{"error":"invalid_arguments","message":"The arguments of counts are not one JSON object: unexpected EOF. It ` +
-				`was not run."}`, true},
+			`{"error":"invalid_arguments","message":"counts was not run, because its arguments are not ` +
+				`one JSON object: unexpected EOF."}`, true},
 		{call("i", "counts", `[]`), `not one JSON object`, true},
 		{call("j", "counts", `null`), `not one JSON object`, true},
 		{call("k", "counts", `{} {}`), `not one JSON object`, true},
@@ -66,11 +66,11 @@ func TestRun(t *testing.T) {
 	for i, r := range w.once(b, calls...) {
 		if r.CallID != rows[i].call.ID || r.Name != rows[i].call.Name || r.IsError != rows[i].isError ||
 			!strings.Contains(r.Text, rows[i].text) {
-			t.Errorf("call %s gave %+v, want %s", rows[i].call.ID, r, rows[i].text)
+			t.Errorf("call %s returned %+v, want %s", rows[i].call.ID, r, rows[i].text)
 		}
 	}
 	if ran.Load() != 0 {
-		t.Error("a tool ran with arguments that do not fit")
+		t.Error("a tool ran with invalid arguments")
 	}
 	if n := len(w.traces("llm_tool_started")); n != 6 {
 		t.Errorf("%d tools were started", n)
@@ -80,7 +80,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestMetadata: the record of a tool is that of seed 002, section 7.
+// TestMetadata compares the record with seed 002, section 7.
 func TestMetadata(t *testing.T) {
 	w := newWorld(t)
 	b := w.box(tool.Options{Functions: []tool.Tool{echo(t, "echo")},
@@ -108,7 +108,7 @@ func TestMetadata(t *testing.T) {
 		want(t, key, string(got), wanted)
 		if data["success"] != (m["status"] == "success") || data["duration_ms"] == nil ||
 			(data["error"] == nil) != (m["status"] == "success") {
-			t.Errorf("%s: beside it stand success %v, error %v, duration_ms %v", key, data["success"], data["error"],
+			t.Errorf("%s: success %v, error %v, duration_ms %v", key, data["success"], data["error"],
 				data["duration_ms"])
 		}
 	}
@@ -118,8 +118,8 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// TestAtOnce: the calls of a round run at once, at most 16.
-func TestAtOnce(t *testing.T) {
+// At most 16 calls of a round run concurrently.
+func TestConcurrentCalls(t *testing.T) {
 	const calls = 40
 	var mu sync.Mutex
 	running, most := 0, 0
@@ -148,7 +148,7 @@ func TestAtOnce(t *testing.T) {
 	}
 	w.later(func() {
 		<-sixteen
-		for range 30 { // which gives others the time to begin
+		for range 30 { // so that other calls can start
 			w.events()
 		}
 		close(full)
@@ -163,7 +163,7 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// TestInjected: the model sees injected arguments in every tool, and no tool gets one.
+// The model sees injected arguments in every tool, but no tool gets one.
 func TestInjected(t *testing.T) {
 	own := `{"type":"object","properties":{"x":{"type":"string"},"taken":{"type":"string"}},"required":["x"],` +
 		`"additionalProperties":false}`
@@ -203,7 +203,7 @@ func TestInjected(t *testing.T) {
 	}
 }
 
-// TestOffload: a large result becomes a file of the conversation.
+// A large result becomes a file of the conversation.
 func TestOffload(t *testing.T) {
 	sizes := map[string]int{"small": 32 << 10, "large": 32<<10 + 1, "huge": 2 << 20}
 	f := function(t, "give", func(_ context.Context, c *tool.Call) (*tool.Result, error) {
@@ -239,7 +239,8 @@ func TestOffload(t *testing.T) {
 	}
 }
 
-// TestProgress: it is in the record, the first and the last of what comes fast; emit_mcp_progress takes that of MCP servers away, and changes nothing else.
+// The record has the first and the last of fast reports. emit_mcp_progress removes those of MCP
+// servers only.
 func TestProgress(t *testing.T) {
 	tells := func(name string) tool.Tool {
 		return function(t, name, func(_ context.Context, c *tool.Call) (*tool.Result, error) {
@@ -277,7 +278,7 @@ func TestProgress(t *testing.T) {
 	want(t, "the results without progress", results[0], results[1])
 }
 
-// TestNewFunc: what no model could be given is refused.
+// NewFunc refuses names and schemas that models do not accept.
 func TestNewFunc(t *testing.T) {
 	for name, row := range map[string][2]string{
 		"no name":      {"", `{}`},
@@ -288,7 +289,7 @@ func TestNewFunc(t *testing.T) {
 		"wrong schema": {"f", `{"type":"thing"}`},
 	} {
 		if _, err := tool.NewFunc(row[0], "", json.RawMessage(row[1]), nil); err == nil {
-			t.Errorf("%s is taken", name)
+			t.Errorf("%s was accepted", name)
 		}
 	}
 }

@@ -9,12 +9,13 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// server is an MCP server of the config, to which is connected once.
+// server is an MCP server of the config. It has one connection, which all calls share.
 type server struct {
 	name    string
 	config  parley.MCPServer
 	connect func(ctx context.Context, name string, s parley.MCPServer) (Server, error)
-	// held has the connection, nil at first; who has taken it out of there works on it. It is closed for good when it is empty and closed.
+	// held has the connection, which is nil at first. A goroutine that receives it owns it until it
+	// sends it back. After close, held stays empty and over is closed.
 	held chan Server
 	over chan struct{}
 }
@@ -26,7 +27,7 @@ func newServer(name string, config parley.MCPServer,
 	return s
 }
 
-// connection gives the connection, which is made where there is none.
+// connection returns the connection. It connects if there is none.
 func (s *server) connection(ctx context.Context) (Server, error) {
 	var conn Server
 	select {
@@ -44,7 +45,7 @@ func (s *server) connection(ctx context.Context) (Server, error) {
 	return conn, err
 }
 
-// tools are those that it offers now and that the config takes, by name.
+// tools returns the offered tools that the config selects, by name.
 func (s *server) tools(ctx context.Context) ([]Tool, error) {
 	conn, err := s.connection(ctx)
 	if err != nil {
@@ -52,11 +53,11 @@ func (s *server) tools(ctx context.Context) ([]Tool, error) {
 	}
 	all, err := conn.Tools(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("ask the MCP server %s for its tools: %w", s.name, err)
+		return nil, fmt.Errorf("list the tools of the MCP server %s: %w", s.name, err)
 	}
 	if s.config.Tools != nil {
 		offered := names(all)
-		if err := unknownIn("mcp_servers."+s.name+".tools", s.config.Tools,
+		if err := checkKnown("mcp_servers."+s.name+".tools", s.config.Tools,
 			func(n string) bool { return slices.Contains(offered, n) }, offered); err != nil {
 			return nil, err
 		}
@@ -75,7 +76,7 @@ func names(all []Tool) []string {
 	return list
 }
 
-// close ends the connection. It waits for who makes one.
+// close closes the connection. It waits for a connect in progress.
 func (s *server) close() error {
 	select {
 	case conn := <-s.held:

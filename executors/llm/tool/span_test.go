@@ -17,7 +17,7 @@ import (
 
 const asker = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
-// tracedRun runs calls in an attempt of their own whose spans are told.
+// tracedRun runs calls in their own attempt and records the spans.
 func (w *world) tracedRun(r *spantest.Recorder, b *tool.Box, calls ...llm.ToolCall) {
 	w.Helper()
 	w.attempts(func(ctx context.Context, turn *parley.Turn) {
@@ -25,7 +25,8 @@ func (w *world) tracedRun(r *spantest.Recorder, b *tool.Box, calls ...llm.ToolCa
 	})
 }
 
-// TestSpans: a call is a span with how it has ended and nothing of what it was about; what the tool does is below it, and so is the wait for its approval.
+// A call is one span with its outcome and no content. Spans of the tool and of the approval are
+// below it.
 func TestSpans(t *testing.T) {
 	const secret = "a secret"
 	for name, c := range map[string]struct {
@@ -71,14 +72,14 @@ func TestSpans(t *testing.T) {
 				t.Errorf("the spans are\n%sexpected\n%s", got, c.want)
 			}
 			if strings.Contains(fmt.Sprint(r.Spans()), secret) {
-				t.Errorf("the spans tell what it was about: %+v", r.Spans())
+				t.Errorf("the spans have content: %+v", r.Spans())
 			}
 		})
 	}
 }
 
-// TestSpanOfARecord: a call whose end is in the record is not done again, and no span.
-func TestSpanOfARecord(t *testing.T) {
+// A call with a recorded end is not run again, and has no span.
+func TestRecordedCallHasNoSpan(t *testing.T) {
 	w, r := newWorld(t), &spantest.Recorder{}
 	b := w.box(tool.Options{Functions: []tool.Tool{echo(t, "look")}, Config: &parley.AgentConfig{Tools: []string{"look"}}})
 	attempt := func(ctx context.Context, turn *parley.Turn) {
@@ -86,12 +87,12 @@ func TestSpanOfARecord(t *testing.T) {
 	}
 	w.attempts(attempt, attempt)
 	if n := len(r.Named("execute_tool look")); n != 1 {
-		t.Errorf("%d calls were told", n)
+		t.Errorf("%d spans of calls", n)
 	}
 }
 
-// TestSpanOfALostTurn: the span of a call ends where the turn cannot go on, and says why.
-func TestSpanOfALostTurn(t *testing.T) {
+// The span of a call fails with the reason why the turn cannot continue.
+func TestSpanOfLostTurn(t *testing.T) {
 	w, r := newWorld(t), &spantest.Recorder{}
 	b := w.box(tool.Options{
 		Functions: []tool.Tool{
@@ -110,7 +111,7 @@ func TestSpanOfALostTurn(t *testing.T) {
 		if _, err := b.Run(
 			over, &tool.Round{Turn: turn, Record: l, Phase: record.PhaseExecute, Step: 1,
 				Calls: []llm.ToolCall{call("c1", "wait", `{}`)}}); !errors.Is(err, parley.ErrClaimLost) {
-			t.Errorf("the round has ended with %v", err)
+			t.Errorf("the round ended with %v", err)
 		}
 	})
 	if all := r.Spans(); len(all) != 1 || all[0].Failure != "claim_lost" || all[0].Ends != 1 {
@@ -118,7 +119,7 @@ func TestSpanOfALostTurn(t *testing.T) {
 	}
 }
 
-// TestContent: what a tool is called with and gives back is told where it is asked for.
+// Arguments and results are set on request.
 func TestContent(t *testing.T) {
 	w, r := newWorld(t), &spantest.Recorder{TellContent: true}
 	w.tracedRun(
@@ -131,8 +132,8 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// TestSpanOfASession: a session that a tool starts is a part of its span, and goes on with it.
-func TestSpanOfASession(t *testing.T) {
+// A session that a tool starts is part of its span.
+func TestSpanOfSession(t *testing.T) {
 	w, r := newWorld(t), &spantest.Recorder{}
 	under := make(chan string, 1)
 	w.serve(parley.Blueprint{Name: "helper"}, "run-1",
@@ -144,6 +145,6 @@ func TestSpanOfASession(t *testing.T) {
 		call("c1", "helper", `{"prompt":"x"}`))
 	all := r.Named("execute_tool helper")
 	if got := <-under; len(all) != 1 || got != all[0].Traceparent {
-		t.Errorf("the session goes on under %q, and the spans are %+v", got, all)
+		t.Errorf("the session continues under %q, and the spans are %+v", got, all)
 	}
 }

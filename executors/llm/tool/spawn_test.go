@@ -15,7 +15,8 @@ import (
 	"github.com/parleyhub/parley/executors/llm/tool"
 )
 
-// spawns is the config of an agent that starts children, with a tool that they may have and one that they may not.
+// spawns returns the config of an agent that starts children, with one tool for children and one
+// without.
 func spawns() *parley.AgentConfig {
 	return &parley.AgentConfig{Tools: []string{"read", "deploy"}, HITLTools: []string{"deploy"}, AllowSelfSpawn: true,
 		AllowParallelSubagents: true, MaxParallelSubagents: 4}
@@ -25,7 +26,7 @@ func (w *world) spawner(c *parley.AgentConfig, runner string) *tool.Box {
 	return w.box(tool.Options{Functions: []tool.Tool{echo(w, "read"), echo(w, "deploy")}, Config: c, RunnerID: runner})
 }
 
-// jobs makes the arguments of a call with so many jobs.
+// jobs returns the arguments of a call with n jobs.
 func jobs(n int, fields string) string {
 	var all []string
 	for i := range n {
@@ -34,15 +35,15 @@ func jobs(n int, fields string) string {
 	return `{"jobs":[` + strings.Join(all, ",") + `]}`
 }
 
-// TestSpawnRefused: a call that cannot be run as it is starts nothing, and says what would be right.
+// An invalid call starts nothing, and the result explains how to correct it.
 func TestSpawnRefused(t *testing.T) {
 	rows := []struct{ tool, arguments, code, words string }{
 		{parley.ToolParallel, jobs(0, ""), "no_jobs", "1 to 4 jobs"},
 		{parley.ToolParallel, `{}`, "no_jobs", "1 to 4 jobs"},
-		{parley.ToolParallel, jobs(5, ""), "too_many_jobs", "Give at most 4"},
-		{parley.ToolParallel, jobs(8, ""), "too_many_jobs", "Give at most 4"},
-		{parley.ToolParallel, jobs(2, `,"tool_names":["deploy"]`), "unknown_tools", "Of these there are read."},
-		{parley.ToolParallel, jobs(2, `,"tool_names":["read","spawn_self"]`), "unknown_tools", "Of these there are read."},
+		{parley.ToolParallel, jobs(5, ""), "too_many_jobs", "Pass at most 4"},
+		{parley.ToolParallel, jobs(8, ""), "too_many_jobs", "Pass at most 4"},
+		{parley.ToolParallel, jobs(2, `,"tool_names":["deploy"]`), "unknown_tools", "The available tools are: read."},
+		{parley.ToolParallel, jobs(2, `,"tool_names":["read","spawn_self"]`), "unknown_tools", "The available tools are: read."},
 		{parley.ToolParallel, jobs(1, `,"output_schema":{"type":"thing"}`), "invalid_output_schema",
 			"jobs[0]: output_schema: "},
 		{parley.ToolParallel, jobs(1, `,"model":"x"`), "invalid_arguments", "$.jobs[0].model"},
@@ -50,7 +51,7 @@ func TestSpawnRefused(t *testing.T) {
 		{parley.ToolParallel, `{"jobs":"all"}`, "invalid_arguments", "$.jobs"},
 		{parley.ToolSpawnSelf, `{}`, "invalid_arguments", "task"},
 		{parley.ToolSpawnSelf, `{"task":"t","system_prompt":"x"}`, "invalid_arguments", "$.system_prompt"},
-		{parley.ToolSpawnSelf, `{"task":"t","tool_names":["deploy"]}`, "unknown_tools", "Of these there are read."},
+		{parley.ToolSpawnSelf, `{"task":"t","tool_names":["deploy"]}`, "unknown_tools", "The available tools are: read."},
 	}
 	w := newWorld(t)
 	b := w.spawner(spawns(), "")
@@ -61,7 +62,7 @@ func TestSpawnRefused(t *testing.T) {
 	for i, r := range w.once(b, calls...) {
 		var p struct{ Error, Message, Hint string }
 		if err := json.Unmarshal([]byte(r.Text), &p); err != nil || !r.IsError || p.Error != rows[i].code {
-			t.Errorf("%s %s gave %+v", rows[i].tool, rows[i].arguments, r)
+			t.Errorf("%s %s returned %+v", rows[i].tool, rows[i].arguments, r)
 		}
 		contains(t, rows[i].arguments, r.Text, rows[i].words)
 	}
@@ -70,7 +71,7 @@ func TestSpawnRefused(t *testing.T) {
 	}
 }
 
-// TestSubagents: max_parallel_subagents stands in the schema.
+// The schema has max_parallel_subagents.
 func TestSubagents(t *testing.T) {
 	for n, wanted := range map[int]string{0: `"maxItems":3`, 1: `"maxItems":1`, 7: `"maxItems":7`} {
 		c := spawns()
@@ -83,7 +84,8 @@ func TestSubagents(t *testing.T) {
 	}
 }
 
-// TestParallel: jobs run at once, one that fails ends no other, and the results come in their order; each is held against its output_schema.
+// Jobs run concurrently, and a failed one does not stop the others. The results are in the order of
+// the jobs, and each is checked against its output_schema.
 func TestParallel(t *testing.T) {
 	w := newWorld(t)
 	all := sync.WaitGroup{}
@@ -96,7 +98,7 @@ func TestParallel(t *testing.T) {
 			got = append(got, string(p))
 			mu.Unlock()
 			all.Done()
-			all.Wait() // all run at once
+			all.Wait() // all jobs run concurrently
 			var q struct{ Task string }
 			_ = json.Unmarshal(p, &q)
 			r := textResult("said " + q.Task)
@@ -119,8 +121,8 @@ func TestParallel(t *testing.T) {
 		t.Fatal(r, err)
 	}
 	for i, wanted := range []string{"success said text <nil> <nil>",
-		"error <nil> <nil> The agent bot.child has failed (error): no", "success <nil> map[n:1] <nil>",
-		"error <nil> <nil> The result of the child does not match output_schema."} {
+		"error <nil> <nil> The agent bot.child failed (error): no", "success <nil> map[n:1] <nil>",
+		"error <nil> <nil> The result of the copy does not match output_schema."} {
 		e := out.Results[i]
 		want(t, fmt.Sprintf("result %d", i),
 			fmt.Sprintf("%v %v %v %v", e["status"], e["result_text"], e["result_data"], e["error"]), wanted)
@@ -132,11 +134,10 @@ func TestParallel(t *testing.T) {
 		`{"task":"text","additional_context":"c","tool_names":[],"system_prompt":"be short"}`, `{"task":"fails"}`,
 		`"tool_names":["read"],"output_schema":{`)
 	if n := w.system(parley.KindSessionStarted); n != 4 {
-		t.Errorf("the conversation is told of %d children", n)
+		t.Errorf("the conversation has %d children", n)
 	}
 }
 
-// TestSpawnSelf: one child, one result.
 func TestSpawnSelf(t *testing.T) {
 	w := newWorld(t)
 	w.serve(parley.Blueprint{Name: "bot.child"}, "run-1",
@@ -149,7 +150,7 @@ func TestSpawnSelf(t *testing.T) {
 	}
 }
 
-// TestNoChildren: where nobody runs children that is told of each job.
+// Without a runner of children, each job has an error.
 func TestNoChildren(t *testing.T) {
 	w := newWorld(t)
 	r := w.once(w.spawner(spawns(), ""), call("a", parley.ToolParallel, jobs(2, "")))
@@ -159,7 +160,7 @@ func TestNoChildren(t *testing.T) {
 	}
 }
 
-// TestChildrenOfNextAttempt: a turn that is lost leaves its children alone, and the next attempt meets them.
+// A lost turn does not stop its children, and the next attempt finds them.
 func TestChildrenOfNextAttempt(t *testing.T) {
 	w := newWorld(t)
 	begun, release := make(chan struct{}, 10), make(chan struct{})
@@ -194,8 +195,8 @@ func TestChildrenOfNextAttempt(t *testing.T) {
 	}
 }
 
-// TestAsksBack: a child that asks something is stopped: nobody answers it.
-func TestAsksBack(t *testing.T) {
+// A child that asks a question is stopped, because no one can answer it.
+func TestChildNeedsInput(t *testing.T) {
 	w := newWorld(t)
 	b := w.box(tool.Options{Config: &parley.AgentConfig{Agents: []string{"asker"}}})
 	w.asks("asker")

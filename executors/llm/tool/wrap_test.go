@@ -12,7 +12,8 @@ import (
 	"github.com/parleyhub/parley/executors/llm/tool"
 )
 
-// TestWrap: functions and tools of servers are wrapped by the names that the model calls them; agents and children are not.
+// Functions and tools of servers are wrapped under the names that the model uses. Agents and
+// children are not wrapped.
 func TestWrap(t *testing.T) {
 	w := newWorld(t)
 	server := &fakeServer{tools: []tool.Tool{echo(t, "look")}}
@@ -40,13 +41,13 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// TestCutOff: the last call of an answer that was too long is not run; those before it are.
+// The last call of an answer that was cut off is not run. Earlier calls are.
 func TestCutOff(t *testing.T) {
 	w := newWorld(t)
 	b := w.box(tool.Options{Config: &parley.AgentConfig{Tools: []string{"look"}}, Functions: []tool.Tool{echo(t, "look")}})
 	results := w.onceCut(b, call("a", "look", `{"x":"1"}`), call("b", "look", `{}`))
 	if results[0].IsError || !results[1].IsError || !strings.Contains(results[1].Text, "invalid_arguments") ||
-		!strings.Contains(results[1].Text, "cut off, not run") {
+		!strings.Contains(results[1].Text, "was cut off") {
 		t.Errorf("results %+v", results)
 	}
 	if started := w.traces("llm_tool_started"); len(started) != 1 {
