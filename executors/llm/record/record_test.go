@@ -15,7 +15,8 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// attempts runs functions as the attempts of one turn, over a real hub, and restarts that between them where restart is true: then a claim has ended that counts as no attempt.
+// attempts runs functions as the attempts of one turn at a real hub. If restart is true, the hub
+// restarts between them, so the claim ends without counting as an attempt.
 func attempts(t *testing.T, restart bool, each ...func(ctx context.Context, turn *parley.Turn) error) {
 	t.Helper()
 	h := sdktest.NewHub(t)
@@ -63,7 +64,7 @@ func step(number int, hash, text string) *record.Step {
 		Message: llm.Message{Role: llm.RoleAssistant, Text: text}}
 }
 
-// TestNextAttempt: it reads the steps and tools of the one before, also where a restart of the hub has ended that: then the claim was no attempt.
+// The next attempt reads the steps and tools of the earlier one, also after a restart of the hub.
 func TestNextAttempt(t *testing.T) {
 	for name, restart := range map[string]bool{"failed": false, "restarted": true} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +84,7 @@ func TestNextAttempt(t *testing.T) {
 					l.Start(ctx, &record.ToolStarted{Key: "execute.1.0", Tool: "one", Arguments: json.RawMessage(`{"x":1}`)}),
 					l.End(ctx, &record.ToolEnded{Key: "execute.1.0", Tool: "one", Text: "1"}),
 					l.Start(ctx, &record.ToolStarted{Key: "execute.1.1", Tool: "two", Arguments: json.RawMessage(`{}`)}),
-					l.Say(ctx, record.KindCompacted, "made short", map[string]int{"messages": 2}),
+					l.AddTrace(ctx, record.KindCompacted, "made short", map[string]int{"messages": 2}),
 				)
 			}, func(ctx context.Context, turn *parley.Turn) error {
 				if restart != (turn.Attempt == 1) {
@@ -114,11 +115,11 @@ func TestNextAttempt(t *testing.T) {
 				if all := l.Ended(); len(all) != 1 || all[0].Tool != "one" {
 					t.Errorf("ended: %+v", all)
 				}
-				if said := l.Said(record.KindCompacted); len(said) != 1 || string(said[0]) != `{"messages":2}` {
+				if said := l.Traces(record.KindCompacted); len(said) != 1 || string(said[0]) != `{"messages":2}` {
 					t.Errorf("said: %s", said)
 				}
 				if left, err := turn.Earlier(ctx); err != nil || len(left) < 5 {
-					t.Errorf("Earlier gives %d events, %v", len(left), err)
+					t.Errorf("Earlier returned %d events, %v", len(left), err)
 				}
 				return nil
 			})
@@ -126,7 +127,7 @@ func TestNextAttempt(t *testing.T) {
 	}
 }
 
-// TestOtherQuestion: the answer to another question does not count, unless a tool has begun after it.
+// The answer to another question does not count, unless a tool started after it.
 func TestOtherQuestion(t *testing.T) {
 	for name, c := range map[string]struct {
 		do    func(ctx context.Context, turn *parley.Turn, l *record.Log) error
@@ -153,10 +154,10 @@ func TestOtherQuestion(t *testing.T) {
 					t.Errorf("step 1 is %+v, %v", s, ok)
 				}
 				if _, ok := l.Step(record.PhaseExecute, 2, "new"); ok {
-					t.Error("a step after which nothing was done counts")
+					t.Error("a step without a later tool call is used")
 				}
 				if _, ok := l.Step(record.PhaseCompact, 1, "new"); ok {
-					t.Error("messages are put together as other ones were")
+					t.Error("the summary of other messages is used")
 				}
 				return errors.Join(err, l.AddStep(ctx, step(1, "new", "bye")))
 			}, func(ctx context.Context, turn *parley.Turn) error {
@@ -173,7 +174,8 @@ func TestOtherQuestion(t *testing.T) {
 	}
 }
 
-// TestBounds: what is too large, or what no event takes as it is, is kept all the same, and the writer goes on with what a reader will have.
+// Data that is too large or cannot be stored as JSON is recorded all the same. The writer continues
+// with the same data as a reader.
 func TestBounds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -205,7 +207,7 @@ func TestBounds(t *testing.T) {
 			l.Start(ctx,
 				&record.ToolStarted{Key: "k", Arguments: json.RawMessage(`{"a":"` + strings.Repeat("x", 2<<20) + `"}`)}),
 			l.End(ctx, &record.ToolEnded{Key: "k", Text: large}),
-			l.Say(ctx, record.KindProgress, large, strings.Repeat("x", 2<<20)),
+			l.AddTrace(ctx, record.KindProgress, large, strings.Repeat("x", 2<<20)),
 		)
 	}, func(ctx context.Context, turn *parley.Turn) error {
 		l, err := record.Open(ctx, turn)
