@@ -57,9 +57,9 @@ func (t *thread) compactOnce(ctx context.Context, percent int, before, limit int
 		return 0, err
 	}
 	data := &compactedData{Number: t.compactions, Messages: to - from, Before: before, After: after, Limit: limit}
-	if len(t.record.Said(record.KindCompacted)) < t.compactions {
+	if len(t.record.Traces(record.KindCompacted)) < t.compactions {
 		text := fmt.Sprintf("%d messages were summarized", data.Messages)
-		if err := t.record.Say(ctx, record.KindCompacted, text, data); err != nil {
+		if err := t.record.AddTrace(ctx, record.KindCompacted, text, data); err != nil {
 			return 0, err
 		}
 	}

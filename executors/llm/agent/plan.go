@@ -43,8 +43,8 @@ func (r *run) plan(ctx context.Context, messages []llm.Message) (plan string, re
 	}
 	plan = s.Message.Text
 	data := &planData{Model: s.Model, Steps: t.number, Usage: r.totals.Usage, InputHash: s.InputHash}
-	if !isRecorded(r.record.Said(record.KindPlan), s.InputHash) {
-		err = r.record.Say(ctx, record.KindPlan, plan, data)
+	if !isRecorded(r.record.Traces(record.KindPlan), s.InputHash) {
+		err = r.record.AddTrace(ctx, record.KindPlan, plan, data)
 	}
 	return plan, nil, err
 }

@@ -61,5 +61,5 @@ func (t *totals) addStep(s *record.Step, fresh bool) {
 func (r *run) recordUsage(ctx context.Context, status string) error {
 	r.totals.Status, r.totals.Compactions = status, r.compactions
 	r.o.Meter.Turn(status, r.totals.fresh)
-	return r.record.Say(ctx, record.KindUsage, "", &r.totals)
+	return r.record.AddTrace(ctx, record.KindUsage, "", &r.totals)
 }

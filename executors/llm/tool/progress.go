@@ -125,7 +125,7 @@ func (p *progress) write(now *Progress) {
 		now.Done, now.Total = 0, 0 // JSON has no such numbers
 	}
 	c := p.call
-	if err := c.Record.Say(p.ctx, record.KindProgress, now.Text, progressData{c.key, c.ID, c.Name, *now}); err != nil {
+	if err := c.Record.AddTrace(p.ctx, record.KindProgress, now.Text, progressData{c.key, c.ID, c.Name, *now}); err != nil {
 		c.box.o.Logger.Debug("writing the progress of a tool failed", "tool", c.Name, "error", err)
 	}
 }
