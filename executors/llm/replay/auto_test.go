@@ -14,7 +14,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/replay"
 )
 
-// TestAutoForgetsFailures: an exchange that failed, or was ended by its caller, is made again; Play gives the failure.
+// Auto repeats an exchange that failed or was canceled. Play replays the failure.
 func TestAutoForgetsFailures(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	for name, fail := range map[string]func() error{
@@ -51,7 +51,8 @@ func TestAutoForgetsFailures(t *testing.T) {
 	}
 }
 
-// TestSecretsInPieces: a secret that a model says in pieces does not come into the cassette, whether the answer ends or breaks off.
+// A secret that is split over chunks does not get into the cassette, in complete and in broken
+// answers.
 func TestSecretsInPieces(t *testing.T) {
 	for _, end := range []error{nil, errors.New("broke off")} {
 		path := filepath.Join(t.TempDir(), "run.jsonl")

@@ -37,7 +37,7 @@ func counting() llmtest.Func {
 	}
 }
 
-// say gives the text of an answer, or the error.
+// say returns the text of an answer, or the error.
 func say(p llm.Provider, req *llm.Request) string {
 	r, err := p.Call(context.Background(), req, nil)
 	if err != nil {
@@ -46,7 +46,7 @@ func say(p llm.Provider, req *llm.Request) string {
 	return r.Text
 }
 
-// TestBytes: whatever a provider gives comes back as it was.
+// Any answer of a provider is replayed unchanged.
 func TestBytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	odd := "a\x00b \xff <&> \u2028 🙂"
@@ -100,7 +100,7 @@ func TestBytes(t *testing.T) {
 	run(open(t, path, nil).Player("fake"))
 }
 
-// TestOrder: identical requests get their answers in the order in which they were recorded, and others do not matter.
+// Identical requests get their answers in the recorded order, independent of other requests.
 func TestOrder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	p := open(t, path, &replay.Options{Mode: replay.Record}).Provider(counting())
@@ -112,14 +112,14 @@ func TestOrder(t *testing.T) {
 	c := open(t, path, nil)
 	p = c.Player("fake")
 	other := ask("a")
-	other.MaxTokens, other.IdempotencyKey, other.TraceID, other.Metadata = 7, "k", "t", map[string]string{"m": "d"} // they do not count
+	other.MaxTokens, other.IdempotencyKey, other.TraceID, other.Metadata = 7, "k", "t", map[string]string{"m": "d"} // ignored members
 	for _, step := range []struct {
 		req  *llm.Request
 		want string
 	}{
 		{ask("c"), "c 4"}, {ask("a"), "a 1"}, {other, "a 3"}, {ask("b"), "b 2"}, {ask("a"), "a 5"},
-		{ask("a"), "error: fake: invalid_request: not_recorded: fake was asked this 3 times before, and not once more " +
-			"when it was recorded: each answer is played once"},
+		{ask("a"), "error: fake: invalid_request: not_recorded: fake was called with this request 3 times " +
+			"when it was recorded; each answer is replayed once"},
 	} {
 		if got := say(p, step.req); got != step.want {
 			t.Errorf("%s: expected %s", got, step.want)
@@ -130,7 +130,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestMadeIDs: ids that a hub makes up are others in each run, and count for nothing; ids that somebody has chosen count.
+// Generated ids are ignored; other ids are compared.
 func TestMadeIDs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	p := open(t, path, &replay.Options{Mode: replay.Record}).Provider(counting())
@@ -151,7 +151,7 @@ func TestMadeIDs(t *testing.T) {
 	}
 }
 
-// TestParallel: recorded at once, and played back at once, each gets its own answer.
+// Concurrent requests each get their own answer.
 func TestParallel(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	const n = 100
@@ -181,7 +181,7 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// TestMissing: what was not recorded is told by name, with the place where the nearest request differs.
+// A missing request is reported with the difference from the most similar one.
 func TestMissing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	p := open(t, path, &replay.Options{Mode: replay.Record}).Provider(counting())
@@ -206,7 +206,7 @@ func TestMissing(t *testing.T) {
 	if !reflect.DeepEqual(missing, want) {
 		t.Errorf("%+v: expected %+v", missing, want)
 	}
-	if got := say(c.Player("vendor"), now); !strings.HasSuffix(got, "nothing that vendor was asked is in the cassette") {
+	if got := say(c.Player("vendor"), now); !strings.HasSuffix(got, "the cassette has no request to vendor") {
 		t.Error(got)
 	}
 	if got := c.Providers(); !reflect.DeepEqual(got, []string{"fake"}) {
@@ -214,7 +214,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestAuto: what is there is played back, and what is not is asked and kept.
+// Auto replays recorded answers, and records all others.
 func TestAuto(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	for _, want := range []string{"a 1, a 2", "a 1, a 2, a 1", "a 1, a 2, a 1, b 1"} {
@@ -233,7 +233,8 @@ func TestAuto(t *testing.T) {
 	}
 }
 
-// TestBroken: a last line that is not whole is told of and left out; whoever goes on recording takes it away. A line before it that is none is refused.
+// An incomplete last line is reported and ignored, and removed when recording continues. An invalid
+// earlier line is refused.
 func TestBroken(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	c := open(t, path, &replay.Options{Mode: replay.Record})
@@ -294,7 +295,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestWriters: a file has one writer, a directory any number, and all of it is played back.
+// A file has one writer and a directory any number. All of them are replayed.
 func TestWriters(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "run.jsonl")
@@ -307,7 +308,7 @@ func TestWriters(t *testing.T) {
 	}
 	open(t, path, &replay.Options{Mode: replay.Record})
 
-	dir = filepath.Join(t.TempDir(), "[a*b]") // no pattern
+	dir = filepath.Join(t.TempDir(), "[a*b]") // a name that looks like a pattern
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +327,7 @@ func TestWriters(t *testing.T) {
 	}
 }
 
-// TestSecrets: no key comes into the cassette, whoever says it, nor what goes with a call beside the question.
+// Neither keys nor the ignored members of a request get into the cassette.
 func TestSecrets(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	const key = `sk-"canary"<1>`
@@ -350,7 +351,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestFull: an answer that cannot be kept is not given, and nothing is kept after it.
+// An answer that cannot be recorded is not returned, and nothing is recorded after it.
 func TestFull(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	c := open(t, path, &replay.Options{Mode: replay.Record})
@@ -363,7 +364,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestCut: a call that its caller has ended is kept as far as it came, and a whole answer comes before it.
+// A canceled call is recorded up to that point. Complete answers are replayed first.
 func TestCut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	c := open(t, path, &replay.Options{Mode: replay.Record})
