@@ -17,7 +17,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/scripted"
 )
 
-// load makes a provider of one script, the model m.
+// load returns a provider with one script, the model m.
 func load(t *testing.T, text string) *scripted.Provider {
 	t.Helper()
 	p, err := scripted.New(&scripted.Options{FS: fstest.MapFS{"m.yaml": {Data: []byte(text)}}})
@@ -31,7 +31,7 @@ func user(text string) llm.Message { return llm.Message{Role: llm.RoleUser, Text
 
 func said(text string) llm.Message { return llm.Message{Role: llm.RoleAssistant, Text: text} }
 
-// called is a call of a tool with what came of it.
+// called returns a tool call with its result.
 func called(tool, text string, isError bool) []llm.Message {
 	return []llm.Message{
 		{Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{{ID: "1", Name: tool}}},
@@ -41,7 +41,7 @@ func called(tool, text string, isError bool) []llm.Message {
 
 func ask(messages ...llm.Message) *llm.Request { return &llm.Request{Model: "m", Messages: messages} }
 
-// outcome is what a call gives, in one line.
+// outcome returns the result of a call in one line.
 func outcome(p llm.Provider, req *llm.Request) string {
 	r, err := p.Call(context.Background(), req, nil)
 	switch {
@@ -73,7 +73,7 @@ turns:
   - {when: {last: hello}, unless: {last: world}, text: "$${hello} in step ${step}"}
 `
 
-// TestConditions: the first turn answers of which all conditions hold, and no other.
+// The first turn whose conditions all hold answers.
 func TestConditions(t *testing.T) {
 	p := load(t, conditions)
 	look := []llm.ToolSpec{{Name: "look"}}
@@ -117,7 +117,7 @@ func TestConditions(t *testing.T) {
 		{"params of another text", ask(user(`{"case":{"name":"knee"}} {"case":{"id":7}}`), said("so"), user("that is all")),
 			`case 7 of {"id":7}`},
 		{"unless", ask(user("hello world")),
-			`error: scripted: invalid_request: no turn of m.yaml fits what was asked: step 1; last: "hello world"`},
+			`error: scripted: invalid_request: no turn of m.yaml matches the request: step 1; last: "hello world"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := outcome(p, c.req); got != c.want {
@@ -127,7 +127,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestRefused: what cannot be answered is told by name, and is nothing to try again.
+// A request without an answer has an error that names the reason and is not retryable.
 func TestRefused(t *testing.T) {
 	p := load(t, `
 turns:
@@ -142,10 +142,10 @@ turns:
 		want error
 		says string
 	}{
-		{other, scripted.ErrNoScript, "there is no script none: there are m"},
-		{ask(user("good day")), scripted.ErrNoTurn, "no turn of m.yaml fits what was asked: step 1; last: \"good day\""},
+		{other, scripted.ErrNoScript, "unknown script none; available: m"},
+		{ask(user("good day")), scripted.ErrNoTurn, "no turn of m.yaml matches the request: step 1; last: \"good day\""},
 		{ask(user("param")), scripted.ErrNoValue,
-			"turns[0] of m.yaml: there is nothing that ${params.x} could stand for: step 1"},
+			"turns[0] of m.yaml: the request has no value for ${params.x}: step 1"},
 		{ask(append(called("look", `{"y":1}`, false), user("result"))...), scripted.ErrNoValue, "${result.look.x}"},
 	} {
 		_, err := p.Call(t.Context(), c.req, nil)
@@ -156,7 +156,7 @@ turns:
 	}
 }
 
-// TestOnce: a turn that is once answers once, and another process goes on where the first one was.
+// A turn with once answers once, also across processes.
 func TestOnce(t *testing.T) {
 	const text = `
 turns:
@@ -169,7 +169,7 @@ turns:
 	for _, marked := range []bool{true, false} {
 		messages := []llm.Message{user(`{"n":5}`)}
 		for i, line := range want {
-			p := load(t, text) // of another process
+			p := load(t, text) // a new process
 			if got := outcome(p, ask(messages...)); got != line {
 				t.Fatalf("marked %t, answer %d is %s: expected %s", marked, i, got, line)
 			}
@@ -186,7 +186,7 @@ turns:
 	}
 }
 
-// TestOnceError: an error that is once is given once to the same request, and to another one too.
+// An error with once is returned once for the same request, and once for another one.
 func TestOnceError(t *testing.T) {
 	p := load(t, `
 turns:
@@ -202,7 +202,7 @@ turns:
 		if !reflect.DeepEqual(err, error(want)) {
 			t.Errorf("%#v: expected %#v", err, want)
 		}
-		req.IdempotencyKey, req.TraceID = "another", "another" // it asks the same
+		req.IdempotencyKey, req.TraceID = "another", "another" // it is the same request
 		var heard []llm.Chunk
 		_, err = p.Call(t.Context(), req, func(c llm.Chunk) error { heard = append(heard, c); return nil })
 		var pe *llm.ProviderError
@@ -216,7 +216,7 @@ turns:
 	}
 }
 
-// TestPace: pauses last as long as the script says, and end with their caller.
+// Pauses have the duration in the script, and end when the caller cancels.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := load(t, `
@@ -250,7 +250,7 @@ turns:
 	})
 }
 
-// TestUsage: what a script tells of tokens is told, with their sum; else nothing is.
+// The usage in a script is reported with its sum. Without it, none is reported.
 func TestUsage(t *testing.T) {
 	p := load(t,
 		`turns: [{when: {last: count}, text: one, usage: {prompt_tokens: 3, completion_tokens: 4, reasoning_tokens: 1}, `+
@@ -271,8 +271,9 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestOnceAtOnce: of requests that are the same and come at once, one is given the error that is once; also one whose caller did not wait for it does not use it up.
-func TestOnceAtOnce(t *testing.T) {
+// Of several concurrent equal requests, one gets the error with once. A canceled request does not
+// use it up.
+func TestOnceErrorOfConcurrentRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := load(t, `
 turns:
@@ -289,7 +290,7 @@ turns:
 		for i := range 3 {
 			all.Go(func() {
 				req := ask(user("hi"))
-				req.MaxTokens = i // what a budget leaves is no part of what is asked
+				req.MaxTokens = i // max_tokens is ignored
 				if _, err := p.Call(t.Context(), req, nil); err != nil {
 					failed.Add(1)
 				}
@@ -297,7 +298,7 @@ turns:
 		}
 		all.Wait()
 		if n := failed.Load(); n != 1 {
-			t.Errorf("%d of 3 have failed", n)
+			t.Errorf("%d of 3 failed", n)
 		}
 	})
 }
