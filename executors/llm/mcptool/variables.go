@@ -14,13 +14,13 @@ import (
 
 var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// leastSecret is how long a value has to be to be told from other text.
+// leastSecret is the shortest value that is hidden. Shorter values occur in other text.
 const leastSecret = 4
 
-// secrets are what stands for what in texts that anybody reads, the longest values first.
+// secrets has pairs of a value and its replacement. Longer values come first.
 type secrets [][2]string
 
-// expand puts the values of variables in their places.
+// expand replaces variables by their values.
 func expand(s parley.MCPServer, getenv func(string) string) (parley.MCPServer, secrets, error) {
 	e := &expander{getenv: getenv, values: map[string]string{}}
 	s.Args = slices.Clone(s.Args)
@@ -42,7 +42,7 @@ func expand(s parley.MCPServer, getenv func(string) string) (parley.MCPServer, s
 	if u, err := url.Parse(s.URL); s.URL != "" &&
 		(err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
 		return s, nil, fmt.Errorf(
-			"url is %s, which is no address with its variables: expected https:// or http://, and a host", written)
+			"url is %s, which is not a valid address after expansion: expected https:// or http://, and a host", written)
 	}
 	return s, e.secrets(), nil
 }
@@ -86,7 +86,7 @@ func (s secrets) text(text string) string {
 	return text
 }
 
-// hidden is an error whose text has no values of variables.
+// hidden is an error with all values of variables removed from its text.
 type hidden struct {
 	text string
 	err  error
