@@ -10,7 +10,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/internal/wiretest"
 )
 
-// messagesStream is a stream as the vendor writes it.
+// messagesStream is a stream in the form of the vendor.
 const messagesStream = `event: message_start
 data: {"type":"message_start","message":{"id":"msg_9","type":"message","role":"assistant","model":"claude-x","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":6,"cache_read_input_tokens":3,"cache_creation_input_tokens":1,"output_tokens":1}}}
 
@@ -116,8 +116,8 @@ func TestStreamFaults(t *testing.T) {
 	})
 }
 
-// TestBlocksWithoutAnEnd are whole all the same, once the message has ended.
-func TestBlocksWithoutAnEnd(t *testing.T) {
+// Blocks without an end are completed at the end of the message.
+func TestBlocksWithoutEnd(t *testing.T) {
 	events := strings.SplitAfter(messagesStream, "\n\n")
 	events = slices.DeleteFunc(events, func(e string) bool { return strings.HasPrefix(e, "event: content_block_stop") })
 	r, all, err := vendor.Stream(t, "", strings.Join(events, ""))
@@ -127,8 +127,8 @@ func TestBlocksWithoutAnEnd(t *testing.T) {
 	}
 }
 
-// TestArgumentsThatWereCutOff are as the model wrote them, and what goes back is JSON.
-func TestArgumentsThatWereCutOff(t *testing.T) {
+// Incomplete arguments are returned as the model wrote them, and are sent back as JSON.
+func TestIncompleteArguments(t *testing.T) {
 	cut := strings.Replace(strings.Replace(messagesStream, `"1}"`, `"\"x"`, 1), "tool_use\",\"stop_sequence",
 		"max_tokens\",\"stop_sequence", 1)
 	r, _, err := vendor.Stream(t, "", cut)

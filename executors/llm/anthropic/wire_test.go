@@ -83,7 +83,7 @@ func check(r *http.Request, body object, e *llmtest.Exchange) error {
 	return checkTurns(wiretest.Objects(body["messages"]))
 }
 
-// checkTurns wants blocks that are not empty, and each call answered at once.
+// checkTurns checks that no block is empty, and that each call is answered in the next message.
 func checkTurns(messages []object) error {
 	open := map[any]bool{}
 	for _, m := range messages {
@@ -101,7 +101,7 @@ func checkTurns(messages []object) error {
 				open[b["id"]] = true
 			case "tool_result":
 				if !open[b["tool_use_id"]] {
-					return fmt.Errorf("nobody has called %v", b["tool_use_id"])
+					return fmt.Errorf("result without a call: %v", b["tool_use_id"])
 				}
 				delete(open, b["tool_use_id"])
 			case "thinking":
@@ -109,7 +109,7 @@ func checkTurns(messages []object) error {
 					return errors.New("a thought is not signed")
 				}
 			default:
-				return fmt.Errorf("there is a block %v", b)
+				return fmt.Errorf("unknown block %v", b)
 			}
 		}
 		if called && len(open) > 0 {
@@ -217,7 +217,7 @@ func events(e *llmtest.Exchange) wiretest.Events {
 				text, said = begin(object{"type": "text", "text": ""}), true
 			}
 			text += delta("text_delta", object{"text": c.Text})
-		case c.ToolCall == nil: // a refusal has no pieces
+		case c.ToolCall == nil: // a refusal has no deltas
 		case c.ToolCall.Name != "":
 			text = begin(object{"type": "tool_use", "id": c.ToolCall.ID, "name": c.ToolCall.Name, "input": object{}}) +
 				delta("input_json_delta", object{"partial_json": ""})

@@ -37,7 +37,7 @@ func TestNewEmbedder(t *testing.T) {
 	}
 }
 
-// TestEmbedderNames: what may give other vectors has another name, and no name has the address of a server.
+// Options that change the vectors change the name. No name has the address of a server.
 func TestEmbedderNames(t *testing.T) {
 	names := map[string]bool{}
 	for _, o := range []openai.EmbedderOptions{
@@ -132,7 +132,7 @@ func TestEmbedFails(t *testing.T) {
 func TestEmbedEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	base := wiretest.Raw(t, func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // else the server does not see that the caller has gone
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice the end of the caller
 		cancel()
 		<-r.Context().Done()
 	})

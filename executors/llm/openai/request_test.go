@@ -46,7 +46,7 @@ func TestResponsesRequest(t *testing.T) {
 			{"type":"function","name":"wait","strict":false,"parameters":{"type":"object","properties":{}}}],
 		"text":{"format":{"type":"json_schema","name":"door","strict":false,"schema":{"type":"object","properties":{}}}}}`)
 	if !strings.Contains(body, "9007199254740993") {
-		t.Error("a number of the schema has lost digits")
+		t.Error("a number of the schema lost digits")
 	}
 	if header.Get("Idempotency-Key") != "key-1" || header.Get("X-Client-Request-Id") != "trace-1" ||
 		header.Get("Authorization") != "Bearer "+key {
@@ -66,7 +66,7 @@ func TestChatRequest(t *testing.T) {
 		"response_format":{"type":"json_schema","json_schema":{"name":"door","strict":false,"schema":{"type":"object","properties":{}}}}}`)
 }
 
-func TestMaxTokensByTheirName(t *testing.T) {
+func TestMaxTokensParam(t *testing.T) {
 	for _, c := range []struct {
 		api         llm.API
 		param, want string
@@ -92,8 +92,8 @@ func TestMaxTokensByTheirName(t *testing.T) {
 	}
 }
 
-// TestThoughtsAreAskedFor of models that have some: others refuse to be asked.
-func TestThoughtsAreAskedFor(t *testing.T) {
+// Only reasoning models support encrypted thoughts; others refuse the request.
+func TestEncryptedThoughts(t *testing.T) {
 	for model, asked := range map[string]bool{
 		"gpt-5": true, "gpt-5.1-codex-max": true, "gpt-5-chat-latest": false, "o3-mini": true, "o1": true,
 		"openai/gpt-5-nano": true, "ft:o4-mini:acme::1": true,
@@ -107,7 +107,8 @@ func TestThoughtsAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestOpaqueFits has calls go that were cut off, and falls back on what can be read where the two do not fit.
+// TestOpaqueFits removes calls that were cut off, and uses the plain message if it does not match
+// the opaque data.
 func TestOpaqueFits(t *testing.T) {
 	items := `{"api":"responses","items":[{"type":"reasoning","id":"rs_1","summary":[],` +
 		`"encrypted_content":"X\u003cY"},{"type":"function_call","id":"fc_1","call_id":"a","name":"f","arguments":"{}"},` +

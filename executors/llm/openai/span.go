@@ -8,7 +8,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// startSpan begins the span of a call.
+// startSpan starts the span of a call.
 func (e *Embedder) startSpan(ctx context.Context) (context.Context, parley.Span) {
 	return parley.StartSpan(ctx, parley.SpanStart{
 		Name: parley.SpanEmbeddings + e.model, Kind: parley.SpanClient,
@@ -20,8 +20,8 @@ func (e *Embedder) startSpan(ctx context.Context) (context.Context, parley.Span)
 	})
 }
 
-// tellSpan tells how a call has ended.
-func tellSpan(span parley.Span, err error) {
+// setSpanResult sets the outcome of a call on its span.
+func setSpanResult(span parley.Span, err error) {
 	var failed *llm.ProviderError
 	switch {
 	case errors.As(err, &failed):

@@ -14,7 +14,7 @@ import (
 	"github.com/parleyhub/parley/internal/spantest"
 )
 
-// TestEmbedSpan: a call is a span, which says how it has failed, and nothing of the texts.
+// A call is a span with the kind of failure and without the texts.
 func TestEmbedSpan(t *testing.T) {
 	status, body := 200, `{"object":"list","data":[{"index":0,"embedding":[1,2]}]}`
 	base := wiretest.Raw(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -9,7 +9,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/internal/wiretest"
 )
 
-// Streams as the vendor writes them. They say the same.
+// These streams have the form of the vendor and the same content.
 const (
 	responsesStream = `event: response.created
 data: {"type":"response.created","sequence_number":0,"response":{"id":"resp_9","object":"response","status":"in_progress","model":"gpt-4.1","output":[],"usage":null}}
@@ -107,7 +107,7 @@ func TestStreamFaults(t *testing.T) {
 	})
 }
 
-// TestOtherServers have their own ways with streams.
+// TestOtherServers has the variants of compatible servers.
 func TestOtherServers(t *testing.T) {
 	chat := func(delta, rest string) string {
 		return `data: {"id":"1","model":"m","choices":[{"index":0,"delta":` + delta + rest + `}]}` + "\n\n"

@@ -10,7 +10,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/llmtest"
 )
 
-// chatDialect is chat completions, as a compatible server has them.
+// chatDialect is chat completions of a compatible server.
 var chatDialect = wiretest.Dialect{Path: "/v1/chat/completions", Fault: fault, Check: checkChat, Whole: chatWhole,
 	Stream: chatEvents}
 
@@ -45,13 +45,13 @@ func checkChat(r *http.Request, body object, e *llmtest.Exchange) error {
 	return errors.Join(authorized(r), checkMessages(messages))
 }
 
-// checkMessages wants each call answered at once.
+// checkMessages checks that each call is answered in the next messages.
 func checkMessages(messages []object) error {
 	open := map[any]bool{}
 	for _, m := range messages {
 		if m["role"] == "tool" {
 			if !open[m["tool_call_id"]] {
-				return fmt.Errorf("nobody has called %v", m["tool_call_id"])
+				return fmt.Errorf("result without a call: %v", m["tool_call_id"])
 			}
 			delete(open, m["tool_call_id"])
 			continue

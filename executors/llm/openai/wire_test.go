@@ -75,7 +75,7 @@ func checkResponses(r *http.Request, body object, e *llmtest.Exchange) error {
 	return errors.Join(authorized(r), checkItems(wiretest.Objects(body["input"])))
 }
 
-// checkItems wants each call answered, and each answer called for.
+// checkItems checks that each call has an output and each output a call.
 func checkItems(items []object) error {
 	open := map[any]bool{}
 	for _, item := range items {
@@ -84,12 +84,12 @@ func checkItems(items []object) error {
 			open[item["call_id"]] = true
 		case "function_call_output":
 			if !open[item["call_id"]] {
-				return fmt.Errorf("nobody has called %v", item["call_id"])
+				return fmt.Errorf("output without a call: %v", item["call_id"])
 			}
 			delete(open, item["call_id"])
 		case nil, "message", "reasoning":
 		default:
-			return fmt.Errorf("the input has an item %v", item)
+			return fmt.Errorf("the input has the unknown item %v", item)
 		}
 	}
 	if len(open) > 0 {
@@ -98,7 +98,7 @@ func checkItems(items []object) error {
 	return nil
 }
 
-// output is what the model has said, as items.
+// output returns the answer of the model as items.
 func output(e *llmtest.Exchange, whole bool) []object {
 	all := []object{}
 	if e.Opaque != "" {
@@ -152,7 +152,7 @@ func responseObject(e *llmtest.Exchange, status string, whole bool) object {
 	return o
 }
 
-// responsesEvents is the stream of a response. Items end where the next begins.
+// responsesEvents returns the stream of a response. Each item ends where the next one starts.
 func responsesEvents(e *llmtest.Exchange) wiretest.Events {
 	seq, place := 0, -1
 	typed := func(kind string, o object) string {

@@ -81,7 +81,7 @@ func TestStatus(t *testing.T) {
 		res.Header.Set("X-Should-Retry", c.should)
 		res.Header.Set("X-Id", "req")
 		e := wire.Faults{Provider: "p", IDHeaders: []string{"X-None", "X-Id"}}.Status(
-			res, wire.Told{Final: c.final, RequestID: "other"})
+			res, wire.VendorError{Final: c.final, RequestID: "other"})
 		if e.Category != c.category || e.Retryable != c.retryable || e.Status != c.status || e.Provider != "p" ||
 			e.RequestID != "req" {
 			t.Errorf("%+v: got %+v", c, e)
@@ -89,11 +89,11 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestTheKeyIsNeverSaid has vendors repeat the key wherever they can.
-func TestTheKeyIsNeverSaid(t *testing.T) {
+// TestKeyIsHidden has vendors that repeat the key wherever they can.
+func TestKeyIsHidden(t *testing.T) {
 	const key = "sk-secret-key"
 	f := wire.Faults{Provider: "p", Key: key, IDHeaders: []string{"X-Id"}}
-	told := wire.Told{Code: "bad " + key, Message: strings.Repeat("x", 5000) + key}
+	told := wire.VendorError{Code: "bad " + key, Message: strings.Repeat("x", 5000) + key}
 	res := &http.Response{StatusCode: 401, Header: http.Header{"X-Id": {key}}}
 	for _, e := range []*llm.ProviderError{
 		f.Status(res, told), f.Coded(res, llm.CategoryServer, told), f.Malformed(res, "is "+key, errors.New("byte of "+key)),
@@ -150,7 +150,7 @@ func TestBodiesAreBounded(t *testing.T) {
 		}
 		n, err := io.Copy(io.Discard, res.Body)
 		if n > wire.MaxBody || c.fits != (err == nil) || err != nil && !errors.Is(err, wire.ErrTooLarge) {
-			t.Errorf("of %d bytes %d were read, and then %v", c.size, n, err)
+			t.Errorf("of %d bytes, %d were read, then %v", c.size, n, err)
 		}
 	}
 	if e := (wire.Faults{}).Broken(nil, wire.ErrTooLarge); e.Category != llm.CategoryMalformed || e.Retryable {
@@ -199,7 +199,7 @@ func TestCall(t *testing.T) {
 		return nil, ctx.Err()
 	}
 	t.Run("an error of the sink", func(t *testing.T) {
-		life := wire.NewLife(wire.Faults{})
+		life := wire.NewLifetime(wire.Faults{})
 		if _, err := life.Call(t.Context(), func(llm.Chunk) error { return full }, say); err != full {
 			t.Errorf("got %v", err)
 		}
@@ -207,13 +207,13 @@ func TestCall(t *testing.T) {
 	t.Run("the caller has gone", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 0)
 		defer cancel()
-		life := wire.NewLife(wire.Faults{})
+		life := wire.NewLifetime(wire.Faults{})
 		if _, err := life.Call(ctx, func(llm.Chunk) error { return nil }, say); err != context.DeadlineExceeded {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("the provider is closed", func(t *testing.T) {
-		life := wire.NewLife(wire.Faults{Provider: "p"})
+		life := wire.NewLifetime(wire.Faults{Provider: "p"})
 		_, err := life.Call(t.Context(), func(llm.Chunk) error { life.End(); return nil }, say)
 		var pe *llm.ProviderError
 		if !errors.As(err, &pe) || pe.Provider != "p" || pe.Retryable {
@@ -234,7 +234,7 @@ func TestObject(t *testing.T) {
 	}
 	for _, bad := range []string{"null", "[]", "true", "{"} {
 		if _, err := wire.Object(json.RawMessage(bad)); err == nil {
-			t.Errorf("%s is no object", bad)
+			t.Errorf("%s was accepted as an object", bad)
 		}
 	}
 }
@@ -255,6 +255,6 @@ func TestParameters(t *testing.T) {
 		}
 	}
 	if _, err := wire.Parameters(json.RawMessage(`[]`)); err == nil {
-		t.Error("a list is taken")
+		t.Error("a list was accepted")
 	}
 }
