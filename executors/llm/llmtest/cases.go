@@ -25,7 +25,7 @@ var (
 
 func user(text string) llm.Message { return llm.Message{Role: llm.RoleUser, Text: text} }
 
-// ask is a request of one message; Setup.script fills in the model.
+// ask returns a request with one message. Setup.script sets the model.
 func ask(text string) llm.Request {
 	return llm.Request{Messages: []llm.Message{user(text)}, MaxTokens: 512}
 }
@@ -34,7 +34,7 @@ func usage(prompt, completion int64) *llm.Usage {
 	return &llm.Usage{PromptTokens: prompt, CompletionTokens: completion, TotalTokens: prompt + completion}
 }
 
-// pieces cuts a text into chunks.
+// pieces returns a chunk for each text.
 func pieces(texts ...string) []llm.Chunk {
 	all := make([]llm.Chunk, len(texts))
 	for i, t := range texts {
@@ -43,7 +43,7 @@ func pieces(texts ...string) []llm.Chunk {
 	return all
 }
 
-// say is an exchange that brings a text in these pieces.
+// say returns an exchange whose answer is a text in chunks.
 func say(question string, texts ...string) Exchange {
 	return Exchange{
 		Request:  ask(question),
@@ -109,10 +109,10 @@ func cases() []testCase {
 			e.Response.Usage = nil
 			return e
 		}()}},
-		{name: "what only the provider reads goes back", needs: func(s *Setup) bool { return !s.NoOpaque },
+		{name: "opaque data is sent back", needs: func(s *Setup) bool { return !s.NoOpaque },
 			exchanges: opaque()},
-		{name: "what only another provider reads is left out", exchanges: []Exchange{foreign()}},
-		{name: "an answer that is none", needs: func(s *Setup) bool { return !s.NoMalformed },
+		{name: "opaque data of another provider is left out", exchanges: []Exchange{foreign()}},
+		{name: "a malformed answer", needs: func(s *Setup) bool { return !s.NoMalformed },
 			exchanges: []Exchange{func() Exchange {
 				e := say("garbled", "one ", "two ", "three")
 				e.Fault = &Fault{Malformed: true, AfterChunks: 1}
@@ -124,7 +124,7 @@ func cases() []testCase {
 				e.Fault = &Fault{Break: true, AfterChunks: 2}
 				return e
 			}()}},
-		{name: "a stream ends before it begins", needs: func(s *Setup) bool { return !s.NoBreak },
+		{name: "a stream ends before it starts", needs: func(s *Setup) bool { return !s.NoBreak },
 			exchanges: []Exchange{func() Exchange {
 				e := say("broken-at-once", "one ", "two")
 				e.Fault = &Fault{Break: true}
@@ -151,7 +151,8 @@ func cases() []testCase {
 	return all
 }
 
-// parameters has all that the smallest model takes; temperature and top_p are told apart by their digits.
+// parameters has all parameters of the smallest model. The digits distinguish temperature and
+// top_p.
 func parameters(beside bool) Exchange {
 	question := map[bool]string{true: "beside", false: "first"}[beside]
 	e := say("parameters-"+question, "un", "derstood")
@@ -176,7 +177,7 @@ func withTools(text string, tools ...llm.ToolSpec) llm.Request {
 	return r
 }
 
-// tools has two calls at once, after a text, with arguments in pieces.
+// tools has a text and two calls, with arguments in several chunks.
 func tools() Exchange {
 	return Exchange{
 		Request: withTools("weather-please", weather, clock),
@@ -224,7 +225,7 @@ func output() Exchange {
 	return e
 }
 
-// opaque has something unread in the answer, which goes back with the next question; with tools too, where vendors insist on it.
+// opaque has opaque data in an answer with tool calls, which is sent back with the results.
 func opaque() []Exchange {
 	first, second := tools(), results()
 	first.Opaque = "unread-0a1b2c3d"
@@ -234,7 +235,7 @@ func opaque() []Exchange {
 
 func foreign() Exchange {
 	e := history()
-	e.Request.Messages[1].Opaque = &llm.Opaque{Provider: "somebody-else",
+	e.Request.Messages[1].Opaque = &llm.Opaque{Provider: "another-provider",
 		Data: json.RawMessage(`{"thought":"foreign-0a1b2c3d"}`)}
 	e.Never = []string{"foreign-0a1b2c3d"}
 	return e
@@ -258,7 +259,7 @@ func sinkFails(t *testing.T, s Setup) {
 	}
 }
 
-func gone(t *testing.T, s Setup) {
+func canceledCall(t *testing.T, s Setup) {
 	c := testCase{name: "gone", exchanges: []Exchange{say("gone", "one ", "two ", "three")}}
 	p := s.Provider(t, s.script(&c, false))
 	defer p.Close()
@@ -271,8 +272,9 @@ func gone(t *testing.T, s Setup) {
 	}
 }
 
-// atOnce makes calls from many goroutines. All exchanges are the same, so it does not matter which of them answers which.
-func atOnce(t *testing.T, s Setup) {
+// concurrentCalls makes calls from many goroutines. All exchanges are equal, so their order does
+// not matter.
+func concurrentCalls(t *testing.T, s Setup) {
 	c := testCase{name: "calls at once"}
 	for range 8 {
 		c.exchanges = append(c.exchanges, say("all-the-same", "one ", "two ", "three"))
@@ -290,7 +292,7 @@ func atOnce(t *testing.T, s Setup) {
 				return
 			}
 			if got := textOf(o.Chunks); got != e.Response.Text || o.Response.Text != got {
-				t.Errorf("call %d says %q, in chunks %q: expected %q", i, o.Response.Text, got, e.Response.Text)
+				t.Errorf("call %d has the text %q, in chunks %q: expected %q", i, o.Response.Text, got, e.Response.Text)
 			}
 		})
 	}
