@@ -17,7 +17,7 @@ import (
 	"github.com/parleyhub/parley/internal/worktest"
 )
 
-// serve runs functions on a hub of its own.
+// serve runs functions at a separate hub.
 func serve(t *testing.T, all function.Set, adjust func(*parley.Blueprint)) *worktest.World {
 	t.Helper()
 	w, agents, blueprints := worktest.New(t), worktest.Mux{}, []parley.Blueprint{}
@@ -40,12 +40,13 @@ func serve(t *testing.T, all function.Set, adjust func(*parley.Blueprint)) *work
 	return w
 }
 
-// gives is a function that gives a value.
+// gives returns a function that returns a value.
 func gives(v any) function.Func {
 	return func(context.Context, *work.Job) (any, error) { return v, nil }
 }
 
-// TestResults: what a function gives is the result: a text as it is, everything else as JSON; and it gets its parameters filled up.
+// The value of a function is the result: a string as it is, other values as JSON. Its parameters
+// have the defaults.
 func TestResults(t *testing.T) {
 	all := function.Set{
 		"text":    gives("as <it> is\n"),
@@ -66,7 +67,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// attempts notes what a function is called with.
+// attempts records the calls of a function.
 type attempts struct {
 	mu   sync.Mutex // guards the fields below
 	keys []string
@@ -80,8 +81,8 @@ func (a *attempts) note(j *work.Job) (nth int) {
 	return len(a.nums)
 }
 
-// TestAttempts: an Error is the answer at the first attempt, wrapped or not; any other error, a panic and a result that cannot be encoded are failed attempts, of which there are three, all
-// under one key.
+// An Error, wrapped or not, is the answer of the first attempt. Any other error, a panic and a
+// value that cannot be encoded are failed attempts. There are three with the same key.
 func TestAttempts(t *testing.T) {
 	final := &function.Error{Reason: "too_hard", Text: "I cannot",
 		Faults: []parley.ValidationError{{Path: "$.n", Message: "is too large"}}}
@@ -101,7 +102,7 @@ func TestAttempts(t *testing.T) {
 		"no-json": {gives(func() {}), 3, parley.SessionFailed, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // failed attempts are followed by pauses
+			t.Parallel() // pauses follow failed attempts
 			var a attempts
 			w := serve(t, function.Set{"calc": func(ctx context.Context, j *work.Job) (any, error) {
 				a.note(j)
@@ -126,7 +127,7 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// TestSecondAttempt: what has failed once is done again, and that answer counts.
+// A second attempt that succeeds is the answer.
 func TestSecondAttempt(t *testing.T) {
 	var a attempts
 	w := serve(t, function.Set{"calc": func(_ context.Context, j *work.Job) (any, error) {
@@ -141,7 +142,7 @@ func TestSecondAttempt(t *testing.T) {
 	}
 }
 
-// TestTimeout: the ctx of a function ends at the timeout of its agent, which is the answer.
+// The ctx of a function ends at the timeout of its agent, which is the answer.
 func TestTimeout(t *testing.T) {
 	ended := make(chan error, 1)
 	w := serve(t, function.Set{"calc": func(ctx context.Context, _ *work.Job) (any, error) {
@@ -159,13 +160,13 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// TestNames: the names of a set are in order; a schema that is none makes no agent.
+// The names of a set are sorted. An invalid schema is an error of Agent.
 func TestNames(t *testing.T) {
 	if got := (function.Set{"b": nil, "c": nil, "a": nil}).Names(); !slices.Equal(got, []string{"a", "b", "c"}) {
 		t.Errorf("names %v", got)
 	}
 	_, err := function.Agent(parley.Blueprint{Name: "x", ParametersSchema: json.RawMessage(`{"type":7}`)}, gives(nil))
 	if err == nil || !strings.Contains(err.Error(), "agent x: parameters_schema") {
-		t.Errorf("a schema that is none: %v", err)
+		t.Errorf("an invalid schema: %v", err)
 	}
 }

@@ -39,14 +39,15 @@ func (w *world) functions(schema, output string, o *work.Options, all function.S
 	w.Serve(agents, blueprints...)
 }
 
-// ask says something that wakes, and gives the answer of the one tool that is woken.
+// ask sends a message that triggers the tool, and returns its answer.
 func (w *world) ask(conversation, text, data string) parley.Message {
 	w.Helper()
 	seq := w.Say(conversation, parley.Message{Text: text, Schema: "ask.v1", Data: json.RawMessage(data)})
 	return w.Answers(conversation, seq, 1)[0]
 }
 
-// TestSeat: what a message makes of parameters is filled up and held against the schema; what comes of it is said in one message, a failure too.
+// Parameters from a message get defaults and are validated. The answer, also of a failure, is one
+// message.
 func TestSeat(t *testing.T) {
 	w := newWorld(t)
 	w.functions(
@@ -102,7 +103,8 @@ func TestSeat(t *testing.T) {
 	}
 }
 
-// TestPrompt: an agent that takes a prompt gets the words of the message, or its data; and one that nothing has woken the last message of another.
+// An agent with a prompt gets the text or the data of the message. Without a trigger it gets the
+// last message of another participant.
 func TestPrompt(t *testing.T) {
 	w := newWorld(t)
 	w.functions("", "", nil,
@@ -129,7 +131,7 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
-// TestAttempts: an error and a panic are failed attempts, of one job with one key; the third is the last.
+// An error and a panic are failed attempts of the same job. The third attempt is the last.
 func TestAttempts(t *testing.T) {
 	w := newWorld(t)
 	var calls atomic.Int32
@@ -161,7 +163,8 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// TestOnce: work that is done once is not begun again at a seat, whatever has become of the runner; who comes later says that it was interrupted.
+// Work with Once is not started again in a seat, even if the runner ended. A later attempt answers
+// that it was interrupted.
 func TestOnce(t *testing.T) {
 	w := newWorld(t)
 	began := make(chan struct{}, 10)
@@ -182,11 +185,11 @@ func TestOnce(t *testing.T) {
 	var f work.Failure
 	if err := json.Unmarshal(m.Data, &f); err != nil || f.Reason != work.ReasonInterrupted ||
 		m.Text != "it was interrupted" || len(began) != 0 {
-		t.Errorf("%s %v, begun %d times more", worktest.Indent(m), err, len(began))
+		t.Errorf("%s %v, started %d more times", worktest.Indent(m), err, len(began))
 	}
 }
 
-// TestTimeout: an agent that has used up its time has failed, and is not tried again.
+// A timeout is a failure without another attempt.
 func TestTimeout(t *testing.T) {
 	w := newWorld(t)
 	var calls atomic.Int32

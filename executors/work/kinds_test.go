@@ -23,7 +23,7 @@ import (
 	"github.com/parleyhub/parley/internal/worktest"
 )
 
-// model answers every question in the same words, and keeps the last message of each.
+// model returns the same answer to every request, and records the last message of each.
 type model struct {
 	mu    sync.Mutex
 	asked []string
@@ -52,7 +52,8 @@ const same = `"subscriptions": {"selectors": [
 	{"schema_name": "page.v1", "role": "context", "fetch": {"method": "recent", "limit": 2}, "key": "pages"}
 ]}`
 
-// TestSameContext: a command, a function, a workflow and an LLM agent with the same selectors are given the same bytes, in sessions that a note has started and in turns that a message has.
+// A command, a function, a workflow and an LLM agent with the same selectors get the same bytes of
+// context, in sessions started by a note and in turns triggered by a message.
 func TestSameContext(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -83,7 +84,7 @@ func TestSameContext(t *testing.T) {
 		},
 		"helper": func(_ context.Context, j *work.Job) (any, error) {
 			if j.Context != nil {
-				return nil, fmt.Errorf("it has no subscriptions, and a context")
+				return nil, fmt.Errorf("an agent without subscriptions has a context")
 			}
 			helped = append(helped, j.Parameters)
 			return "helped", nil
@@ -111,7 +112,7 @@ func TestSameContext(t *testing.T) {
 		},
 	} {
 		seq := wake()
-		read := map[string]string{} // what the commands have read
+		read := map[string]string{} // contexts that the commands read
 		if i == 0 {
 			for _, e := range w.Until(id, seq, len(tools), func(e *parley.Event) bool {
 				s, err := e.System()
@@ -153,7 +154,7 @@ func TestSameContext(t *testing.T) {
 			t.Errorf("the file: %s", read["opens"])
 		}
 		if !strings.HasPrefix(m.asked[i], "<hub>") || !strings.HasSuffix(m.asked[i], "</hub>\n"+string(want)) {
-			t.Errorf("the model is told %s", m.asked[i])
+			t.Errorf("the model reads %s", m.asked[i])
 		}
 		var step, whole any
 		if json.Unmarshal(helped[i], &step) != nil ||
