@@ -6,7 +6,7 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// startSpan begins the span of a step: one for all its tries.
+// startSpan starts the span of a step, which covers all attempts.
 func (r *run) startSpan(ctx context.Context, s *step) (context.Context, parley.Span) {
 	return parley.StartSpan(ctx, parley.SpanStart{
 		Name: parley.SpanStep + s.name,
@@ -18,8 +18,8 @@ func (r *run) startSpan(ctx context.Context, s *step) (context.Context, parley.S
 	})
 }
 
-// tellSpan tells what has come of a step.
-func tellSpan(span parley.Span, e *ended) {
+// setSpanResult sets the result of a step on its span.
+func setSpanResult(span parley.Span, e *ended) {
 	if e.SessionID != "" {
 		span.Set(parley.Attribute{Key: parley.AttrChildConversationID, Value: e.SessionID})
 	}

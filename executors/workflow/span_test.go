@@ -12,7 +12,7 @@ import (
 	"github.com/parleyhub/parley/internal/worktest"
 )
 
-// TestSpans: each step is a span with all its tries, and what its session does is below it.
+// Each step is a span with all its attempts. The spans of its session are below it.
 func TestSpans(t *testing.T) {
 	const asker = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	w, c, r := worktest.New(t), newCast(t), &spantest.Recorder{}
@@ -37,12 +37,12 @@ func TestSpans(t *testing.T) {
 	}
 	for _, s := range r.Named("parley.step first") {
 		if id, _ := s.Attributes[parley.AttrChildConversationID].(string); len(id) < 5 || id[:4] != "ses_" {
-			t.Errorf("the step has started %q", id)
+			t.Errorf("the step started %q", id)
 		}
 	}
 }
 
-// tracing has an agent tell a recorder of its turns.
+// tracing records the spans of an agent's turns.
 func tracing(a parley.Agent, r *spantest.Recorder) parley.Agent {
 	return parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 		ctx, span := parley.StartSpan(parley.WithTracer(ctx, r), parley.SpanStart{Name: turn.Agent})
