@@ -22,13 +22,15 @@ import (
 // declared is a schema that takes anything under some names.
 const declared = `"parameters_schema":{"type":"object","properties":{"s":{},"l":{},"o":{},"n":{}}}`
 
-// attacks are values that a shell, a parser of flags or a careless program would take for something else.
+// attacks are values that a shell, a parser of flags or a careless program would take for something
+// else.
 var attacks = []string{
 	"; rm -rf /", "$(id)", "`id`", "| cat", "&& true", "> /tmp/x", "a\nb\r\nc", "\t", " ", "", "-", "--", "-rf", "--o=evil", "--s", "a,b", "a=b", "=", "'", `"`, `\`, "*", "~", "$HOME", "%s", "\x01\x7f",
 	"é😀\u2028\u202e\ufeff", "\ufffd", "null", "true", "1", `{"a":1}`, "[1]", strings.Repeat("x", 50<<10),
 }
 
-// TestAttacks: a command gets each value exactly as it was given, in every way, through a hub and a process.
+// TestAttacks: a command gets each value exactly as it was given, in every way, through a hub and a
+// process.
 func TestAttacks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
@@ -92,7 +94,8 @@ func (w *world) reportedWhole(s *parley.Session) seen {
 	return w.reported(r)
 }
 
-// TestValues: values that are no strings keep their text, and the largest string arrives whole where it may.
+// TestValues: values that are no strings keep their text, and the largest string arrives whole
+// where it may.
 func TestValues(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
@@ -124,7 +127,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestLongest: the largest argument that is given is one that the system takes, and so is the largest number of them.
+// TestLongest: the largest argument that is given is one that the system takes, and so is the
+// largest number of them.
 func TestLongest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
@@ -155,7 +159,8 @@ func TestLongest(t *testing.T) {
 	}
 }
 
-// TestRefusedParameters: what cannot be given is refused by the hub before there is a session, and by the runner, which trusts nobody.
+// TestRefusedParameters: what cannot be given is refused by the hub before there is a session, and
+// by the runner, which trusts nobody.
 func TestRefusedParameters(t *testing.T) {
 	dir := t.TempDir()
 	file(t, dir, "flags", declared, "report")
@@ -191,7 +196,8 @@ func TestRefusedParameters(t *testing.T) {
 	}
 }
 
-// TestTrustsNobody: a runner whose file is stricter than what the hub was told holds parameters against its own.
+// TestTrustsNobody: a runner whose file is stricter than what the hub was told holds parameters
+// against its own.
 func TestTrustsNobody(t *testing.T) {
 	dir := t.TempDir()
 	file(t, dir, "typed", `"parameters_schema":{"type":"object","properties":{"s":{},"z":{}}}`, "report")

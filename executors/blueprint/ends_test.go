@@ -38,7 +38,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestDrain: a runner that stops fails the sessions that it has begun, in the words of the seed, and leaves nothing that runs.
+// TestDrain: a runner that stops fails the sessions that it has begun, in the words of the seed,
+// and leaves nothing that runs.
 func TestDrain(t *testing.T) {
 	dir := t.TempDir()
 	file(t, dir, "wait", anyOf, "wait")
@@ -62,7 +63,8 @@ func TestDrain(t *testing.T) {
 	w.gone(0, pid)
 }
 
-// TestLost: a command whose runner has died is not started again, unless it is idempotent. The next process of the runner is known again.
+// TestLost: a command whose runner has died is not started again, unless it is idempotent. The next
+// process of the runner is known again.
 func TestLost(t *testing.T) {
 	dir := t.TempDir()
 	file(t, dir, "once", anyOf, "count")
@@ -93,7 +95,8 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestSecondAttempt: whatever it is asked to, a runner does not start a command again that is not idempotent.
+// TestSecondAttempt: whatever it is asked to, a runner does not start a command again that is not
+// idempotent.
 func TestSecondAttempt(t *testing.T) {
 	dir := t.TempDir()
 	file(t, dir, "once", anyOf, "count")
@@ -131,7 +134,8 @@ func TestSecondAttempt(t *testing.T) {
 	}
 }
 
-// TestNotStarted: a command that cannot be started fails its session, which does not learn where it should have been.
+// TestNotStarted: a command that cannot be started fails its session, which does not learn where it
+// should have been.
 func TestNotStarted(t *testing.T) {
 	dir := t.TempDir()
 	script := write(t, dir, "secret-script", "#!/nowhere/interpreter\n")
@@ -153,7 +157,8 @@ func TestNotStarted(t *testing.T) {
 	w.completed(w.start("say", ``)) // the runner goes on
 }
 
-// TestTraceparent: a trace of which the conversation is a part is passed on, and nothing that only looks like one.
+// TestTraceparent: a trace of which the conversation is a part is passed on, and nothing that only
+// looks like one.
 func TestTraceparent(t *testing.T) {
 	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	for metadata, want := range map[string]string{
@@ -171,7 +176,8 @@ func TestTraceparent(t *testing.T) {
 	}
 }
 
-// TestReconnect: a connection that breaks while a command runs, and a hub that is started again, disturb nothing.
+// TestReconnect: a connection that breaks while a command runs, and a hub that is started again,
+// disturb nothing.
 func TestReconnect(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")

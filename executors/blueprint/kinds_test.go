@@ -21,7 +21,8 @@ import (
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
-// TestKindFaults: every fault of functions, workflows and subscriptions is told, at its place, and none of them is loaded.
+// TestKindFaults: every fault of functions, workflows and subscriptions is told, at its place, and
+// none of them is loaded.
 func TestKindFaults(t *testing.T) {
 	withPrograms(t, "python")
 	t.Chdir("testdata")
@@ -32,7 +33,9 @@ func TestKindFaults(t *testing.T) {
 	}
 }
 
-// TestSubscriptionSeed: the examples of seed 004, as they stand there with their comments, are loaded as functions, and they may sit in conversations. What the program does not have is left out.
+// TestSubscriptionSeed: the examples of seed 004, as they stand there with their comments, are
+// loaded as functions, and they may sit in conversations. What the program does not have is left
+// out.
 func TestSubscriptionSeed(t *testing.T) {
 	set, faults := blueprint.Load(filepath.Join("testdata", "seed"))
 	if len(faults) > 0 {
@@ -66,7 +69,7 @@ func TestSubscriptionSeed(t *testing.T) {
 		function.Set{"smart-search": func(context.Context, *work.Job) (any, error) { return nil, nil }})
 	if len(missing) != 4 ||
 		!strings.HasSuffix(missing[0].String(),
-			"browser-context-capture.json:2:11: name: this program has no function browser-context-capture") {
+			"browser-context-capture.json:2:11: name: unknown function browser-context-capture") {
 		t.Errorf("%v", missing)
 	}
 	if diff := cmp.Diff([]string{"smart-search"}, set.Seats()); diff != "" {
@@ -74,7 +77,8 @@ func TestSubscriptionSeed(t *testing.T) {
 	}
 }
 
-// TestComments: in JSON a comment ends with its line, whatever stands in it, and what stands in a text is none; faults behind it have their places.
+// TestComments: in JSON a comment ends with its line, whatever stands in it, and what stands in a
+// text is none; faults behind it have their places.
 func TestComments(t *testing.T) {
 	for text, want := range map[string]string{
 		"// a \" é\n{\"name\":\"a\", // b\n \"description\": \"http://x \\\" // y\", \"subscriptions\":[{}]} // c": "",

@@ -15,8 +15,9 @@ import (
 
 var suffixes = []string{".json", ".yaml", ".yml"}
 
-// Load reads every .json, .yaml and .yml file of a directory, in the order of their names; not what is below it, and not hidden ones. A file that has faults is
-// left out, and of two with one name the second; the others are there. The Set is never nil.
+// Load reads the .json, .yaml and .yml files of a directory in the order of their names. It skips
+// subdirectories and hidden files. Files with faults are left out, and of two files with the same
+// name the second. The Set is never nil.
 func Load(dir string) (*Set, []Fault) {
 	s := &Set{}
 	entries, err := os.ReadDir(dir)
@@ -39,7 +40,7 @@ func Load(dir string) (*Set, []Fault) {
 	return s, faults
 }
 
-// add puts a file into the set.
+// add adds a file to the set.
 func (s *Set) add(f *File) []Fault {
 	first := s.File(f.Name)
 	children := s.child(f.Name)
@@ -59,15 +60,15 @@ func (s *Set) add(f *File) []Fault {
 	return nil
 }
 
-// clash says how two files are named of which one is named as the children of the other are.
+// clash describes two files of which one has the name of the other's children.
 func clash(f, other *File) string {
 	if len(f.Name) > len(other.Name) {
-		return "the children of " + other.Path + " have it"
+		return "the children of " + other.Path + " have this name"
 	}
-	return "its children would have that of " + other.Path
+	return "its children would have the name of " + other.Path
 }
 
-// read reads a file, if it is a regular one: no pipe that never ends, no device.
+// read reads a regular file. It refuses pipes and devices, which may block.
 func read(path string) (*File, []Fault) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -78,12 +79,12 @@ func read(path string) (*File, []Fault) {
 		text, err = yamlfile.Read(path)
 	}
 	if err != nil {
-		return nil, []Fault{{Path: path, What: "it cannot be read: " + reason(err)}}
+		return nil, []Fault{{Path: path, What: "the file cannot be read: " + reason(err)}}
 	}
 	return Parse(path, text)
 }
 
-// reason is an error of the system without the path, which is told beside it.
+// reason returns an error of the file system without the path, which the fault already has.
 func reason(err error) string {
 	var at *fs.PathError
 	if errors.As(err, &at) {

@@ -21,7 +21,8 @@ import (
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
-// TestFaults: every fault of every file is told, with its place and what was expected; what is good is loaded; and no value is repeated.
+// TestFaults: every fault of every file is told, with its place and what was expected; what is good
+// is loaded; and no value is repeated.
 func TestFaults(t *testing.T) {
 	withPrograms(t, "python")
 	t.Chdir("testdata")
@@ -133,7 +134,7 @@ func TestDirectory(t *testing.T) {
 	}
 	want := []string{
 		"large.yaml:1:1: expected a file of at most 1048576 bytes",
-		"loop.yaml: it cannot be read: too many levels of symbolic links", "pipe.json: expected a regular file",
+		"loop.yaml: the file cannot be read: too many levels of symbolic links", "pipe.json: expected a regular file",
 	}
 	if diff := cmp.Diff(want, told); diff != "" || len(set.Files) != 1 {
 		t.Errorf("%v %s", set.Files, diff)
@@ -222,7 +223,8 @@ func seedFile(t *testing.T) string {
 	return string(text)
 }
 
-// FuzzParse: any text gives a file or faults with their places, and what is taken can be told to a hub and written again.
+// FuzzParse: any text gives a file or faults with their places, and what is taken can be told to a
+// hub and written again.
 func FuzzParse(f *testing.F) {
 	withPrograms(f, "python")
 	patterns := map[string][]string{"good": {"*.json", "*.y*ml"}, "faults": {"*.json", "*.y*ml"}, "seed": {"*.json"},

@@ -19,7 +19,8 @@ import (
 	"github.com/parleyhub/parley/executors/process"
 )
 
-// TestMain lets the binary of the tests be the commands that they run: it is started again as "program NAME ARGS...".
+// TestMain lets the binary of the tests be the commands that they run: it is started again as
+// "program NAME ARGS...".
 func TestMain(m *testing.M) {
 	process.Supervise()
 	if len(os.Args) > 2 && os.Args[1] == "program" {
@@ -88,7 +89,8 @@ var programs = map[string]func(args []string){
 			}
 		}
 	},
-	// stubborn does not end on SIGTERM; it says first who it is, and starts one that leaves the session.
+	// stubborn does not end on SIGTERM; it says first who it is, and starts one that leaves the
+	// session.
 	"stubborn": func(args []string) {
 		signal.Ignore(syscall.SIGTERM)
 		if len(args) == 0 || args[0] != "child" {

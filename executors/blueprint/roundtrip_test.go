@@ -17,8 +17,9 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// TestConfigThroughTheHub: a config goes through a file, a registration over the wire, the hub's log and a restart, and comes back as the bytes that stood in the file, but for white space, and so
-// with the same meaning. Who has no business with it gets none.
+// TestConfigThroughTheHub: a config goes through a file, a registration over the wire, the hub's
+// log and a restart, and comes back as the bytes that stood in the file, but for white space, and
+// so with the same meaning. Who has no business with it gets none.
 func TestConfigThroughTheHub(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -61,7 +62,8 @@ func TestConfigThroughTheHub(t *testing.T) {
 	}
 }
 
-// writeAgent writes the file of an LLM agent, in lines or on one, and gives its config as it stands there, compact.
+// writeAgent writes the file of an LLM agent, in lines or on one, and gives its config as it stands
+// there, compact.
 func writeAgent(t *testing.T, dir, name string, c *parley.AgentConfig) []byte {
 	t.Helper()
 	config, err := json.Marshal(c)

@@ -48,7 +48,8 @@ func TestRunnerID(t *testing.T) {
 	release()
 }
 
-// TestRunnerIDAtOnce: of many that begin at once one has the directory, and all that ever have it have the same id.
+// TestRunnerIDAtOnce: of many that begin at once one has the directory, and all that ever have it
+// have the same id.
 func TestRunnerIDAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	var mu sync.Mutex
@@ -105,7 +106,8 @@ func TestRunnerIDOfTheDead(t *testing.T) {
 	release()
 }
 
-// TestRunnerIDRefused: where no id can be kept, or the one that is kept is none, it is said what helps.
+// TestRunnerIDRefused: where no id can be kept, or the one that is kept is none, it is said what
+// helps.
 func TestRunnerIDRefused(t *testing.T) {
 	_, _, err := blueprint.RunnerID(filepath.Join(t.TempDir(), "none"))
 	if !errors.Is(err, parley.ErrValidationFailed) || !strings.Contains(err.Error(), "the runner's id by flag") {
@@ -114,7 +116,7 @@ func TestRunnerIDRefused(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, ".parley-runner-id", "two words\n")
 	if _, _, err := blueprint.RunnerID(dir); !errors.Is(err, parley.ErrValidationFailed) ||
-		!strings.Contains(err.Error(), "holds no id of a runner") {
+		!strings.Contains(err.Error(), "has no valid id of a runner") {
 		t.Errorf("no id: %v", err)
 	}
 	write(t, dir, ".parley-runner-id", "mine\n")

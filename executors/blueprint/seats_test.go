@@ -73,7 +73,8 @@ func (w *world) answer(conversation string, since int64) parley.Message {
 	return parley.Message{}
 }
 
-// TestSeats: a command at a seat is run for the message that wakes it and answers with what it has written, its failure too; it speaks to the hub with a token of its turn; and when its runner dies
+// TestSeats: a command at a seat is run for the message that wakes it and answers with what it has
+// written, its failure too; it speaks to the hub with a token of its turn; and when its runner dies
 // it is not started again.
 func TestSeats(t *testing.T) {
 	dir := t.TempDir()

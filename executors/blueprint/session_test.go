@@ -68,13 +68,14 @@ func TestResults(t *testing.T) {
 	if r.ExitCode != nil || text(r) != "before\n" {
 		t.Errorf("%s", indent(r))
 	}
-	r = w.failed(w.start("spill", ``), "output_limit", "the command has written more than 100000 bytes")
+	r = w.failed(w.start("spill", ``), "output_limit", "the command wrote more than 100000 bytes")
 	if r.ExitCode != nil || len(text(r)) != blueprint.HeadBytes || r.Attachment != nil {
 		t.Errorf("%s", indent(r))
 	}
 }
 
-// TestTimeout: a command that does not end is killed, with all that it has started, soon after its time; its session says so.
+// TestTimeout: a command that does not end is killed, with all that it has started, soon after its
+// time; its session says so.
 func TestTimeout(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -83,7 +84,7 @@ func TestTimeout(t *testing.T) {
 	file(t, dir, "slow", `"timeout":"5s"`, "stubborn")
 	w := newWorld(t, dir)
 	begun := time.Now()
-	r := w.failed(w.start("slow", ``), "timeout", "The command has not ended within 5s")
+	r := w.failed(w.start("slow", ``), "timeout", "The command did not end within 5s")
 	took := time.Since(begun)
 	var pids []int
 	for _, line := range strings.Fields(text(r)) {
@@ -102,7 +103,8 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// TestLarge: what is too long for a message becomes a file, whole, and its beginning stands in the result.
+// TestLarge: what is too long for a message becomes a file, whole, and its beginning stands in the
+// result.
 func TestLarge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
@@ -176,7 +178,8 @@ func (w *world) attachment(id, hash string) (all []byte) {
 	}
 }
 
-// TestOutputSchema: a result that does not match has failed, and says where; what the command has said stays.
+// TestOutputSchema: a result that does not match has failed, and says where; what the command has
+// said stays.
 func TestOutputSchema(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
@@ -204,7 +207,8 @@ func TestOutputSchema(t *testing.T) {
 	}
 }
 
-// TestProgress: what comes on stderr is told while the command runs, whole lines, and the rest at its end; the error is what came last.
+// TestProgress: what comes on stderr is told while the command runs, whole lines, and the rest at
+// its end; the error is what came last.
 func TestProgress(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -268,7 +272,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// startProgram starts a session of its own, with the token of its environment, and says what came of it.
+// startProgram starts a session of its own, with the token of its environment, and says what came
+// of it.
 func startProgram([]string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

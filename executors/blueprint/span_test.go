@@ -19,7 +19,8 @@ const (
 	inherited = "00-2af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" // what the runner was started with
 )
 
-// given runs the command report in a session, and tells the TRACEPARENT that it was started with; empty, it had none.
+// given runs the command report in a session, and tells the TRACEPARENT that it was started with;
+// empty, it had none.
 func (w *world) given(p parley.StartSessionParams) string {
 	w.Helper()
 	p.AgentName, p.TimeoutMs = "report", patience.Milliseconds()
@@ -40,7 +41,8 @@ func (w *world) given(p parley.StartSessionParams) string {
 	return found
 }
 
-// TestTraceparentOfACommand: a command is told the span that it runs in: its own, else that of who has asked, else what the conversation says; and never the one that the runner was started in.
+// TestTraceparentOfACommand: a command is told the span that it runs in: its own, else that of who
+// has asked, else what the conversation says; and never the one that the runner was started in.
 func TestTraceparentOfACommand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")

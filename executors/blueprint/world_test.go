@@ -39,7 +39,8 @@ type world struct {
 	ended  chan error
 }
 
-// file writes a blueprint that runs a program of these tests. Fields are those of the file besides its name and its command, as JSON without braces.
+// file writes a blueprint that runs a program of these tests. Fields are those of the file besides
+// its name and its command, as JSON without braces.
 func file(t testing.TB, dir, name, fields string, argv ...string) {
 	t.Helper()
 	self, err := os.Executable()
