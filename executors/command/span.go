@@ -8,10 +8,10 @@ import (
 	"github.com/parleyhub/parley/executors/process"
 )
 
-// traceparent is the variable that names the span of the program, for the spans of its own.
+// traceparent is the variable with the span of the program, for spans that the program creates.
 const traceparent = "TRACEPARENT"
 
-// startSpan begins the span of a program: what it says, and what it does at the hub, is a part of it.
+// startSpan starts the span of a program, which includes its posts and its calls of the hub.
 func startSpan(ctx context.Context, argv []string) (context.Context, parley.Span) {
 	name := ""
 	if len(argv) > 0 {
@@ -20,8 +20,8 @@ func startSpan(ctx context.Context, argv []string) (context.Context, parley.Span
 	return parley.StartSpan(ctx, parley.SpanStart{Name: parley.SpanProcess + name})
 }
 
-// tellSpan tells how a program has ended.
-func tellSpan(span parley.Span, e process.Exit, err error) {
+// setSpanResult sets the exit of a program on its span.
+func setSpanResult(span parley.Span, e process.Exit, err error) {
 	if e.Code >= 0 {
 		span.Set(parley.Attribute{Key: parley.AttrProcessExitCode, Value: e.Code})
 	}
