@@ -25,7 +25,7 @@ func TestTurns(t *testing.T) {
 					{"plain", "no task for that", "completed"},
 					{"fail", "it is broken", "failed"},
 					{"reject", "not for me", "rejected"},
-					{"silence", "The remote agent is done, without a word.", "completed"},
+					{"silence", "The remote agent completed its task without an answer.", "completed"},
 				} {
 					got := w.answer(t, w.say(t, c.said))
 					if got.Text != c.text || got.A2A.State != c.state || (got.A2A.TaskID == "") != (c.said == "plain") {
@@ -126,7 +126,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestAuthors: where several others speak, each text says whose it is, and all since the last turn goes out at once.
+// TestAuthors: where several others speak, each text says whose it is, and all since the last turn
+// goes out at once.
 func TestAuthors(t *testing.T) {
 	r := newRemote(t, 0, true)
 	w := newWorld(t, &a2a.Options{CardURL: r.URL}, "bea")
@@ -159,7 +160,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestSession: a session is asked with its prompt, goes on when input is needed, and ends with the task.
+// TestSession: a session is asked with its prompt, goes on when input is needed, and ends with the
+// task.
 func TestSession(t *testing.T) {
 	for _, c := range []struct {
 		prompt string
@@ -191,7 +193,8 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestNothingIsSentEmpty: an agent that begins is sent what it was given alone, else the title; where there is neither, nothing.
+// TestNothingIsSentEmpty: an agent that begins is sent what it was given alone, else the title;
+// where there is neither, nothing.
 func TestNothingIsSentEmpty(t *testing.T) {
 	for _, c := range []struct{ title, private, want string }{
 		{"", "", ""},

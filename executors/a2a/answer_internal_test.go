@@ -16,7 +16,8 @@ func artifactOf(id string, more bool, texts ...string) *a2a.TaskArtifactUpdateEv
 	return u
 }
 
-// TestAnswer: what is said in the status and in artifacts is said once, pieces are one text, and an artifact that comes again is the one that counts.
+// TestAnswer: what is said in the status and in artifacts is said once, pieces are one text, and an
+// artifact that comes again is the one that counts.
 func TestAnswer(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -41,7 +41,8 @@ func (c *cutter) Write(p []byte) (int, error) {
 
 func (c *cutter) Flush() { c.ResponseWriter.(http.Flusher).Flush() }
 
-// TestCutStreams: a stream that ends before its task, cleanly or not, after any of its events, is gone on with. Nothing is sent twice, nothing is missing, nothing is said twice.
+// TestCutStreams: a stream that ends before its task, cleanly or not, after any of its events, is
+// gone on with. Nothing is sent twice, nothing is missing, nothing is said twice.
 func TestCutStreams(t *testing.T) {
 	for i, d := range dialects {
 		for after := 1; after <= 5; after++ {
@@ -72,7 +73,8 @@ func TestCutStreams(t *testing.T) {
 	}
 }
 
-// TestCanceledTurn: the task of a turn that is canceled, or given up since the conversation is closed, is canceled over there.
+// TestCanceledTurn: the task of a turn that is canceled, or given up since the conversation is
+// closed, is canceled over there.
 func TestCanceledTurn(t *testing.T) {
 	for _, end := range []string{"cancelTurn", "close"} {
 		for _, streaming := range []bool{true, false} {
@@ -136,7 +138,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestClosedWhileItWaits: a task that waits for input is canceled when the conversation is closed, also when that was while no executor ran.
+// TestClosedWhileItWaits: a task that waits for input is canceled when the conversation is closed,
+// also when that was while no executor ran.
 func TestClosedWhileItWaits(t *testing.T) {
 	for _, running := range []bool{true, false} {
 		t.Run(fmt.Sprintf("running %v", running), func(t *testing.T) {
@@ -167,7 +170,8 @@ type stub struct {
 	asked []string   // bodies
 }
 
-// newStub answers requests for JSON-RPC with answer, which gets the id and the method; a stream if it begins with "data:".
+// newStub answers requests for JSON-RPC with answer, which gets the id and the method; a stream if
+// it begins with "data:".
 func newStub(t *testing.T, card string, answer func(id, method string, body []byte) string) *stub {
 	t.Helper()
 	s := &stub{}
@@ -320,7 +324,8 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestSameMessageAgain: a turn that is tried again, since nobody knows whether its message has come, sends the same message.
+// TestSameMessageAgain: a turn that is tried again, since nobody knows whether its message has
+// come, sends the same message.
 func TestSameMessageAgain(t *testing.T) {
 	s := newStub(t, stubCard, func(string, string, []byte) string { return "<html>" })
 	w, _ := turn(t, &a2a.Options{CardURL: s.URL})
@@ -439,7 +444,8 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestForgottenTask: a peer that has lost the task, or the context too, is asked without them, under another id.
+// TestForgottenTask: a peer that has lost the task, or the context too, is asked without them,
+// under another id.
 func TestForgottenTask(t *testing.T) {
 	for _, lost := range []string{`"taskId"`, `"contextId"`} {
 		t.Run(lost, func(t *testing.T) {
@@ -478,7 +484,8 @@ func TestForgottenTask(t *testing.T) {
 	}
 }
 
-// TestLeftTask: a task of a turn that is over, which nobody was there to cancel, is canceled in the agent's next turn.
+// TestLeftTask: a task of a turn that is over, which nobody was there to cancel, is canceled in the
+// agent's next turn.
 func TestLeftTask(t *testing.T) {
 	r := newRemote(t, 0, true)
 	o := &a2a.Options{CardURL: r.URL}

@@ -17,7 +17,7 @@ func TestSentIsBounded(t *testing.T) {
 	}
 	d.blocks = append(d.blocks, blockOf("the last"))
 	parts := d.parts()
-	if len(parts) != 7 || parts[0].Text() != "[5 earlier messages are left out]" || parts[6].Text() != "the last" {
+	if len(parts) != 7 || parts[0].Text() != "[5 earlier messages omitted]" || parts[6].Text() != "the last" {
 		t.Errorf("%d parts: %.80q ... %.80q", len(parts), parts[0].Text(), parts[len(parts)-1].Text())
 	}
 	d = draft{blocks: []block{blockOf(strings.Repeat("x", 2*MaxSentText))}}

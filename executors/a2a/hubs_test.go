@@ -72,7 +72,8 @@ func farCard(t *testing.T, url string, version proto.ProtocolVersion, binding pr
 	return nil
 }
 
-// TestTwoHubs: an agent of one hub sits in a conversation of another, by every binding and version, with and without streams.
+// TestTwoHubs: an agent of one hub sits in a conversation of another, by every binding and version,
+// with and without streams.
 func TestTwoHubs(t *testing.T) {
 	_, url := newFarHub(t, nil)
 	for _, version := range []proto.ProtocolVersion{"1.0", "0.3"} {
@@ -111,7 +112,8 @@ func TestTwoHubs(t *testing.T) {
 	}
 }
 
-// TestTwoHubsCut: the connection between them is cut in the middle of streams, again and again; each thing is said once, here and there.
+// TestTwoHubsCut: the connection between them is cut in the middle of streams, again and again;
+// each thing is said once, here and there.
 func TestTwoHubsCut(t *testing.T) {
 	var streams atomic.Int64
 	far, url := newFarHub(t, func(next http.Handler) http.Handler {
@@ -152,7 +154,8 @@ func TestTwoHubsCut(t *testing.T) {
 	}
 }
 
-// TestTwoHubsRetry: an attempt that has sent its message and heard nothing is tried again, and the message is said once over there.
+// TestTwoHubsRetry: an attempt that has sent its message and heard nothing is tried again, and the
+// message is said once over there.
 func TestTwoHubsRetry(t *testing.T) {
 	var lost atomic.Int64
 	far, url := newFarHub(t, func(next http.Handler) http.Handler {

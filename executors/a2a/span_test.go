@@ -10,7 +10,8 @@ import (
 	"github.com/parleyhub/parley/executors/a2a"
 )
 
-// TestTraceparentHeader: a remote agent is told the span of the turn in each request, in every dialect; and none where there is none.
+// TestTraceparentHeader: a remote agent is told the span of the turn in each request, in every
+// dialect; and none where there is none.
 func TestTraceparentHeader(t *testing.T) {
 	const asker = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	for i, d := range dialects {

@@ -2,7 +2,8 @@ package a2a
 
 import "testing"
 
-// TestDoubleFiles: files of 0.3 over HTTP+JSON are base64 of base64 for the library, however they came, and nothing else changes.
+// TestDoubleFiles: files of 0.3 over HTTP+JSON are base64 of base64 for the library, however they
+// came, and nothing else changes.
 func TestDoubleFiles(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"base64", `{"file":{"fileWithBytes":"AAEC/w=="}}`, `{"file":{"fileWithBytes":"QUFFQy93PT0="}}`},

@@ -286,7 +286,8 @@ type payload struct {
 	} `json:"a2a"`
 }
 
-// patience is how long a test waits for an event that must come. Only a program that hangs takes that long.
+// patience is how long a test waits for an event that must come. Only a program that hangs takes
+// that long.
 const patience = 3 * time.Minute
 
 // answer waits for the final message of bot after seq.
