@@ -12,10 +12,10 @@ import (
 	"github.com/parleyhub/parley/executors"
 )
 
-// asksFirst asks for an approval in turn 1, says what has become of it, and closes the conversation.
+// asksFirst requests an approval in turn 1, posts its result, and closes the conversation.
 func asksFirst(ask parley.RequestApprovalParams, then parley.AgentFunc) parley.AgentFunc {
 	return func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
-		if n, err := turn.Messages(ctx); err != nil || len(n) > 0 { // somebody has something else to say
+		if n, err := turn.Messages(ctx); err != nil || len(n) > 0 { // the turn is for another message
 			_, err := turn.Post(ctx, parley.Message{Text: "soon"}, parley.FinalityTurn)
 			return parley.TurnComplete, err
 		}
@@ -38,7 +38,7 @@ func seats(l parley.Limits) *parley.CreateConversationParams {
 	return p
 }
 
-// resolve answers what waits for ann's answer.
+// resolve resolves the pending approval of ann.
 func (w *world) resolve(d parley.ApprovalDecision) {
 	w.Helper()
 	ann := w.client("ann", parley.ScopeRead, parley.ScopeApprove)
@@ -52,7 +52,8 @@ func (w *world) resolve(d parley.ApprovalDecision) {
 	}
 }
 
-// TestApprovalOutlastsTheClaim: the work of an agent that waits for an approval does not end at maxClaimMs, however long it waits; the time that it has when it goes on does.
+// The work of an agent that waits for an approval does not end at maxClaimMs. The time for the work
+// after it does.
 func TestApprovalOutlastsTheClaim(t *testing.T) {
 	limits := parley.Limits{TurnTimeoutMs: 1000, MaxClaimMs: 5000}
 	inWorld(t, func(w *world) {
@@ -88,7 +89,7 @@ func TestApprovalOutlastsTheClaim(t *testing.T) {
 	})
 }
 
-// TestTurnTimeoutCountsApprovals: a bound of the executor's own is for all of the turn, the wait for an approval too.
+// TurnTimeout includes the wait for an approval.
 func TestTurnTimeoutCountsApprovals(t *testing.T) {
 	inWorld(t, func(w *world) {
 		id := w.create(seats(parley.Limits{TurnTimeoutMs: 1000, OnTurnTimeout: parley.TurnClose, MaxAttempts: 1}))
@@ -103,8 +104,8 @@ func TestTurnTimeoutCountsApprovals(t *testing.T) {
 	})
 }
 
-// TestApprovalHoldsNoRoom: a turn that waits for an approval leaves its executor room for another, and goes on when it is answered.
-func TestApprovalHoldsNoRoom(t *testing.T) {
+// A turn that waits for an approval frees its capacity, and continues after the decision.
+func TestApprovalFreesCapacity(t *testing.T) {
 	inWorld(t, func(w *world) {
 		id := w.create(seats(parley.Limits{}))
 		r := w.run(w.client("a"), asksFirst(parley.RequestApprovalParams{Key: "k", Title: "May I?"}, nil),

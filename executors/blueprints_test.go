@@ -16,7 +16,7 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// blueprints makes some that take any parameters.
+// blueprints returns blueprints that accept any parameters.
 func blueprints(names ...string) []parley.Blueprint {
 	var all []parley.Blueprint
 	for _, name := range names {
@@ -26,7 +26,7 @@ func blueprints(names ...string) []parley.Blueprint {
 	return all
 }
 
-// listed tells the names of the deterministic agents that are there, online or not.
+// listed returns the names of the registered agents, online or not.
 func listed(t *testing.T, c parley.Client) (names []string) {
 	t.Helper()
 	list, err := c.ListAgents(t.Context(), &parley.ListAgentsParams{})
@@ -41,7 +41,8 @@ func listed(t *testing.T, c parley.Client) (names []string) {
 	return names
 }
 
-// TestBlueprints: they are registered with the labels of the executor, under names of which Run tells, their sessions are run, and they leave with Run.
+// Blueprints are registered with the labels of the executor, and Run reports their names. Their
+// sessions run, and they are removed at the end of Run.
 func TestBlueprints(t *testing.T) {
 	inWorld(t, func(w *world) {
 		run := func(id string, o executors.Options) (*running, []string) {
@@ -87,7 +88,8 @@ func TestBlueprints(t *testing.T) {
 	})
 }
 
-// TestNoAgents: an executor with blueprints serves no agent by itself unless it is told to, and its claims stand for longer without contact.
+// An executor with blueprints serves no other agent unless that is configured, and its claims last
+// longer without contact.
 func TestNoAgents(t *testing.T) {
 	for name, c := range map[string]struct {
 		o     executors.Options
@@ -115,7 +117,7 @@ func TestNoAgents(t *testing.T) {
 	}
 }
 
-// asking shows what is registered.
+// asking is a client that records registrations.
 type asking struct {
 	parley.Client
 	asked chan<- *parley.RegisterExecutorParams
@@ -128,7 +130,7 @@ func (a *asking) RegisterExecutor(
 	return a.Client.RegisterExecutor(ctx, p, holding)
 }
 
-// receive waits until something is told.
+// receive waits for a value.
 func receive(t *testing.T, told <-chan struct{}) {
 	t.Helper()
 	select {
@@ -138,7 +140,7 @@ func receive(t *testing.T, told <-chan struct{}) {
 	}
 }
 
-// TestBlueprintsAfterAll: they are there again after connections were cut and the hub was killed.
+// The blueprints are registered again after closed connections and a killed hub.
 func TestBlueprintsAfterAll(t *testing.T) {
 	h := sdktest.NewHub(t)
 	told := make(chan struct{}, 100)
@@ -164,11 +166,12 @@ func TestBlueprintsAfterAll(t *testing.T) {
 		t.Errorf("Run ended with %v", err)
 	}
 	if got := listed(t, boss); len(got) != 0 {
-		t.Errorf("there are %q when the runner has left", got)
+		t.Errorf("%q remain after the end of the runner", got)
 	}
 }
 
-// TestBlueprintsInADrain: while turns are finished the blueprints stay, and what is said then is a result; they are taken back after that.
+// The blueprints stay registered during a drain, and are removed after it. Results in a drain are
+// valid.
 func TestBlueprintsInADrain(t *testing.T) {
 	inWorld(t, func(w *world) {
 		begun := make(chan struct{}, 1)
@@ -197,7 +200,7 @@ func TestBlueprintsInADrain(t *testing.T) {
 	})
 }
 
-// TestBlueprintsTriedAgain: what may be mended is tried again, and what may not ends Run.
+// A temporary failure is retried, and a permanent one ends Run.
 func TestBlueprintsTriedAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		errs []error
@@ -249,7 +252,8 @@ func TestBlueprintsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestLeavesInTheEnd: blueprints are taken back also when there is no registration at the moment, as when a client moves from one to the next.
+// Blueprints are removed even if there is no registration at that moment, for example while a
+// client moves to the next one.
 func TestLeavesInTheEnd(t *testing.T) {
 	inWorld(t, func(w *world) {
 		client := &broken{Client: w.client("runner")}
@@ -275,7 +279,7 @@ func TestLeavesInTheEnd(t *testing.T) {
 	})
 }
 
-// TestLeavesInTime: a hub that does not answer does not hold up the end of Run for long.
+// A hub that does not answer delays the end of Run only for a limited time.
 func TestLeavesInTime(t *testing.T) {
 	inWorld(t, func(w *world) {
 		client := &broken{Client: w.client("runner")}
@@ -297,7 +301,7 @@ func TestLeavesInTime(t *testing.T) {
 	})
 }
 
-// TestRegisteredAnew: a refusal that belongs to a registration before the last one does not count.
+// A refusal that belongs to an earlier registration is ignored.
 func TestRegisteredAnew(t *testing.T) {
 	inWorld(t, func(w *world) {
 		again := make(chan []string)
@@ -330,7 +334,7 @@ func TestRegisteredAnew(t *testing.T) {
 	})
 }
 
-// TestReplacedKeepsTheBlueprints: a runner whose place another has taken does not take the blueprints away with it.
+// A replaced runner does not remove the blueprints of its successor.
 func TestReplacedKeepsTheBlueprints(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := &executors.Options{ExecutorID: "one", Blueprints: blueprints("sum")}

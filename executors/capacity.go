@@ -5,43 +5,43 @@ import (
 	"sync"
 )
 
-// room bounds the turns that are worked on at once. A turn that waits for a session of its own takes none of it, and goes on without asking: so there
-// may be less than none for a moment.
-type room struct {
+// capacity limits the turns that run concurrently. A turn that waits for a session that it started
+// uses no capacity. It takes capacity again without waiting, so free may be negative for a moment.
+type capacity struct {
 	mu    sync.Mutex // guards the fields below
 	free  int
-	queue []chan struct{} // who waits, the first one first; closed when it has its room
+	queue []chan struct{} // waiting turns in order; closed when the turn has capacity
 }
 
-func newRoom(capacity int) *room { return &room{free: capacity} }
+func newCapacity(turns int) *capacity { return &capacity{free: turns} }
 
-// enter takes room for a turn when there is some, or gives the cause of ctx.
-func (r *room) enter(ctx context.Context) error {
+// acquire waits until there is capacity for a turn. If ctx ends before, it returns the cause.
+func (r *capacity) acquire(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	mine := r.ask()
+	mine := r.request()
 	if mine == nil {
 		return nil
 	}
 	select {
 	case <-mine:
 	case <-ctx.Done():
-		r.forgo(mine)
+		r.cancel(mine)
 		return context.Cause(ctx)
 	}
 	if ctx.Err() != nil { // both were ready
-		r.leave()
+		r.release()
 		return context.Cause(ctx)
 	}
 	return nil
 }
 
-// ask takes room, or else gives a place in the queue.
-func (r *room) ask() (mine chan struct{}) {
+// request takes capacity, or returns a position in the queue.
+func (r *capacity) request() (mine chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.free > 0 { // then nobody waits
+	if r.free > 0 { // the queue is empty
 		r.free--
 		return nil
 	}
@@ -50,8 +50,8 @@ func (r *room) ask() (mine chan struct{}) {
 	return mine
 }
 
-// forgo gives up a place in the queue, or the room that it has brought in the meantime.
-func (r *room) forgo(mine chan struct{}) {
+// cancel removes a position from the queue. If it already has capacity, cancel releases it.
+func (r *capacity) cancel(mine chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, c := range r.queue {
@@ -60,17 +60,17 @@ func (r *room) forgo(mine chan struct{}) {
 			return
 		}
 	}
-	r.leaveLocked()
+	r.releaseLocked()
 }
 
-// leave gives room back.
-func (r *room) leave() {
+// release releases capacity.
+func (r *capacity) release() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.leaveLocked()
+	r.releaseLocked()
 }
 
-func (r *room) leaveLocked() {
+func (r *capacity) releaseLocked() {
 	r.free++
 	if r.free > 0 && len(r.queue) > 0 {
 		r.free--
@@ -79,8 +79,8 @@ func (r *room) leaveLocked() {
 	}
 }
 
-// press takes room at once, though there be none.
-func (r *room) press() {
+// force takes capacity without waiting, even if none is free.
+func (r *capacity) force() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.free--

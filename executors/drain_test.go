@@ -12,7 +12,7 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// TestDrainFinishes: turns under way are finished, and no other is begun.
+// Running turns are finished, and no other is started.
 func TestDrainFinishes(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		id := w.create(agents("a"))
@@ -31,7 +31,7 @@ func TestDrainFinishes(t *testing.T) {
 	})
 }
 
-// TestDrainReleases: a turn that takes too long is given back, and another executor has it at once.
+// A turn that takes too long is released, and another executor gets it at once.
 func TestDrainReleases(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		id := w.create(agents("a"))
@@ -62,7 +62,7 @@ func TestDrainReleases(t *testing.T) {
 	})
 }
 
-// TestDrainWithoutTime gives everything back at once.
+// A drain without time releases everything at once.
 func TestDrainWithoutTime(t *testing.T) {
 	inWorld(t, func(w *world) {
 		id := w.create(agents("a"))
@@ -77,7 +77,7 @@ func TestDrainWithoutTime(t *testing.T) {
 	})
 }
 
-// TestDrainWhileClaiming: a claim whose answer comes when there is no time any more is given back, and its agent not called.
+// A claim whose answer arrives after the end of the drain is released without calling the agent.
 func TestDrainWhileClaiming(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		id := w.create(agents("a"))
@@ -102,8 +102,8 @@ func TestDrainWhileClaiming(t *testing.T) {
 	})
 }
 
-// TestDrainTellsTheHub: while it drains an executor is offered nothing, so that nobody waits for it.
-func TestDrainTellsTheHub(t *testing.T) {
+// While it drains, an executor gets no offers.
+func TestDrainStopsOffers(t *testing.T) {
 	inWorld(t, func(w *world) {
 		slow := parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 			time.Sleep(9 * time.Second)
@@ -117,7 +117,7 @@ func TestDrainTellsTheHub(t *testing.T) {
 		other := w.run(w.client("a"), slow, nil)
 		time.Sleep(time.Second)
 		start := time.Now()
-		for range 4 { // some of them would go to the one with the least to do
+		for range 4 { // some of them would go to the least busy executor
 			w.await(w.create(limited(parley.Limits{ClaimWindowMs: 60_000}, "a")), kind(parley.KindTurnClaimed))
 		}
 		if took := time.Since(start); took > time.Second {
@@ -128,7 +128,7 @@ func TestDrainTellsTheHub(t *testing.T) {
 	})
 }
 
-// TestFatal: Run ends by itself with what nothing mends.
+// A permanent failure ends Run.
 func TestFatal(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		w.create(agents("a"))
@@ -168,7 +168,7 @@ func TestFatal(t *testing.T) {
 	})
 }
 
-// TestSameExecutorTwice: the second takes the place of the first, whose turns end.
+// The second executor replaces the first, whose turns end.
 func TestSameExecutorTwice(t *testing.T) {
 	inWorld(t, func(w *world) {
 		id := w.create(agents("a"))
@@ -184,7 +184,7 @@ func TestSameExecutorTwice(t *testing.T) {
 	})
 }
 
-// TestNoAgentSitsThere: on the seat of a person no turns are taken.
+// The seat of a person is not served.
 func TestNoAgentSitsThere(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		p := agents("a")
@@ -197,7 +197,8 @@ func TestNoAgentSitsThere(t *testing.T) {
 	})
 }
 
-// TestReconnect: over a real socket, a claim goes on when the connection is cut and when the hub is started again, in the same attempt.
+// Over a real socket, a claim continues in the same attempt when the connection is closed and when
+// the hub restarts.
 func TestReconnect(t *testing.T) {
 	for name, disturb := range map[string]func(*sdktest.Hub){
 		"cut":     func(h *sdktest.Hub) { h.CutConnections() },

@@ -12,7 +12,8 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// TestInsideTheHub: an agent in the hub's process takes its turn up again at once when that was killed and started again, and it is no failed attempt.
+// An agent in the process of the hub continues its turn at once after a kill and restart, without a
+// failed attempt.
 func TestInsideTheHub(t *testing.T) {
 	inWorld(t, func(w *world) {
 		id := w.create(agents("a"))
@@ -43,7 +44,7 @@ func TestInsideTheHub(t *testing.T) {
 	})
 }
 
-// TestPlaces: a seat that is internal is served in the hub's process only, an external one only from outside.
+// An internal seat is served only in the process of the hub, and an external one only from outside.
 func TestPlaces(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {
@@ -76,7 +77,7 @@ func TestPlaces(t *testing.T) {
 						t.Fatalf("the conversation: %+v, %v", u, err)
 					}
 					if m, err := u.Messages[0].Message(); err != nil || m.Text != string(place) {
-						t.Errorf("at a seat that is %s speaks one that is %s, %v", place, m.Text, err)
+						t.Errorf("a seat that is %s is served by one that is %s, %v", place, m.Text, err)
 					}
 				}
 			}
@@ -90,7 +91,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestRunnerOfMany: one token, one socket and one process serve the seats of several agents, whose conversations the token's own ids take no part in.
+// One token, one socket and one process serve the seats of several agents, in conversations without
+// the token's own id.
 func TestRunnerOfMany(t *testing.T) {
 	h := sdktest.NewHub(t)
 	admin := h.Admin(t)
@@ -146,7 +148,7 @@ func TestRunnerOfMany(t *testing.T) {
 			from = append(from, e.From)
 		}
 		if want := []string{"nurse", "doctor", "nurse", "doctor"}; !slices.Equal(from, want) {
-			t.Errorf("%v have spoken, expected %v", from, want)
+			t.Errorf("%v posted, expected %v", from, want)
 		}
 	}
 	stop()

@@ -23,14 +23,14 @@ func answer(ctx context.Context, turn *parley.Turn, text string) (parley.TurnOut
 	return parley.TurnComplete, err
 }
 
-// answers ends every session so.
+// answers ends every session with a text.
 func answers(text string) parley.AgentFunc {
 	return func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 		return answer(ctx, turn, text)
 	}
 }
 
-// startSession starts a session as somebody who has nothing to do with its runner.
+// startSession starts a session as a caller that is independent of the runner.
 func startSession(t *testing.T, c parley.Client, agent string, mode parley.SessionMode) *parley.Session {
 	t.Helper()
 	s, err := c.StartSession(t.Context(), &parley.StartSessionParams{AgentName: agent, Mode: mode})
@@ -52,11 +52,11 @@ func ended(t *testing.T, c parley.Client, id string) *parley.Session {
 			return s
 		}
 	}
-	t.Fatalf("the session %s does not end", id)
+	t.Fatalf("the session %s did not end", id)
 	return nil
 }
 
-// TestSessionError: who has started a session is told what the agent's error says, on one line and within bounds.
+// The caller of a session gets the text of the agent's error, on one line and with limited length.
 func TestSessionError(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   parley.AgentFunc
@@ -96,7 +96,7 @@ func TestSessionError(t *testing.T) {
 	}
 }
 
-// TestSessionInADrainWithoutTime: a session that is given back fails at once, with a reason.
+// A session that is released fails at once, with a reason.
 func TestSessionInADrainWithoutTime(t *testing.T) {
 	inWorld(t, func(w *world) {
 		why := make(chan error, 1)
@@ -117,7 +117,7 @@ func TestSessionInADrainWithoutTime(t *testing.T) {
 	})
 }
 
-// TestStoppedSession: the agent of a session that is stopped is told at once, and nobody is warned of anything.
+// The ctx of a stopped session ends at once, without a warning in the log.
 func TestStoppedSession(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var logged syncBuffer
@@ -150,7 +150,7 @@ func TestStoppedSession(t *testing.T) {
 	})
 }
 
-// syncBuffer is for what several goroutines write.
+// syncBuffer is a buffer for several writing goroutines.
 type syncBuffer struct {
 	mu sync.Mutex // guards the field below
 	b  bytes.Buffer
@@ -168,7 +168,8 @@ func (b *syncBuffer) String() string {
 	return b.b.String()
 }
 
-// TestTurnStartsSessions: a session that an agent starts belongs to its conversation, and a call that is repeated meets it; what the caller has set stays.
+// A session that an agent starts belongs to its conversation. A repeated call finds it, and the
+// values of the caller are kept.
 func TestTurnStartsSessions(t *testing.T) {
 	inWorld(t, func(w *world) {
 		own := w.create(agents("a"))
@@ -213,7 +214,7 @@ func TestTurnStartsSessions(t *testing.T) {
 	})
 }
 
-// starts shows what is started, and starts nothing.
+// starts records started sessions without starting them.
 type starts struct {
 	parley.Client
 	said []*parley.StartSessionParams

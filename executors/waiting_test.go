@@ -15,7 +15,7 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// TestSessionOnOneExecutor: an executor with room for one turn runs an agent and the session for which that waits.
+// An executor with capacity for one turn runs an agent and the session that it waits for.
 func TestSessionOnOneExecutor(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var at, most atomic.Int64
@@ -59,8 +59,8 @@ func TestSessionOnOneExecutor(t *testing.T) {
 	})
 }
 
-// TestWaitingAfterAll: what is known of waiting turns is right again after connections were cut and the hub was killed: a waiting turn holds no room, and
-// one that goes on does.
+// The state of waiting turns is correct after closed connections and a killed hub: a waiting turn
+// uses no capacity, and a continued one does.
 func TestWaitingAfterAll(t *testing.T) {
 	for name, disturb := range map[string]func(*sdktest.Hub){
 		"cut":     func(h *sdktest.Hub) { h.CutConnections() },
@@ -121,8 +121,8 @@ func TestWaitingAfterAll(t *testing.T) {
 	}
 }
 
-// TestWaiting: a turn that waits makes room for another, until it is said that it does not, or the hub has registered the executor anew and says nothing of
-// it; and it gives its room back once.
+// A waiting turn frees its capacity once, until the hub reports that it no longer waits, or the
+// executor is registered again without such a report.
 func TestWaiting(t *testing.T) {
 	inWorld(t, func(w *world) {
 		tell, again := make(chan parley.ExecutorNotification), make(chan []string)
@@ -145,7 +145,7 @@ func TestWaiting(t *testing.T) {
 			mu.Unlock()
 			return talk(1)(ctx, turn)
 		}), &executors.Options{Mode: parley.ModePull, Capacity: 1})
-		var order []string // in which they have begun
+		var order []string // the order of their start
 		expect := func(what string, n int) {
 			w.Helper()
 			time.Sleep(3 * time.Second)
@@ -166,7 +166,7 @@ func TestWaiting(t *testing.T) {
 			mu.Unlock()
 			tell <- parley.ExecutorNotification{
 				ClaimWaiting: &parley.ClaimWaitingNotification{ConversationID: order[i], ClaimID: claim, Waiting: waits}}
-			synctest.Wait() // it was taken note of
+			synctest.Wait() // the notification is handled
 		}
 		end := func(i int) { close(let[order[i]]) }
 		expect("at first", 1)
@@ -185,7 +185,7 @@ func TestWaiting(t *testing.T) {
 		holding := []string{under[order[2]], under[order[3]]}
 		mu.Unlock()
 		again <- holding
-		synctest.Wait() // it was registered
+		synctest.Wait() // the registration is handled
 		end(3)
 		expect("the third does not wait after another registration", 1)
 		waiting(2, true)

@@ -4,10 +4,15 @@
 //
 // # Guarantees
 //
-//   - A call is sent at most once. If the connection fails before the answer, the error states that the outcome is unknown. A call is sent again once if the server answers that it does not know the session, because it then did not process the call.
+//   - A call is sent at most once. If the connection fails before the answer, the error states that
+//     the outcome is unknown. A call is sent again once if the server answers that it does not know
+//     the session, because it then did not process the call.
 //   - A lost connection is replaced at the next call or list.
-//   - A command runs in package process, so no process of it is left after the connection is closed or this process ends. Its environment has the few variables that programs need to find their tools, and those of the config.
-//   - Data of a server is limited: MaxText for the model, MaxMessage for one message, MaxTools for the list.
+//   - A command runs in package process, so no process of it is left after the connection is closed
+//     or this process ends. Its environment has the few variables that programs need to find their
+//     tools, and those of the config.
+//   - Data of a server is limited: MaxText for the model, MaxMessage for one message, MaxTools for
+//     the list.
 //   - The values of ${NAME} are in no error and no log.
 //
 // # Goroutines

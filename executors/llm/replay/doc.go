@@ -1,5 +1,5 @@
-// Package replay records the answers of models and tools in a run, and replays them: the same bytes, chunks of
-// streams and errors, without a network and without keys.
+// Package replay records the answers of models and tools in a run, and replays them: the same
+// bytes, chunks of streams and errors, without a network and without keys.
 //
 //	c, err := replay.Open("run.jsonl", &replay.Options{Mode: replay.Record})
 //	p := c.Provider(vendor) // records each exchange
