@@ -44,7 +44,7 @@ func (e Exit) String() string {
 type ExitError struct{ Exit }
 
 // Error describes how the program ended.
-func (e *ExitError) Error() string { return "the program failed: " + e.String() }
+func (e *ExitError) Error() string { return "the program has failed: " + e.String() }
 
 // Pid returns the number of the process and of its group. After the end of the program the number
 // may be reused.

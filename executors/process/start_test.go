@@ -230,10 +230,10 @@ func TestExit(t *testing.T) {
 			told string
 		}{
 			"exit 0":        {process.Exit{}, ""},
-			"exit 9":        {process.Exit{Code: 9}, "the program failed: exit status 9"},
-			"exit 255":      {process.Exit{Code: 255}, "the program failed: exit status 255"},
-			"kill -9 $$":    {process.Exit{Code: -1, Signal: syscall.SIGKILL}, "the program failed: signal: killed"},
-			"kill -TERM $$": {process.Exit{Code: -1, Signal: syscall.SIGTERM}, "the program failed: signal: terminated"},
+			"exit 9":        {process.Exit{Code: 9}, "the program has failed: exit status 9"},
+			"exit 255":      {process.Exit{Code: 255}, "the program has failed: exit status 255"},
+			"kill -9 $$":    {process.Exit{Code: -1, Signal: syscall.SIGKILL}, "the program has failed: signal: killed"},
+			"kill -TERM $$": {process.Exit{Code: -1, Signal: syscall.SIGTERM}, "the program has failed: signal: terminated"},
 			"i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done": {process.Exit{CPU: 1}, ""},
 		} {
 			r := start(t, p, script(text, newMark()))
