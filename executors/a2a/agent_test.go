@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/executors/a2a"
 )
 
-// TestTurns plays the ends of a task in each dialect, with and without streams.
+// TestTurns has the ends of a task in each dialect, with and without streams.
 func TestTurns(t *testing.T) {
 	for i, d := range dialects {
 		for _, streaming := range []bool{true, false} {
@@ -49,7 +49,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestAskBack: the reply goes to the task that has asked, also when another executor has the turn.
+// The reply is sent to the task that asked, even if another executor has the turn.
 func TestAskBack(t *testing.T) {
 	for i, d := range dialects {
 		for _, streaming := range []bool{true, false} {
@@ -79,7 +79,7 @@ func TestAskBack(t *testing.T) {
 	}
 }
 
-// TestAuthRequired says what is needed.
+// TestAuthRequired reports the required authorization.
 func TestAuthRequired(t *testing.T) {
 	r := newRemote(t, 0, true)
 	w := newWorld(t, &a2a.Options{CardURL: r.URL})
@@ -90,7 +90,7 @@ func TestAuthRequired(t *testing.T) {
 	}
 }
 
-// TestFiles: bytes go there and back as they are, an address stays one, data stays data.
+// Files are sent unchanged in both directions, addresses stay addresses, and data stays data.
 func TestFiles(t *testing.T) {
 	for i, d := range dialects {
 		t.Run(d.name, func(t *testing.T) {
@@ -126,8 +126,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestAuthors: where several others speak, each text says whose it is, and all since the last turn
-// goes out at once.
+// With several authors, each text has its author, and all messages since the last turn are sent at
+// once.
 func TestAuthors(t *testing.T) {
 	r := newRemote(t, 0, true)
 	w := newWorld(t, &a2a.Options{CardURL: r.URL}, "bea")
@@ -146,7 +146,7 @@ func TestAuthors(t *testing.T) {
 	}
 }
 
-// TestProgress: what is said before the end is traces.
+// Messages before the end are traces.
 func TestProgress(t *testing.T) {
 	r := newRemote(t, 0, true)
 	w := newWorld(t, &a2a.Options{CardURL: r.URL})
@@ -160,8 +160,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestSession: a session is asked with its prompt, goes on when input is needed, and ends with the
-// task.
+// A session sends its prompt, continues after input, and ends with the task.
 func TestSession(t *testing.T) {
 	for _, c := range []struct {
 		prompt string
@@ -193,8 +192,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestNothingIsSentEmpty: an agent that begins is sent what it was given alone, else the title;
-// where there is neither, nothing.
+// In its first turn an agent sends the private text, otherwise the title, otherwise nothing.
 func TestNothingIsSentEmpty(t *testing.T) {
 	for _, c := range []struct{ title, private, want string }{
 		{"", "", ""},

@@ -16,8 +16,8 @@ func artifactOf(id string, more bool, texts ...string) *a2a.TaskArtifactUpdateEv
 	return u
 }
 
-// TestAnswer: what is said in the status and in artifacts is said once, pieces are one text, and an
-// artifact that comes again is the one that counts.
+// Text in the status and in artifacts is posted once, parts of an artifact are joined, and a
+// repeated artifact replaces the earlier one.
 func TestAnswer(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -75,7 +75,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestAnswerIsBounded in its bytes and its parts.
+// TestAnswerIsBounded has too many bytes and too many parts.
 func TestAnswerIsBounded(t *testing.T) {
 	big := strings.Repeat("x", 8<<20)
 	a := newAnswer()
@@ -100,7 +100,7 @@ func TestAnswerIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzParseCard: whatever a stranger calls a card, it is one that can be used, or an error.
+// Any input is a usable card or an error.
 func FuzzParseCard(f *testing.F) {
 	f.Add([]byte(
 		`{"name":"x","supportedInterfaces":[{"url":"https://a.example","protocolBinding":"JSONRPC",` +

@@ -21,7 +21,7 @@ import (
 	"github.com/parleyhub/parley/executors/a2a"
 )
 
-// cutter passes on so many events of a stream, and then nothing.
+// cutter passes on n events of a stream, and then nothing.
 type cutter struct {
 	http.ResponseWriter
 	left int
@@ -41,8 +41,8 @@ func (c *cutter) Write(p []byte) (int, error) {
 
 func (c *cutter) Flush() { c.ResponseWriter.(http.Flusher).Flush() }
 
-// TestCutStreams: a stream that ends before its task, cleanly or not, after any of its events, is
-// gone on with. Nothing is sent twice, nothing is missing, nothing is said twice.
+// A stream that ends before its task, after any event, is continued. Nothing is sent twice, lost,
+// or posted twice.
 func TestCutStreams(t *testing.T) {
 	for i, d := range dialects {
 		for after := 1; after <= 5; after++ {
@@ -73,8 +73,7 @@ func TestCutStreams(t *testing.T) {
 	}
 }
 
-// TestCanceledTurn: the task of a turn that is canceled, or given up since the conversation is
-// closed, is canceled over there.
+// The task of a turn that is canceled, or whose conversation is closed, is canceled at the peer.
 func TestCanceledTurn(t *testing.T) {
 	for _, end := range []string{"cancelTurn", "close"} {
 		for _, streaming := range []bool{true, false} {
@@ -99,7 +98,7 @@ func TestCanceledTurn(t *testing.T) {
 	}
 }
 
-// TestMaxWait: what takes too long is canceled, and the attempt has failed.
+// A task that takes too long is canceled, and the attempt fails.
 func TestMaxWait(t *testing.T) {
 	r := newRemote(t, 0, true)
 	w := newWorld(t, &a2a.Options{CardURL: r.URL, MaxWait: 2 * time.Second})
@@ -115,7 +114,7 @@ func TestMaxWait(t *testing.T) {
 	})
 }
 
-// TestRestart: an executor that stops leaves the task, and the next one goes on with it.
+// A stopping executor leaves the task open, and the next one continues it.
 func TestRestart(t *testing.T) {
 	for i, d := range dialects {
 		t.Run(d.name, func(t *testing.T) {
@@ -138,8 +137,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestClosedWhileItWaits: a task that waits for input is canceled when the conversation is closed,
-// also when that was while no executor ran.
+// A task that waits for input is canceled when the conversation is closed, even if no executor ran
+// at that time.
 func TestClosedWhileItWaits(t *testing.T) {
 	for _, running := range []bool{true, false} {
 		t.Run(fmt.Sprintf("running %v", running), func(t *testing.T) {
@@ -163,15 +162,15 @@ func TestClosedWhileItWaits(t *testing.T) {
 	}
 }
 
-// stub is a peer that says what it is told to.
+// stub is a peer with fixed answers.
 type stub struct {
 	*httptest.Server
 	mu    sync.Mutex // guards the field below
 	asked []string   // bodies
 }
 
-// newStub answers requests for JSON-RPC with answer, which gets the id and the method; a stream if
-// it begins with "data:".
+// newStub answers JSON-RPC requests with answer, which gets the id and the method. An answer that
+// starts with "data:" is a stream.
 func newStub(t *testing.T, card string, answer func(id, method string, body []byte) string) *stub {
 	t.Helper()
 	s := &stub{}
@@ -207,7 +206,7 @@ func (s *stub) requests() []string {
 const stubCard = `{"name":"x","capabilities":{"streaming":true},"supportedInterfaces":[{"url":"URL/rpc",` +
 	`"protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`
 
-// turn has an agent take one turn, without an executor.
+// turn runs one turn of an agent without an executor.
 func turn(t *testing.T, o *a2a.Options) (*world, error) {
 	t.Helper()
 	w := newWorldHub(t)
@@ -219,7 +218,7 @@ func turn(t *testing.T, o *a2a.Options) (*world, error) {
 	return w, err
 }
 
-// TestPeersThatAreWrong: every way to be wrong has its error, and none of them takes long or much.
+// Each violation of the protocol has its error, quickly and at limited cost.
 func TestPeersThatAreWrong(t *testing.T) {
 	event := func(id, result string) string {
 		return fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"id\":%q,\"result\":%s}\n\n", id, result)
@@ -302,7 +301,7 @@ func TestPeersThatAreWrong(t *testing.T) {
 	}
 }
 
-// TestStatuses: an answer of HTTP alone has a name too.
+// Plain HTTP statuses are mapped to errors too.
 func TestStatuses(t *testing.T) {
 	for code, want := range map[int]error{401: a2a.ErrCredentials, 403: a2a.ErrCredentials, 404: a2a.ErrGarbage,
 		302: a2a.ErrGarbage, 429: a2a.ErrUnreachable, 503: a2a.ErrUnreachable} {
@@ -324,8 +323,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestSameMessageAgain: a turn that is tried again, since nobody knows whether its message has
-// come, sends the same message.
+// If it is unknown whether the message of a turn arrived, the next attempt sends the same message.
 func TestSameMessageAgain(t *testing.T) {
 	s := newStub(t, stubCard, func(string, string, []byte) string { return "<html>" })
 	w, _ := turn(t, &a2a.Options{CardURL: s.URL})
@@ -348,7 +346,7 @@ func TestSameMessageAgain(t *testing.T) {
 	}
 }
 
-// TestCursor: where the ids of a stream are cursors it is gone on with behind the last one.
+// If the ids of a stream are cursors, it is resumed after the last one.
 func TestCursor(t *testing.T) {
 	var cursor atomic.Value
 	var s *httptest.Server
@@ -392,7 +390,7 @@ func TestCursor(t *testing.T) {
 	}
 }
 
-// TestCredentials go to the origin of the card and to those that are named, and nowhere else.
+// TestCredentials are sent only to the origin of the card and to the configured origins.
 func TestCredentials(t *testing.T) {
 	other := newRemote(t, 0, true)
 	for _, c := range []struct {
@@ -444,8 +442,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestForgottenTask: a peer that has lost the task, or the context too, is asked without them,
-// under another id.
+// If the peer lost the task or the context, the message is sent without them under another id.
 func TestForgottenTask(t *testing.T) {
 	for _, lost := range []string{`"taskId"`, `"contextId"`} {
 		t.Run(lost, func(t *testing.T) {
@@ -484,8 +481,7 @@ func TestForgottenTask(t *testing.T) {
 	}
 }
 
-// TestLeftTask: a task of a turn that is over, which nobody was there to cancel, is canceled in the
-// agent's next turn.
+// A task that an earlier turn left open is canceled in the agent's next turn.
 func TestLeftTask(t *testing.T) {
 	r := newRemote(t, 0, true)
 	o := &a2a.Options{CardURL: r.URL}

@@ -7,7 +7,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// TestSentIsBounded: of more text than is sent the newest is kept, and many texts become one part.
+// The newest text within the limit is sent, and many texts become one part.
 func TestSentIsBounded(t *testing.T) {
 	blockOf := func(text string) block { return block{[]*a2a.Part{a2a.NewTextPart(text)}, len(text)} }
 	var d draft

@@ -21,7 +21,7 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// newFarHub is another hub, whose agent echo is shown over A2A.
+// newFarHub starts another hub, whose agent echo is available over A2A.
 func newFarHub(t *testing.T, around func(http.Handler) http.Handler) (*sdktest.Hub, string) {
 	t.Helper()
 	h := sdktest.NewHub(t)
@@ -47,7 +47,7 @@ func newFarHub(t *testing.T, around func(http.Handler) http.Handler) (*sdktest.H
 	return h, web.URL + "/a2a/echo"
 }
 
-// farCard is the card of the far hub with one of its interfaces.
+// farCard returns the card of the far hub with one of its interfaces.
 func farCard(t *testing.T, url string, version proto.ProtocolVersion, binding proto.TransportProtocol,
 	streaming bool) *proto.AgentCard {
 	t.Helper()
@@ -72,8 +72,8 @@ func farCard(t *testing.T, url string, version proto.ProtocolVersion, binding pr
 	return nil
 }
 
-// TestTwoHubs: an agent of one hub sits in a conversation of another, by every binding and version,
-// with and without streams.
+// An agent of one hub has a seat at another hub, with every binding and version, with and without
+// streams.
 func TestTwoHubs(t *testing.T) {
 	_, url := newFarHub(t, nil)
 	for _, version := range []proto.ProtocolVersion{"1.0", "0.3"} {
@@ -112,8 +112,8 @@ func TestTwoHubs(t *testing.T) {
 	}
 }
 
-// TestTwoHubsCut: the connection between them is cut in the middle of streams, again and again;
-// each thing is said once, here and there.
+// The connection between the hubs is closed repeatedly during streams. Each message is posted once
+// on both sides.
 func TestTwoHubsCut(t *testing.T) {
 	var streams atomic.Int64
 	far, url := newFarHub(t, func(next http.Handler) http.Handler {
@@ -154,8 +154,8 @@ func TestTwoHubsCut(t *testing.T) {
 	}
 }
 
-// TestTwoHubsRetry: an attempt that has sent its message and heard nothing is tried again, and the
-// message is said once over there.
+// An attempt that sent its message without an answer is repeated, and the message is posted once at
+// the other hub.
 func TestTwoHubsRetry(t *testing.T) {
 	var lost atomic.Int64
 	far, url := newFarHub(t, func(next http.Handler) http.Handler {
@@ -185,7 +185,7 @@ func TestTwoHubsRetry(t *testing.T) {
 	}
 }
 
-// TestTwoHubsFiles: a file goes there and back, byte for byte.
+// A file is sent unchanged in both directions.
 func TestTwoHubsFiles(t *testing.T) {
 	_, url := newFarHub(t, nil)
 	w := newWorld(t, &a2a.Options{CardURL: url})

@@ -2,8 +2,7 @@ package a2a
 
 import "testing"
 
-// TestDoubleFiles: files of 0.3 over HTTP+JSON are base64 of base64 for the library, however they
-// came, and nothing else changes.
+// Files of 0.3 over HTTP+JSON become base64 of base64 in both variants, and nothing else changes.
 func TestDoubleFiles(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"base64", `{"file":{"fileWithBytes":"AAEC/w=="}}`, `{"file":{"fileWithBytes":"QUFFQy93PT0="}}`},

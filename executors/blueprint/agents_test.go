@@ -19,7 +19,7 @@ import (
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
-// TestAgentFaults: every fault of a file of an LLM agent is told, at its place.
+// Every fault of an LLM agent's file is reported with its position.
 func TestAgentFaults(t *testing.T) {
 	withPrograms(t, "python")
 	t.Chdir("testdata")
@@ -30,7 +30,7 @@ func TestAgentFaults(t *testing.T) {
 	}
 }
 
-// TestAgentSeed: the example of seed 002 is loaded, with the tools that it names declared.
+// The example of seed 002 is loaded, with declared tools.
 func TestAgentSeed(t *testing.T) {
 	set, faults := blueprint.Load(filepath.Join("testdata", "agents"))
 	f := set.File("ops-supervisor")
@@ -60,7 +60,7 @@ func TestAgentSeed(t *testing.T) {
 	}
 }
 
-// TestAgentFile: what a file says arrives as it stands there, in its order, numbers and all.
+// The values of a file are passed on unchanged and in order.
 func TestAgentFile(t *testing.T) {
 	set, faults := blueprint.Load(filepath.Join("testdata", "agents"))
 	if len(faults) > 0 || set.File("refund") == nil {
@@ -83,7 +83,7 @@ func TestAgentFile(t *testing.T) {
 	}
 }
 
-// TestConfigKeys: a file can say all that an agent config has.
+// A file can have every member of an agent config.
 func TestConfigKeys(t *testing.T) {
 	var published struct {
 		Properties map[string]json.RawMessage

@@ -16,7 +16,7 @@ import (
 
 const interrupted = "Runner disconnected during execution"
 
-// TestStop: a session that is stopped ends its command at once, and nothing more is said in it.
+// A stopped session ends its command at once, and nothing more is posted in it.
 func TestStop(t *testing.T) {
 	dir := t.TempDir()
 	file(t, dir, "wait", anyOf, "wait")
@@ -38,8 +38,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestDrain: a runner that stops fails the sessions that it has begun, in the words of the seed,
-// and leaves nothing that runs.
+// A stopping runner fails its sessions in the words of the seed, and leaves no process.
 func TestDrain(t *testing.T) {
 	dir := t.TempDir()
 	file(t, dir, "wait", anyOf, "wait")
@@ -63,8 +62,8 @@ func TestDrain(t *testing.T) {
 	w.gone(0, pid)
 }
 
-// TestLost: a command whose runner has died is not started again, unless it is idempotent. The next
-// process of the runner is known again.
+// A command whose runner died is not started again unless it is idempotent. The next process of the
+// runner has the same id.
 func TestLost(t *testing.T) {
 	dir := t.TempDir()
 	file(t, dir, "once", anyOf, "count")
@@ -95,8 +94,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestSecondAttempt: whatever it is asked to, a runner does not start a command again that is not
-// idempotent.
+// A runner never starts a command again that is not idempotent.
 func TestSecondAttempt(t *testing.T) {
 	dir := t.TempDir()
 	file(t, dir, "once", anyOf, "count")
@@ -134,8 +132,7 @@ func TestSecondAttempt(t *testing.T) {
 	}
 }
 
-// TestNotStarted: a command that cannot be started fails its session, which does not learn where it
-// should have been.
+// A command that cannot be started fails its session without the path of the program.
 func TestNotStarted(t *testing.T) {
 	dir := t.TempDir()
 	script := write(t, dir, "secret-script", "#!/nowhere/interpreter\n")
@@ -157,8 +154,7 @@ func TestNotStarted(t *testing.T) {
 	w.completed(w.start("say", ``)) // the runner goes on
 }
 
-// TestTraceparent: a trace of which the conversation is a part is passed on, and nothing that only
-// looks like one.
+// A valid trace of the conversation is passed on, and an invalid one is not.
 func TestTraceparent(t *testing.T) {
 	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	for metadata, want := range map[string]string{
@@ -176,8 +172,7 @@ func TestTraceparent(t *testing.T) {
 	}
 }
 
-// TestReconnect: a connection that breaks while a command runs, and a hub that is started again,
-// disturb nothing.
+// A closed connection or a restarted hub does not affect a running command.
 func TestReconnect(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")

@@ -21,8 +21,8 @@ import (
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
-// TestKindFaults: every fault of functions, workflows and subscriptions is told, at its place, and
-// none of them is loaded.
+// Every fault of functions, workflows and subscriptions is reported with its position, and no such
+// file is loaded.
 func TestKindFaults(t *testing.T) {
 	withPrograms(t, "python")
 	t.Chdir("testdata")
@@ -33,9 +33,8 @@ func TestKindFaults(t *testing.T) {
 	}
 }
 
-// TestSubscriptionSeed: the examples of seed 004, as they stand there with their comments, are
-// loaded as functions, and they may sit in conversations. What the program does not have is left
-// out.
+// The examples of seed 004, with their comments, are loaded as functions with seats. Functions that
+// the program does not have are removed.
 func TestSubscriptionSeed(t *testing.T) {
 	set, faults := blueprint.Load(filepath.Join("testdata", "seed"))
 	if len(faults) > 0 {
@@ -77,8 +76,8 @@ func TestSubscriptionSeed(t *testing.T) {
 	}
 }
 
-// TestComments: in JSON a comment ends with its line, whatever stands in it, and what stands in a
-// text is none; faults behind it have their places.
+// A comment in JSON ends with its line, and a string contains no comment. Later faults keep their
+// positions.
 func TestComments(t *testing.T) {
 	for text, want := range map[string]string{
 		"// a \" é\n{\"name\":\"a\", // b\n \"description\": \"http://x \\\" // y\", \"subscriptions\":[{}]} // c": "",
@@ -94,7 +93,7 @@ func TestComments(t *testing.T) {
 	}
 }
 
-// TestKinds: what files say of their kind, and how the Schema for editors sees them.
+// TestKinds has files with the types that the loader and the schema for editors derive.
 func TestKinds(t *testing.T) {
 	withPrograms(t, "python")
 	for text, want := range map[string]parley.AgentType{

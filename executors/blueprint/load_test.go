@@ -21,8 +21,8 @@ import (
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
-// TestFaults: every fault of every file is told, with its place and what was expected; what is good
-// is loaded; and no value is repeated.
+// Every fault of every file is reported with its position and the expected value, without values of
+// the file. Valid files are loaded.
 func TestFaults(t *testing.T) {
 	withPrograms(t, "python")
 	t.Chdir("testdata")
@@ -35,7 +35,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestGood: all that a file says arrives.
+// All members of a file are loaded.
 func TestGood(t *testing.T) {
 	withPrograms(t, "python")
 	set, faults := blueprint.Load(filepath.Join("testdata", "good"))
@@ -78,7 +78,7 @@ func TestGood(t *testing.T) {
 	}
 }
 
-// TestSeed: the seed's own example is taken as it stands, with the defaults.
+// The example of the seed is loaded unchanged, with the defaults.
 func TestSeed(t *testing.T) {
 	withPrograms(t, "python")
 	set, _ := blueprint.Load(filepath.Join("testdata", "good"))
@@ -104,7 +104,7 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// TestDirectory: what is no file of blueprints is told of, or left alone, and holds nothing up.
+// Files that are not blueprints are reported or ignored, and none blocks.
 func TestDirectory(t *testing.T) {
 	withPrograms(t, "python")
 	dir := t.TempDir()
@@ -141,7 +141,7 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// TestTooMany: a directory has no more blueprints than a hub takes.
+// A directory must not have more blueprints than a hub accepts.
 func TestTooMany(t *testing.T) {
 	withPrograms(t, "python")
 	dir := t.TempDir()
@@ -156,7 +156,7 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
-// TestTable: a file can say all that the hub is told, in the hub's words.
+// A file can express every field of a registered blueprint, with the same names.
 func TestTable(t *testing.T) {
 	var published struct{ Properties map[string]any }
 	if err := json.Unmarshal(blueprint.Schema(), &published); err != nil {
@@ -223,8 +223,7 @@ func seedFile(t *testing.T) string {
 	return string(text)
 }
 
-// FuzzParse: any text gives a file or faults with their places, and what is taken can be told to a
-// hub and written again.
+// Any text is a file or faults with positions. A valid file can be registered and written again.
 func FuzzParse(f *testing.F) {
 	withPrograms(f, "python")
 	patterns := map[string][]string{"good": {"*.json", "*.y*ml"}, "faults": {"*.json", "*.y*ml"}, "seed": {"*.json"},

@@ -11,7 +11,7 @@ import (
 	"github.com/parleyhub/parley/executors/blueprint"
 )
 
-// TestPause: the traces of a command are bounded, however long it runs and whatever it writes.
+// The traces of a command are limited, whatever its run time and output.
 func TestPause(t *testing.T) {
 	for ran, want := range map[time.Duration]time.Duration{
 		0: time.Second, 10 * time.Minute: time.Second, 20 * time.Minute: 2 * time.Second, 10 * time.Hour: time.Minute,
@@ -29,7 +29,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestTail: of stderr the newest lines are kept, as a terminal would show them.
+// The newest lines of stderr are kept, in the form that a terminal shows.
 func TestTail(t *testing.T) {
 	const kept = 4 << 10
 	for name, c := range map[string]struct {
@@ -73,7 +73,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// TestArguments: numbers that no double holds keep their text.
+// Numbers beyond a double keep their text.
 func TestArguments(t *testing.T) {
 	withPrograms(t, "python")
 	f, faults := blueprint.Parse("b.json",

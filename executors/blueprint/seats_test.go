@@ -21,7 +21,7 @@ import (
 
 const woken = `"subscriptions":[{"schema_name":"ask.v1"}],`
 
-// seatOf runs the blueprints of the world at seats too, with a token that may speak as them.
+// seatOf also runs the blueprints in seats, with a token for them.
 func (w *world) seatOf() {
 	w.Helper()
 	names := w.set.Seats()
@@ -52,7 +52,7 @@ func (w *world) seatOf() {
 	}
 }
 
-// answer waits for what a tool says after a seq.
+// answer waits for the answer of a tool after a seq.
 func (w *world) answer(conversation string, since int64) parley.Message {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
@@ -73,9 +73,8 @@ func (w *world) answer(conversation string, since int64) parley.Message {
 	return parley.Message{}
 }
 
-// TestSeats: a command at a seat is run for the message that wakes it and answers with what it has
-// written, its failure too; it speaks to the hub with a token of its turn; and when its runner dies
-// it is not started again.
+// A command in a seat runs for its trigger message and answers with its output or its failure. It
+// calls the hub with a token of its turn. If its runner dies, it is not started again.
 func TestSeats(t *testing.T) {
 	dir := t.TempDir()
 	file(t, dir, "say", woken+anyOf, "say")

@@ -24,7 +24,7 @@ const anyOf = `"parameters_schema":{"type":"object","properties":{"first":{"type
 	`"last":{"type":"string"},"text":{"type":"string"},"err":{"type":"string"},"code":{"type":"integer"},` +
 	`"count":{"type":"integer"},"file":{"type":"string"}}}`
 
-// TestResults: how a command ends is how its session does, in the words of the seed.
+// The end of a command determines the end of its session, in the words of the seed.
 func TestResults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
@@ -74,8 +74,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestTimeout: a command that does not end is killed, with all that it has started, soon after its
-// time; its session says so.
+// A command is killed with all its processes at its timeout, and its session reports that.
 func TestTimeout(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -103,8 +102,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// TestLarge: what is too long for a message becomes a file, whole, and its beginning stands in the
-// result.
+// Output that is too long for a message becomes a complete file, and the result has its beginning.
 func TestLarge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
@@ -163,7 +161,7 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// attachment gives a whole file of a conversation.
+// attachment returns a complete file of a conversation.
 func (w *world) attachment(id, hash string) (all []byte) {
 	w.Helper()
 	for {
@@ -178,8 +176,7 @@ func (w *world) attachment(id, hash string) (all []byte) {
 	}
 }
 
-// TestOutputSchema: a result that does not match has failed, and says where; what the command has
-// said stays.
+// A result that does not match is a failure with the errors, and keeps the output.
 func TestOutputSchema(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
@@ -207,8 +204,8 @@ func TestOutputSchema(t *testing.T) {
 	}
 }
 
-// TestProgress: what comes on stderr is told while the command runs, whole lines, and the rest at
-// its end; the error is what came last.
+// Lines on stderr are traced while the command runs, and the rest at its end. The error is the last
+// text.
 func TestProgress(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -234,7 +231,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestEnvironment: a command has what is its own, and nothing of the runner's but what is declared.
+// A command gets only its own and the declared variables.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("LANG", "C.UTF-8")
 	t.Setenv("TZ", "UTC")
@@ -272,8 +269,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// startProgram starts a session of its own, with the token of its environment, and says what came
-// of it.
+// startProgram starts a session with the token of its environment, and prints the result.
 func startProgram([]string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -292,7 +288,7 @@ func startProgram([]string) {
 	os.Exit(1)
 }
 
-// TestCalls: a command may call an agent, also one of its own runner.
+// A command may call an agent, including one of its own runner.
 func TestCalls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
