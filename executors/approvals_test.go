@@ -13,10 +13,10 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// asksFirst asks for an approval in turn 1, says what has become of it, and closes the conversation.
+// asksFirst requests an approval in turn 1, posts its result, and closes the conversation.
 func asksFirst(ask parley.RequestApprovalParams, then parley.AgentFunc) parley.AgentFunc {
 	return func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
-		if n, err := turn.Messages(ctx); err != nil || len(n) > 0 { // somebody has something else to say
+		if n, err := turn.Messages(ctx); err != nil || len(n) > 0 { // the turn is for another message
 			_, err := turn.Post(ctx, parley.Message{Text: "soon"}, parley.FinalityTurn)
 			return parley.TurnComplete, err
 		}
@@ -39,7 +39,7 @@ func seats(l parley.Limits) *parley.CreateConversationParams {
 	return p
 }
 
-// resolve answers what waits for ann's answer.
+// resolve resolves the pending approval of ann.
 func (w *world) resolve(d parley.ApprovalDecision) {
 	w.Helper()
 	ann := w.client("ann", parley.ScopeRead, parley.ScopeApprove)
@@ -47,17 +47,20 @@ func (w *world) resolve(d parley.ApprovalDecision) {
 	if err != nil || len(l.Approvals) != 1 {
 		w.Fatalf("%+v, %v", l, err)
 	}
-	if _, err := ann.ResolveApproval(w.Context(), &parley.ResolveApprovalParams{ApprovalID: l.Approvals[0].ApprovalID, Decision: d}); err != nil {
+	if _, err := ann.ResolveApproval(w.Context(),
+		&parley.ResolveApprovalParams{ApprovalID: l.Approvals[0].ApprovalID, Decision: d}); err != nil {
 		w.Fatal(err)
 	}
 }
 
-// TestApprovalOutlastsTheClaim: the work of an agent that waits for an approval does not end at maxClaimMs, however long it waits; the time that it has when it goes on does.
+// The work of an agent that waits for an approval does not end at maxClaimMs. The time for the work
+// after it does.
 func TestApprovalOutlastsTheClaim(t *testing.T) {
 	lim := parley.Limits{TurnTimeoutMs: 1000, MaxClaimMs: 5000}
 	inWorld(t, func(w *world) {
 		id := w.create(seats(lim))
-		r := w.run(w.client("a"), asksFirst(parley.RequestApprovalParams{Key: "k", Title: "May I?", ExpiresInMs: limits.MaxApprovalMs}, nil), nil)
+		r := w.run(w.client("a"),
+			asksFirst(parley.RequestApprovalParams{Key: "k", Title: "May I?", ExpiresInMs: limits.MaxApprovalMs}, nil), nil)
 		w.await(id, kind(parley.KindApprovalRequested))
 		time.Sleep(30*time.Minute + 300*time.Millisecond)
 		w.resolve(parley.DecisionApproved)
@@ -87,12 +90,13 @@ func TestApprovalOutlastsTheClaim(t *testing.T) {
 	})
 }
 
-// TestTurnTimeoutCountsApprovals: a bound of the executor's own is for all of the turn, the wait for an approval too.
+// TurnTimeout includes the wait for an approval.
 func TestTurnTimeoutCountsApprovals(t *testing.T) {
 	inWorld(t, func(w *world) {
 		id := w.create(seats(parley.Limits{TurnTimeoutMs: 1000, OnTurnTimeout: parley.TurnClose, MaxAttempts: 1}))
 		start := time.Now()
-		r := w.run(w.client("a"), asksFirst(parley.RequestApprovalParams{Key: "k", Title: "May I?"}, nil), &executors.Options{TurnTimeout: 20 * time.Second})
+		r := w.run(w.client("a"), asksFirst(parley.RequestApprovalParams{Key: "k", Title: "May I?"}, nil),
+			&executors.Options{TurnTimeout: 20 * time.Second})
 		w.await(id, kind(parley.KindClaimEnded))
 		if took := time.Since(start); took < 20*time.Second || took > 23*time.Second {
 			w.Errorf("it had %v", took)
@@ -101,16 +105,19 @@ func TestTurnTimeoutCountsApprovals(t *testing.T) {
 	})
 }
 
-// TestApprovalHoldsNoRoom: a turn that waits for an approval leaves its executor room for another, and goes on when it is answered.
-func TestApprovalHoldsNoRoom(t *testing.T) {
+// A turn that waits for an approval frees its capacity, and continues after the decision.
+func TestApprovalFreesCapacity(t *testing.T) {
 	inWorld(t, func(w *world) {
 		id := w.create(seats(parley.Limits{}))
-		r := w.run(w.client("a"), asksFirst(parley.RequestApprovalParams{Key: "k", Title: "May I?"}, nil), &executors.Options{Capacity: 1})
+		r := w.run(w.client("a"), asksFirst(parley.RequestApprovalParams{Key: "k", Title: "May I?"}, nil),
+			&executors.Options{Capacity: 1})
 		w.await(id, kind(parley.KindApprovalRequested))
 		p := agents("b", "a")
 		p.Limits = &parley.Limits{MaxTurns: 2}
 		other := w.create(p)
-		if _, err := w.client("b").SendMessage(w.Context(), &parley.SendMessageParams{ConversationID: other, Payload: []byte(`{"text":"quick"}`), Finality: parley.FinalityTurn}); err != nil {
+		if _, err := w.client("b").SendMessage(w.Context(),
+			&parley.SendMessageParams{ConversationID: other, Payload: []byte(`{"text":"quick"}`),
+				Finality: parley.FinalityTurn}); err != nil {
 			w.Fatal(err)
 		}
 		start := time.Now()

@@ -9,8 +9,9 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// present tells the hub which deterministic agents are run here, after each registration, until ctx ends or the hub refuses while turns are taken.
-func (r *runner) present(taking, ctx context.Context) error {
+// registerBlueprints registers the blueprints after each registration of the executor. It ends with
+// ctx, or if the hub refuses while turns are taken.
+func (r *runner) registerBlueprints(taking, ctx context.Context) error {
 	if len(r.opts.Blueprints) == 0 {
 		return nil
 	}
@@ -20,15 +21,16 @@ func (r *runner) present(taking, ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		if err := r.presentOnce(taking, ctx); err != nil {
+		if err := r.registerBlueprintsOnce(taking, ctx); err != nil {
 			return fmt.Errorf("register the blueprints of %s: %w", r.opts.ExecutorID, err)
 		}
 	}
 }
 
-// presentOnce does so until the hub has answered, or there is a newer registration: then what this one has brought does not count. Whether the client
-// is at its end the registration finds out.
-func (r *runner) presentOnce(taking, ctx context.Context) error {
+// registerBlueprintsOnce repeats the call until the hub answers, or until there is a newer
+// registration of the executor, which makes the answer irrelevant. It ignores a closed client,
+// which register reports.
+func (r *runner) registerBlueprintsOnce(taking, ctx context.Context) error {
 	p, pauses := &parley.RegisterBlueprintsParams{Blueprints: r.opts.Blueprints}, r.opts.newPauses()
 	for {
 		result, err := r.client.RegisterBlueprints(ctx, p)
@@ -36,28 +38,29 @@ func (r *runner) presentOnce(taking, ctx context.Context) error {
 		case ctx.Err() != nil || len(r.fresh) > 0:
 			return nil
 		case err == nil:
-			r.presented(result)
+			r.notifyRegistered(result)
 			return nil
-		case taking.Err() == nil && !parley.ErrorRowOf(err).Retryable: // later there may be no registration for a moment
+		case taking.Err() == nil && !parley.ErrorRowOf(err).Retryable: // while draining, the executor may be unregistered for a moment
 			return err
 		}
-		r.log.Debug("tried again", "error", err)
+		r.log.Debug("retrying", "error", err)
 		if pause(ctx, pauses.next()) != nil {
 			return nil
 		}
 	}
 }
 
-func (r *runner) presented(result *parley.RegisterBlueprintsResult) {
+func (r *runner) notifyRegistered(result *parley.RegisterBlueprintsResult) {
 	r.log.Debug("the blueprints are registered", "agents", len(result.Agents))
 	if r.opts.Registered != nil {
 		r.opts.Registered(result)
 	}
 }
 
-// leave takes the blueprints back: nobody is to wait for this runner. It is not done where the registration has ended: then they are another's, or the hub is
-// gone. When it cannot be done the hub waits for the runner until it counts as offline.
-func (r *runner) leave(registered context.Context) {
+// unregisterBlueprints removes the blueprints from the hub, so that no one waits for this runner.
+// It does nothing if the registration ended, because the blueprints then belong to another runner,
+// or the hub is gone. If it fails, the hub keeps them until the runner counts as offline.
+func (r *runner) unregisterBlueprints(registered context.Context) {
 	if len(r.opts.Blueprints) == 0 {
 		return
 	}
@@ -68,17 +71,18 @@ func (r *runner) leave(registered context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(registered, hurriedTimeout)
 	defer cancel()
-	if err := r.sayNone(ctx); err != nil && registered.Err() == nil {
-		r.log.Warn("the hub was not told that this runner leaves", "error", err)
+	if err := r.registerNone(ctx); err != nil && registered.Err() == nil {
+		r.log.Warn("unregistering the blueprints failed", "error", err)
 	}
 }
 
-// sayNone registers no blueprints. That can be refused only where there is no registration at the moment.
-func (r *runner) sayNone(ctx context.Context) error {
+// registerNone registers an empty list of blueprints. The hub refuses that only while the executor
+// is not registered.
+func (r *runner) registerNone(ctx context.Context) error {
 	p, pauses := &parley.RegisterBlueprintsParams{Blueprints: []parley.Blueprint{}}, r.opts.newPauses()
 	for ctx.Err() == nil {
 		_, err := r.client.RegisterBlueprints(ctx, p)
-		if err == nil || !mends(err) && !errors.Is(err, parley.ErrValidationFailed) {
+		if err == nil || !isTemporary(err) && !errors.Is(err, parley.ErrValidationFailed) {
 			return err
 		}
 		t := time.NewTimer(pauses.next())

@@ -16,16 +16,17 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// blueprints makes some that take any parameters.
+// blueprints returns blueprints that accept any parameters.
 func blueprints(names ...string) []parley.Blueprint {
 	var all []parley.Blueprint
 	for _, name := range names {
-		all = append(all, parley.Blueprint{Name: name, ParametersSchema: json.RawMessage(`{"type":"object"}`), TimeoutMs: 3_600_000})
+		all = append(
+			all, parley.Blueprint{Name: name, ParametersSchema: json.RawMessage(`{"type":"object"}`), TimeoutMs: 3_600_000})
 	}
 	return all
 }
 
-// listed tells the names of the deterministic agents that are there, online or not.
+// listed returns the names of the registered agents, online or not.
 func listed(t *testing.T, c parley.Client) (names []string) {
 	t.Helper()
 	list, err := c.ListAgents(t.Context(), &parley.ListAgentsParams{})
@@ -40,7 +41,8 @@ func listed(t *testing.T, c parley.Client) (names []string) {
 	return names
 }
 
-// TestBlueprints: they are registered with the labels of the executor, under names of which Run tells, their sessions are run, and they leave with Run.
+// Blueprints are registered with the labels of the executor, and Run reports their names. Their
+// sessions run, and they are removed at the end of Run.
 func TestBlueprints(t *testing.T) {
 	inWorld(t, func(w *world) {
 		run := func(id string, o executors.Options) (*running, []string) {
@@ -56,7 +58,8 @@ func TestBlueprints(t *testing.T) {
 			r := w.run(w.client("runner"), answers("by "+id), &o)
 			return r, <-told
 		}
-		first, names := run("one", executors.Options{Blueprints: blueprints("crawl", "sum"), Labels: map[string]string{"gpu": "yes"}})
+		first, names := run(
+			"one", executors.Options{Blueprints: blueprints("crawl", "sum"), Labels: map[string]string{"gpu": "yes"}})
 		if want := []string{"crawl crawl", "sum sum"}; !slices.Equal(names, want) {
 			w.Errorf("registered as %q, expected %q", names, want)
 		}
@@ -65,11 +68,13 @@ func TestBlueprints(t *testing.T) {
 			w.Errorf("registered as %q, expected %q", names, want)
 		}
 		boss := w.client("boss")
-		s, err := boss.StartSession(w.Context(), &parley.StartSessionParams{AgentName: "sum", Demands: map[string]string{"gpu": "yes"}})
+		s, err := boss.StartSession(w.Context(),
+			&parley.StartSessionParams{AgentName: "sum", Demands: map[string]string{"gpu": "yes"}})
 		if err != nil || s.Status != parley.SessionCompleted || *s.Result.ResultText != "by one" {
 			w.Errorf("the session: %+v, %v", s, err)
 		}
-		if s := startSession(w.T, boss, "sum@two", ""); s.Status != parley.SessionCompleted || *s.Result.ResultText != "by two" {
+		if s := startSession(w.T, boss, "sum@two", ""); s.Status != parley.SessionCompleted ||
+			*s.Result.ResultText != "by two" {
 			w.Errorf("the session: %+v", s)
 		}
 		w.stopped(first)
@@ -83,17 +88,19 @@ func TestBlueprints(t *testing.T) {
 	})
 }
 
-// TestNoAgents: an executor with blueprints serves no agent by itself unless it is told to, and its claims stand for longer without contact.
+// An executor with blueprints serves no other agent unless that is configured, and its claims last
+// longer without contact.
 func TestNoAgents(t *testing.T) {
 	for name, c := range map[string]struct {
 		o     executors.Options
 		want  []string
 		grace int64
 	}{
-		"blueprints":            {executors.Options{Blueprints: blueprints("sum")}, []string{}, 180_000},
-		"blueprints and agents": {executors.Options{Blueprints: blueprints("sum"), Agents: []string{"a"}, GraceMs: 500}, []string{"a"}, 500},
-		"none":                  {executors.Options{Agents: []string{}, GraceMs: 600}, []string{}, 600},
-		"nothing said":          {executors.Options{}, []string{"a"}, 5_000},
+		"blueprints": {executors.Options{Blueprints: blueprints("sum")}, []string{}, 180_000},
+		"blueprints and agents": {executors.Options{Blueprints: blueprints("sum"), Agents: []string{"a"}, GraceMs: 500},
+			[]string{"a"}, 500},
+		"none":         {executors.Options{Agents: []string{}, GraceMs: 600}, []string{}, 600},
+		"nothing said": {executors.Options{}, []string{"a"}, 5_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -110,7 +117,7 @@ func TestNoAgents(t *testing.T) {
 	}
 }
 
-// asking shows what is registered.
+// asking is a client that records registrations.
 type asking struct {
 	parley.Client
 	asked chan<- *parley.RegisterExecutorParams
@@ -123,7 +130,7 @@ func (a *asking) RegisterExecutor(
 	return a.Client.RegisterExecutor(ctx, p, holding)
 }
 
-// receive waits until something is told.
+// receive waits for a value.
 func receive(t *testing.T, told <-chan struct{}) {
 	t.Helper()
 	select {
@@ -133,7 +140,7 @@ func receive(t *testing.T, told <-chan struct{}) {
 	}
 }
 
-// TestBlueprintsAfterAll: they are there again after connections were cut and the hub was killed.
+// The blueprints are registered again after closed connections and a killed hub.
 func TestBlueprintsAfterAll(t *testing.T) {
 	h := sdktest.NewHub(t)
 	told := make(chan struct{}, 100)
@@ -159,19 +166,21 @@ func TestBlueprintsAfterAll(t *testing.T) {
 		t.Errorf("Run ended with %v", err)
 	}
 	if got := listed(t, boss); len(got) != 0 {
-		t.Errorf("there are %q when the runner has left", got)
+		t.Errorf("%q remain after the end of the runner", got)
 	}
 }
 
-// TestBlueprintsInADrain: while turns are finished the blueprints stay, and what is said then is a result; they are taken back after that.
+// The blueprints stay registered during a drain, and are removed after it. Results in a drain are
+// valid.
 func TestBlueprintsInADrain(t *testing.T) {
 	inWorld(t, func(w *world) {
 		begun := make(chan struct{}, 1)
-		r := w.run(w.client("runner"), parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
-			begun <- struct{}{}
-			time.Sleep(8 * time.Second)
-			return answer(ctx, turn, "in time")
-		}), &executors.Options{Blueprints: blueprints("sum")})
+		r := w.run(w.client("runner"),
+			parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
+				begun <- struct{}{}
+				time.Sleep(8 * time.Second)
+				return answer(ctx, turn, "in time")
+			}), &executors.Options{Blueprints: blueprints("sum")})
 		synctest.Wait()
 		boss := w.client("boss")
 		s := startSession(w.T, boss, "sum", parley.ModeAsyncPoll)
@@ -191,24 +200,29 @@ func TestBlueprintsInADrain(t *testing.T) {
 	})
 }
 
-// TestBlueprintsTriedAgain: what may be mended is tried again, and what may not ends Run.
+// A temporary failure is retried, and a permanent one ends Run.
 func TestBlueprintsTriedAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		errs []error
 		o    executors.Options
 		want error
 	}{
-		"mended":    {[]error{parley.ErrInternal, parley.ErrStorageFull, parley.ErrOutcomeUnknown, parley.ErrUnavailable}, executors.Options{Blueprints: blueprints("sum")}, nil},
-		"refused":   {[]error{parley.ErrInternal, parley.ErrForbidden}, executors.Options{Blueprints: blueprints("sum")}, parley.ErrForbidden},
-		"bad":       {nil, executors.Options{Blueprints: blueprints("sum", "no name")}, parley.ErrValidationFailed},
-		"pull":      {nil, executors.Options{Blueprints: blueprints("sum"), Mode: parley.ModePull}, parley.ErrValidationFailed},
-		"bad label": {nil, executors.Options{Blueprints: blueprints("sum"), Labels: map[string]string{"": "v"}}, parley.ErrValidationFailed},
+		"mended": {[]error{parley.ErrInternal, parley.ErrStorageFull, parley.ErrOutcomeUnknown, parley.ErrUnavailable},
+			executors.Options{Blueprints: blueprints("sum")}, nil},
+		"refused": {[]error{parley.ErrInternal, parley.ErrForbidden}, executors.Options{Blueprints: blueprints("sum")},
+			parley.ErrForbidden},
+		"bad": {nil, executors.Options{Blueprints: blueprints("sum", "no name")}, parley.ErrValidationFailed},
+		"pull": {nil, executors.Options{Blueprints: blueprints("sum"), Mode: parley.ModePull},
+			parley.ErrValidationFailed},
+		"bad label": {nil, executors.Options{Blueprints: blueprints("sum"), Labels: map[string]string{"": "v"}},
+			parley.ErrValidationFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				client := &broken{Client: w.client("runner")}
 				var calls atomic.Int64
-				client.present = func(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult, error) {
+				client.present = func(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult,
+					error) {
 					if n := int(calls.Add(1)); n <= len(c.errs) {
 						return nil, c.errs[n-1]
 					}
@@ -238,12 +252,14 @@ func TestBlueprintsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestLeavesInTheEnd: blueprints are taken back also when there is no registration at the moment, as when a client moves from one to the next.
+// Blueprints are removed even if there is no registration at that moment, for example while a
+// client moves to the next one.
 func TestLeavesInTheEnd(t *testing.T) {
 	inWorld(t, func(w *world) {
 		client := &broken{Client: w.client("runner")}
 		errs := []error{parley.ErrValidationFailed, parley.ErrOutcomeUnknown, parley.ErrValidationFailed}
-		client.present = func(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult, error) {
+		client.present = func(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult,
+			error) {
 			if len(p.Blueprints) == 0 && len(errs) > 0 {
 				err := errs[0]
 				errs = errs[1:]
@@ -263,11 +279,12 @@ func TestLeavesInTheEnd(t *testing.T) {
 	})
 }
 
-// TestLeavesInTime: a hub that does not answer does not hold up the end of Run for long.
+// A hub that does not answer delays the end of Run only for a limited time.
 func TestLeavesInTime(t *testing.T) {
 	inWorld(t, func(w *world) {
 		client := &broken{Client: w.client("runner")}
-		client.present = func(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult, error) {
+		client.present = func(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult,
+			error) {
 			if len(p.Blueprints) == 0 {
 				<-ctx.Done()
 				return nil, ctx.Err()
@@ -284,14 +301,15 @@ func TestLeavesInTime(t *testing.T) {
 	})
 }
 
-// TestRegisteredAnew: a refusal that belongs to a registration before the last one does not count.
+// A refusal that belongs to an earlier registration is ignored.
 func TestRegisteredAnew(t *testing.T) {
 	inWorld(t, func(w *world) {
 		again := make(chan []string)
 		client := &broken{Client: w.client("runner"), again: again}
 		var calls atomic.Int64
 		under, answered := make(chan struct{}), make(chan struct{})
-		client.present = func(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult, error) {
+		client.present = func(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult,
+			error) {
 			if calls.Add(1) == 1 {
 				close(under)
 				<-answered
@@ -316,13 +334,14 @@ func TestRegisteredAnew(t *testing.T) {
 	})
 }
 
-// TestReplacedKeepsTheBlueprints: a runner whose place another has taken does not take the blueprints away with it.
+// A replaced runner does not remove the blueprints of its successor.
 func TestReplacedKeepsTheBlueprints(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := &executors.Options{ExecutorID: "one", Blueprints: blueprints("sum")}
 		client := &broken{Client: w.client("runner")}
 		var left atomic.Int64
-		client.present = func(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult, error) {
+		client.present = func(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult,
+			error) {
 			if len(p.Blueprints) == 0 {
 				left.Add(1)
 			}
@@ -339,7 +358,8 @@ func TestReplacedKeepsTheBlueprints(t *testing.T) {
 			w.Errorf("the first has taken the blueprints back, %d times", n)
 		}
 		time.Sleep(time.Minute)
-		if s := startSession(w.T, w.client("boss"), "sum", ""); s.Status != parley.SessionCompleted || *s.Result.ResultText != "second" {
+		if s := startSession(w.T, w.client("boss"), "sum", ""); s.Status != parley.SessionCompleted ||
+			*s.Result.ResultText != "second" {
 			w.Errorf("the session: %+v", s)
 		}
 		w.stopped(second)

@@ -9,15 +9,16 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// returned is how an agent has left its turn.
+// returned is the result of a call of the agent.
 type returned struct {
 	outcome  parley.TurnOutcome
 	err      error
 	panicked bool
-	stray    <-chan struct{} // set when it has not; closed when it does
+	stray    <-chan struct{} // not nil if the agent did not return; closed when it does
 }
 
-// call calls the agent. When ctx has ended the agent has Grace to return; when it has ended before, the agent is not called.
+// call calls the agent. After the end of ctx the agent has Grace to return. If ctx is done before,
+// the agent is not called.
 func (a *attempt) call(ctx context.Context) returned {
 	var how returned
 	if ctx.Err() != nil {
@@ -40,12 +41,12 @@ func (a *attempt) call(ctx context.Context) returned {
 		return how
 	case <-t.C:
 	}
-	a.log.Error("the agent does not return though its ctx has ended", "cause", context.Cause(ctx))
-	return returned{err: context.Cause(ctx), stray: a.astray(done)}
+	a.log.Error("the agent did not return after the end of its ctx", "cause", context.Cause(ctx))
+	return returned{err: context.Cause(ctx), stray: a.watchStray(done)}
 }
 
-// astray counts an agent that does not return until it does.
-func (a *attempt) astray(done <-chan struct{}) <-chan struct{} {
+// watchStray counts an agent that did not return until it does.
+func (a *attempt) watchStray(done <-chan struct{}) <-chan struct{} {
 	a.addStray(1)
 	back := make(chan struct{})
 	go func() {
@@ -62,7 +63,7 @@ func (r *runner) addStray(n int) {
 	r.strays += n
 }
 
-// handle calls the agent; a panic is an error.
+// handle calls the agent, and returns a panic as an error.
 func (a *attempt) handle(ctx context.Context) (how returned) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -16,7 +16,7 @@ import (
 // short are claims that last for a second without renewal.
 var short = parley.Limits{TurnTimeoutMs: 1000}
 
-// untilEnd works until its ctx ends, and tells why and when that was.
+// untilEnd works until its ctx ends, and records the cause and the time.
 func untilEnd(why chan<- error) parley.AgentFunc {
 	return func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 		<-ctx.Done()
@@ -25,7 +25,7 @@ func untilEnd(why chan<- error) parley.AgentFunc {
 	}
 }
 
-// TestRenewal: work that takes longer than a claim lasts is one claim.
+// Work that takes longer than a claim lasts is one claim.
 func TestRenewal(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		id := w.create(limited(short, "a"))
@@ -44,8 +44,8 @@ func TestRenewal(t *testing.T) {
 	})
 }
 
-// TestClaimLossCancels: the agent is told at once when its turn is canceled, when the conversation is closed, and when the claim lapses because it could not
-// be renewed. What it says then is refused.
+// The agent's ctx ends at once when its turn is canceled, when the conversation is closed, and when
+// the claim expires because it could not be renewed. Later posts are refused.
 func TestClaimLossCancels(t *testing.T) {
 	for name, c := range map[string]struct {
 		lose   func(w *world, id string)
@@ -57,7 +57,8 @@ func TestClaimLossCancels(t *testing.T) {
 			}
 		}, 0},
 		"closed": {func(w *world, id string) {
-			if _, err := w.admin.CloseConversation(w.Context(), &parley.CloseConversationParams{ConversationID: id}); err != nil {
+			if _, err := w.admin.CloseConversation(w.Context(),
+				&parley.CloseConversationParams{ConversationID: id}); err != nil {
 				w.Error(err)
 			}
 		}, 0},
@@ -106,7 +107,7 @@ func TestClaimLossCancels(t *testing.T) {
 	}
 }
 
-// TestDeadline: the ctx of a turn ends when its time is over, by TurnTimeout or by the claim's own bound, and the attempt is a failed one.
+// The ctx of a turn ends at TurnTimeout or at the limit of the claim, and the attempt failed.
 func TestDeadline(t *testing.T) {
 	for name, c := range map[string]struct {
 		limits parley.Limits
@@ -147,7 +148,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestOneAtATime: an agent that is slow to end its lost turn is not called for the same seat beside it.
+// An agent that is slow to end its lost turn is not called concurrently for the same seat.
 func TestOneAtATime(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		id := w.create(limited(short, "a"))
@@ -180,8 +181,8 @@ func TestOneAtATime(t *testing.T) {
 	})
 }
 
-// TestStubborn: an agent that does not return keeps its own seat and nothing else: its claim is given back, its place goes to other conversations, and
-// Run tells of it at the end.
+// An agent that does not return blocks only its seat: its claim is released, its capacity is freed,
+// and Run reports it at the end.
 func TestStubborn(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		first := w.create(limited(parley.Limits{TurnTimeoutMs: 1000, OnTurnTimeout: parley.TurnReoffer}, "a"))
@@ -203,7 +204,7 @@ func TestStubborn(t *testing.T) {
 		if n := w.count(first, "1 ended failed deadline"); n != 1 {
 			w.Errorf("the log is\n%s", strings.Join(w.log(first), "\n"))
 		}
-		if err := r.stop(); err == nil || !strings.Contains(err.Error(), "have not returned") {
+		if err := r.stop(); err == nil || !strings.Contains(err.Error(), "did not return") {
 			w.Errorf("Run ended with %v", err)
 		}
 		if n := w.count(first, "claimed"); n != 1 {
@@ -216,8 +217,9 @@ func TestStubborn(t *testing.T) {
 	})
 }
 
-// TestUnknownOutcomeOfTheLastWord: the message is in the log though its author was not told so. The turn is over, and no failed attempt.
-func TestUnknownOutcomeOfTheLastWord(t *testing.T) {
+// The final message is in the log, although its author got no answer. The turn is over, without a
+// failed attempt.
+func TestUnknownOutcomeOfFinalMessage(t *testing.T) {
 	inWorld(t, func(w *world) {
 		id := w.create(agents("a"))
 		c := &broken{Client: w.client("a")}
@@ -238,7 +240,7 @@ func TestUnknownOutcomeOfTheLastWord(t *testing.T) {
 	})
 }
 
-// TestLostAnswerOfAClaim: a claim whose answer was lost is asked for again, and is the same.
+// A claim whose answer was lost is requested again, and is the same claim.
 func TestLostAnswerOfAClaim(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		id := w.create(agents("a"))

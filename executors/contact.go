@@ -9,19 +9,21 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// errUnreachable is why an agent is told to end when the hub could not be reached for longer than its claim stands without contact.
+// errUnreachable is the cause of the agent's ctx if the hub was unreachable for longer than a claim
+// lasts without contact.
 var errUnreachable = errors.New("the hub was not reachable")
 
-// heardFrom notes that the hub has answered.
-func (r *runner) heardFrom() {
+// recordContact records that the hub answered.
+func (r *runner) recordContact() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.heardAt = time.Now()
 }
 
-// keepContact asks the hub for a sign of life while turns are under way, until ctx ends: three times in the grace of the registration, where nothing else is
-// heard. When there was none for longer than that the hub has ended the claims, or will, and the work on them ends. That may be a third earlier than at the
-// hub, which counts from when it has lost the connection, and is not later.
+// keepContact calls the hub while there are claims, until ctx ends: three times per grace period of
+// the registration if there is no other answer. If there was no answer for longer than the grace
+// period, the hub ended the claims or will end them, so keepContact ends their work. That may be up
+// to a third earlier than at the hub, which counts from the lost connection, and is never later.
 func (r *runner) keepContact(ctx context.Context) {
 	for {
 		select {
@@ -35,7 +37,8 @@ func (r *runner) keepContact(ctx context.Context) {
 	}
 }
 
-// touch waits until a sign of life is due, and asks for it. One is waited for also when this process has not run for long.
+// touch waits until a call is due, and makes it. It waits for the answer even if this process was
+// suspended for long.
 func (r *runner) touch(ctx context.Context) {
 	grace := r.opts.grace()
 	third := grace / 3
@@ -53,24 +56,24 @@ func (r *runner) touch(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil:
 		return
-	case err == nil || errors.Is(err, parley.ErrRateLimited): // an answer too
-		r.heardFrom()
+	case err == nil || errors.Is(err, parley.ErrRateLimited): // also an answer
+		r.recordContact()
 		return
 	case r.silence() >= grace:
 		r.loseAll(fmt.Errorf("%w for %v: %w", errUnreachable, grace, parley.ErrClaimLost))
 	}
-	r.log.Debug("no sign of life from the hub", "error", err)
-	_ = pause(asking, r.opts.MinBackoff) // it may have failed at once
+	r.log.Debug("the hub did not answer", "error", err)
+	_ = pause(asking, r.opts.MinBackoff) // the call may have failed at once
 }
 
-// silence is how long ago the hub has answered last.
+// silence returns the time since the last answer of the hub.
 func (r *runner) silence() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return time.Since(r.heardAt)
 }
 
-// isWorking reports whether a claim is held.
+// isWorking reports whether there is a claim.
 func (r *runner) isWorking() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

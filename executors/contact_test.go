@@ -17,14 +17,15 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// cutOff is a client that can be cut off from the hub: then its calls have no answer until it is back, as those of a client that tries to connect again.
+// cutOff is a client that can be disconnected. Its calls then wait, like those of a client that
+// reconnects.
 type cutOff struct {
 	*broken
 	off   atomic.Bool
 	pings atomic.Int64
 }
 
-// await waits until it is connected.
+// await waits until the client is connected.
 func (c *cutOff) await(ctx context.Context) error {
 	for c.off.Load() {
 		select {
@@ -54,8 +55,8 @@ func (w *world) cutOff(id string) *cutOff {
 	return c
 }
 
-// TestUnreachable: when the hub cannot be reached for longer than the claims stand without contact, the agent's ctx ends, and not before. When the hub is there
-// again the claim is given back.
+// If the hub is unreachable for longer than claims last without contact, the agent's ctx ends, and
+// not before. When the hub is back, the claim is released.
 func TestUnreachable(t *testing.T) {
 	for name, c := range map[string]struct {
 		o     executors.Options
@@ -71,11 +72,12 @@ func TestUnreachable(t *testing.T) {
 				c.o.Mode = mode
 				r := w.run(client, script(untilEnd(why)), &c.o)
 				w.await(id, kind(parley.KindTurnClaimed))
-				time.Sleep(10 * time.Minute) // signs of life are enough
+				time.Sleep(10 * time.Minute) // a working connection is enough
 				client.off.Store(true)
 				start := time.Now()
 				err := <-why
-				if !errors.Is(err, parley.ErrClaimLost) || !strings.Contains(err.Error(), "the hub was not reachable for "+c.grace.String()) {
+				if !errors.Is(err, parley.ErrClaimLost) ||
+					!strings.Contains(err.Error(), "the hub was not reachable for "+c.grace.String()) {
 					w.Errorf("the agent's ctx has ended with %v", err)
 				}
 				if took := time.Since(start); took < c.grace/2 || took > c.grace {
@@ -84,7 +86,8 @@ func TestUnreachable(t *testing.T) {
 				client.off.Store(false)
 				w.closed(id)
 				w.stopped(r)
-				w.expect(id, "1 a claimed, attempt 1", "1 ended declined unreachable", "1 a claimed, attempt 2", "1 a conversation: done")
+				w.expect(id, "1 a claimed, attempt 1", "1 ended declined unreachable", "1 a claimed, attempt 2",
+					"1 a conversation: done")
 				if n, most := client.pings.Load(), int64(10*time.Minute/(c.grace/3))+10; n > most {
 					w.Errorf("%d signs of life were asked for, expected at most %d", n, most)
 				}
@@ -93,7 +96,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestUnreachableUnwatched: without a grace of its own an agent works on, however long the hub is away: its claim may stand.
+// Without a grace period, an agent works on, because its claim may still be active.
 func TestUnreachableUnwatched(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		id := w.create(limited(parley.Limits{TurnTimeoutMs: 3_600_000}, "a"))
@@ -113,7 +116,7 @@ func TestUnreachableUnwatched(t *testing.T) {
 	})
 }
 
-// TestAwayForAWhile: a hub that is reached again in time has disturbed nothing.
+// A short interruption has no effect.
 func TestAwayForAWhile(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		id := w.create(limited(parley.Limits{TurnTimeoutMs: 3_600_000}, "a"))
@@ -139,7 +142,7 @@ func TestAwayForAWhile(t *testing.T) {
 	})
 }
 
-// TestRenewalIsContact: a hub that answers renewals is not asked for signs of life.
+// A hub that answers renewals gets no other calls.
 func TestRenewalIsContact(t *testing.T) {
 	inWorld(t, func(w *world) {
 		id := w.create(limited(parley.Limits{TurnTimeoutMs: 1000, MaxClaimMs: 3_600_000}, "a"))
@@ -157,7 +160,7 @@ func TestRenewalIsContact(t *testing.T) {
 	})
 }
 
-// gate is a TCP proxy that can be shut: connections end, and new ones are not answered.
+// gate is a TCP proxy that can be closed: its connections end, and new ones get no answer.
 type gate struct {
 	url string
 
@@ -198,7 +201,7 @@ func newGate(t *testing.T, hubURL string) *gate {
 	return g
 }
 
-// carry carries until either end is closed.
+// carry copies until either end is closed.
 func carry(from, to net.Conn) {
 	_, _ = io.Copy(to, from)
 	_ = from.Close()
@@ -216,7 +219,7 @@ func (g *gate) keep(in, out net.Conn) bool {
 	return true
 }
 
-// set shuts or opens it.
+// set closes or opens the gate.
 func (g *gate) set(shut bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -230,7 +233,8 @@ func (g *gate) set(shut bool) {
 	g.conns = nil
 }
 
-// TestUnreachableSocket: over a real socket, the agent of a claim whose hub has gone away is told in the grace, and the turn is taken up again when the hub is back.
+// Over a real socket, the ctx of an agent ends within the grace period after the hub is gone, and
+// the turn continues when the hub is back.
 func TestUnreachableSocket(t *testing.T) {
 	const grace = 3 * time.Second
 	h := sdktest.NewHub(t)
@@ -254,14 +258,15 @@ func TestUnreachableSocket(t *testing.T) {
 	g.set(true)
 	start := time.Now()
 	if err := <-why; !errors.Is(err, parley.ErrClaimLost) {
-		t.Errorf("the agent's ctx has ended with %v", err)
+		t.Errorf("the agent's ctx ended with %v", err)
 	}
 	if took := time.Since(start); took < grace/2 {
-		t.Errorf("the agent was told after %v, expected at least half of %v", took, grace)
+		t.Errorf("the agent's ctx ended after %v, expected at least half of %v", took, grace)
 	}
 	g.set(false)
 	admin := h.Admin(t)
-	u, err := admin.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: parley.MaxWaitMs})
+	u, err := admin.GetUpdates(
+		ctx, &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: parley.MaxWaitMs})
 	if err != nil || u.Status != parley.StatusClosed {
 		t.Errorf("the conversation: %+v, %v", u, err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// moving is a ctx that ends at a deadline, which may be put off.
+// moving is a ctx with a deadline that can be extended.
 type moving struct {
 	context.Context
 
@@ -16,14 +16,14 @@ type moving struct {
 	at time.Time
 }
 
-// Deadline is the deadline as it stands.
+// Deadline returns the current deadline.
 func (m *moving) Deadline() (time.Time, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.at, true
 }
 
-// Err is DeadlineExceeded where that is what has ended it.
+// Err returns DeadlineExceeded after the deadline.
 func (m *moving) Err() error {
 	err := m.Context.Err()
 	if err != nil && context.Cause(m.Context) == errDeadline {
@@ -32,26 +32,27 @@ func (m *moving) Err() error {
 	return err
 }
 
-func (m *moving) put(at time.Time) {
+func (m *moving) setDeadline(at time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.at = at
 }
 
-// until gives a ctx that ends with errDeadline at the deadline of the turn. Where the hub then says that the claim stands for longer, as it does where the turn waits for an
-// approval or has waited for one, that is put off. end must be called.
-func (a *attempt) until(ctx context.Context) (until context.Context, end func()) {
+// withDeadline returns a ctx that ends with errDeadline at the deadline of the turn. If the hub
+// then reports a longer claim, because the turn waits or waited for an approval, the deadline is
+// extended. The caller must call end.
+func (a *attempt) withDeadline(ctx context.Context) (until context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	m := &moving{Context: ctx, at: a.turn.Deadline}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for at := m.at; pause(ctx, time.Until(at)) == nil; {
-			if at = a.later(ctx, at); at.IsZero() {
+			if at = a.extendDeadline(ctx, at); at.IsZero() {
 				cancel(errDeadline)
 				return
 			}
-			m.put(at)
+			m.setDeadline(at)
 		}
 	}()
 	return m, func() {
@@ -60,14 +61,16 @@ func (a *attempt) until(ctx context.Context) (until context.Context, end func())
 	}
 }
 
-// later gives the deadline anew when it has come; zero when that is to be the end.
-func (a *attempt) later(ctx context.Context, at time.Time) time.Time {
+// extendDeadline returns the next deadline after one has passed. It returns the zero time if the
+// turn is over.
+func (a *attempt) extendDeadline(ctx context.Context, at time.Time) time.Time {
 	if a.own > 0 && !at.Before(a.taken.Add(a.own)) {
 		return time.Time{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.reserve)
 	defer cancel()
-	r, err := a.client.RenewClaim(ctx, &parley.RenewClaimParams{ConversationID: a.turn.ConversationID, ClaimID: a.claim.ClaimID})
+	r, err := a.client.RenewClaim(
+		ctx, &parley.RenewClaimParams{ConversationID: a.turn.ConversationID, ClaimID: a.claim.ClaimID})
 	if err != nil {
 		return time.Time{}
 	}

@@ -1,41 +1,51 @@
-// Package executors runs agents: [Run] lets one take its turns in every conversation where it has a seat, inside the hub's process or in one of
-// its own. It works over a [parley.Client] alone, so both are the same loop with the same log.
+// Package executors runs agents. [Run] lets an agent take its turns in every conversation in which
+// it has a seat, inside the process of the hub or in a separate one. It only needs a
+// [parley.Client], so both use the same loop and write the same log.
 //
 // # Guarantees
 //
-//   - An agent is called under a claim, at most once at a time for a participant of a conversation. Any number of processes may run the same
-//     agent: one of them has the claim, and the hub takes the words of no other.
-//   - While the agent works its claim is renewed. When the claim is lost, at the deadline, when the hub could not be reached for longer than
-//     [Options.GraceMs], and when a drain has no more time, the agent's ctx ends.
-//   - What an agent has begun is brought to an end that is in the log: its final message, or a claim that was given back with the reason. An
-//     error or a panic becomes a trace and a failed attempt, which is taken up again, here or elsewhere. Nothing is lost silently: what
-//     the process cannot give back any more lapses at the hub.
-//   - Posts of one attempt have keys of their own, made from its claim: repeated they say nothing twice, and no other attempt meets them.
-//   - An agent that does not return when its ctx has ended is left alone after [Options.Grace]: its claim is given back and its place is free for
-//     another conversation. Its own gets no turn here until it returns. What it says is refused by the hub.
-//   - When ctx ends Run takes no more turns, lets those under way finish for [Options.Drain], gives back the others, and returns nil. It waits for
-//     all its goroutines, but for agents that do not return: of these its error tells.
+//   - An agent is called under a claim, at most once at a time for each seat. Any number of
+//     processes may run the same agent: one of them has the claim, and the hub refuses the others.
+//   - While the agent works, its claim is renewed. The agent's ctx ends when the claim is lost, at
+//     the deadline, when the hub is unreachable for longer than [Options.GraceMs], and when a drain
+//     has no time left.
+//   - Each started turn gets an end in the log: its final message, or a released claim with the
+//     reason. An error or a panic becomes a trace and a failed attempt, and the hub offers the turn
+//     again, to this executor or another. A claim that the process cannot release expires at the
+//     hub.
+//   - The posts of an attempt have keys derived from its claim. A repeated post has no second
+//     effect, and other attempts have other keys.
+//   - An agent that does not return after the end of its ctx is abandoned after [Options.Grace].
+//     Its claim is released, and its capacity is free for other conversations. Its seat gets no
+//     turn here until it returns. The hub refuses its posts.
+//   - When ctx ends, Run takes no more turns, lets running ones finish within [Options.Drain],
+//     releases the others, and returns nil. It waits for all its goroutines, except agents that do
+//     not return. Its error reports those.
 //
 // # Sessions
 //
-// With [Options.Blueprints] the executor is a runner of deterministic agents: it tells the hub of them after each registration, and takes them back when
-// Run ends, after the last turn was given back. A turn whose agent waits for a session that it has started takes no room of [Options.Capacity]: so an agent
-// and what it starts may run on one executor, however small. In a session the reason with which a claim is given back is what the agent's error says: it
-// becomes the error of the result.
+// With [Options.Blueprints] the executor is a runner of agents. It registers their blueprints after
+// each registration, and removes them when Run ends, after the last turn. A turn whose agent waits
+// for a session that it started uses no [Options.Capacity], so an agent and its sessions can share
+// a small executor. In a session, the reason of a released claim is the text of the agent's error,
+// and becomes the error of the result.
 //
 // # Spans
 //
-// Each attempt is a span, told to the [parley.Tracer] of Run's ctx where that has one, below the one that its claim names. The ctx of the agent carries it, so that what the agent posts, starts and
-// calls under that ctx is a part of it. It ends with the attempt, whatever becomes of that, also where the agent does not return.
+// Each attempt is a span of the [parley.Tracer] of Run's ctx, if it has one. Its parent is the span
+// of the claim. The ctx of the agent carries the span, so posts, sessions and calls with that ctx
+// are part of it. The span ends with the attempt, even if the agent does not return.
 //
 // # Push and pull
 //
-// In push mode the hub offers turns as they come, to the executor that is free. In pull mode the executor looks for conversations and waits in each of
-// them: that needs no offers, costs a waiting call for each conversation, and serves the seat of the client's own id only. The log is
-// the same but for the time between a turn and its claim.
+// In push mode the hub offers turns to a free executor. In pull mode the executor lists
+// conversations and waits in each of them. Pull mode needs no offers, uses one waiting call per
+// conversation, and serves only seats with the client's own id. The log is the same in both modes,
+// except for the time between a turn and its claim.
 //
 // # Goroutines
 //
-// Run owns: the loop over its registration; one that registers the blueprints; one that asks the hub for signs of life while turns are under way; one for each
-// seat at work, with the renewal of its claim and the call of its agent; in pull mode one for each conversation.
+// Run owns a goroutine for its registration, one that registers the blueprints, and one that checks
+// the contact with the hub. Each seat at work has one, with one for the renewal of its claim and
+// one for the call of its agent. In pull mode there is also one per conversation.
 package executors

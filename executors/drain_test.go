@@ -12,7 +12,7 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// TestDrainFinishes: turns under way are finished, and no other is begun.
+// Running turns are finished, and no other is started.
 func TestDrainFinishes(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		id := w.create(agents("a"))
@@ -31,7 +31,7 @@ func TestDrainFinishes(t *testing.T) {
 	})
 }
 
-// TestDrainReleases: a turn that takes too long is given back, and another executor has it at once.
+// A turn that takes too long is released, and another executor gets it at once.
 func TestDrainReleases(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		id := w.create(agents("a"))
@@ -57,11 +57,12 @@ func TestDrainReleases(t *testing.T) {
 			w.Errorf("the turn was taken up again after %v", took)
 		}
 		w.stopped(other)
-		w.expect(id, "1 a claimed, attempt 1", "1 a none: half", "1 ended declined stopping", "1 a claimed, attempt 2", "1 a conversation: a 1")
+		w.expect(id, "1 a claimed, attempt 1", "1 a none: half", "1 ended declined stopping", "1 a claimed, attempt 2",
+			"1 a conversation: a 1")
 	})
 }
 
-// TestDrainWithoutTime gives everything back at once.
+// A drain without time releases everything at once.
 func TestDrainWithoutTime(t *testing.T) {
 	inWorld(t, func(w *world) {
 		id := w.create(agents("a"))
@@ -76,7 +77,7 @@ func TestDrainWithoutTime(t *testing.T) {
 	})
 }
 
-// TestDrainWhileClaiming: a claim whose answer comes when there is no time any more is given back, and its agent not called.
+// A claim whose answer arrives after the end of the drain is released without calling the agent.
 func TestDrainWhileClaiming(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		id := w.create(agents("a"))
@@ -101,8 +102,8 @@ func TestDrainWhileClaiming(t *testing.T) {
 	})
 }
 
-// TestDrainTellsTheHub: while it drains an executor is offered nothing, so that nobody waits for it.
-func TestDrainTellsTheHub(t *testing.T) {
+// While it drains, an executor gets no offers.
+func TestDrainStopsOffers(t *testing.T) {
 	inWorld(t, func(w *world) {
 		slow := parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 			time.Sleep(9 * time.Second)
@@ -116,7 +117,7 @@ func TestDrainTellsTheHub(t *testing.T) {
 		other := w.run(w.client("a"), slow, nil)
 		time.Sleep(time.Second)
 		start := time.Now()
-		for range 4 { // some of them would go to the one with the least to do
+		for range 4 { // some of them would go to the least busy executor
 			w.await(w.create(limited(parley.Limits{ClaimWindowMs: 60_000}, "a")), kind(parley.KindTurnClaimed))
 		}
 		if took := time.Since(start); took > time.Second {
@@ -127,7 +128,7 @@ func TestDrainTellsTheHub(t *testing.T) {
 	})
 }
 
-// TestFatal: Run ends by itself with what nothing mends.
+// A permanent failure ends Run.
 func TestFatal(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		w.create(agents("a"))
@@ -144,9 +145,12 @@ func TestFatal(t *testing.T) {
 			}
 		}
 		o := &executors.Options{Mode: mode}
-		expect("without the scope claim", w.run(w.client("a", parley.ScopeRead, parley.ScopeWrite), talk(0), o), parley.ErrForbidden)
-		expect("as another's agent", w.run(w.client("a"), talk(0), &executors.Options{Mode: mode, Agents: []string{"b"}}), parley.ErrForbidden)
-		expect("with a bad id", w.run(w.client("a"), talk(0), &executors.Options{Mode: mode, ExecutorID: "~"}), parley.ErrValidationFailed)
+		expect("without the scope claim", w.run(w.client("a", parley.ScopeRead, parley.ScopeWrite), talk(0), o),
+			parley.ErrForbidden)
+		expect("as another's agent", w.run(w.client("a"), talk(0), &executors.Options{Mode: mode, Agents: []string{"b"}}),
+			parley.ErrForbidden)
+		expect("with a bad id", w.run(w.client("a"), talk(0), &executors.Options{Mode: mode, ExecutorID: "~"}),
+			parley.ErrValidationFailed)
 		c := w.client("a")
 		called, why := make(chan struct{}), make(chan error, 1)
 		r := w.run(c, parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
@@ -164,7 +168,7 @@ func TestFatal(t *testing.T) {
 	})
 }
 
-// TestSameExecutorTwice: the second takes the place of the first, whose turns end.
+// The second executor replaces the first, whose turns end.
 func TestSameExecutorTwice(t *testing.T) {
 	inWorld(t, func(w *world) {
 		id := w.create(agents("a"))
@@ -180,7 +184,7 @@ func TestSameExecutorTwice(t *testing.T) {
 	})
 }
 
-// TestNoAgentSitsThere: on the seat of a person no turns are taken.
+// The seat of a person is not served.
 func TestNoAgentSitsThere(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		p := agents("a")
@@ -193,7 +197,8 @@ func TestNoAgentSitsThere(t *testing.T) {
 	})
 }
 
-// TestReconnect: over a real socket, a claim goes on when the connection is cut and when the hub is started again, in the same attempt.
+// Over a real socket, a claim continues in the same attempt when the connection is closed and when
+// the hub restarts.
 func TestReconnect(t *testing.T) {
 	for name, disturb := range map[string]func(*sdktest.Hub){
 		"cut":     func(h *sdktest.Hub) { h.CutConnections() },
@@ -217,7 +222,8 @@ func TestReconnect(t *testing.T) {
 				c := h.Client(t, "a")
 				ended := make(chan error, 1)
 				go func() {
-					ended <- executors.Run(ctx, c, agent, &executors.Options{Mode: mode, PollEvery: 10 * time.Millisecond, GraceMs: 60_000})
+					ended <- executors.Run(ctx, c, agent,
+						&executors.Options{Mode: mode, PollEvery: 10 * time.Millisecond, GraceMs: 60_000})
 				}()
 				<-at
 				disturb(h)
@@ -226,7 +232,8 @@ func TestReconnect(t *testing.T) {
 				}
 				close(goOn)
 				admin := h.Admin(t)
-				u, err := admin.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: 20_000})
+				u, err := admin.GetUpdates(
+					ctx, &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: 20_000})
 				if err != nil || u.Status != parley.StatusClosed || len(u.Withdrawn) != 0 {
 					t.Fatalf("the conversation: %+v, %v", u, err)
 				}

@@ -11,7 +11,8 @@ import (
 	"github.com/parleyhub/parley/executors"
 )
 
-// TestRegisteredAgain: after a new registration the work goes on while the hub knows the claim, and ends at once when it does not any more.
+// After a new registration, the work continues if the hub knows the claim, and ends at once
+// otherwise.
 func TestRegisteredAgain(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		w.create(agents("a"))
@@ -44,7 +45,7 @@ func TestRegisteredAgain(t *testing.T) {
 	})
 }
 
-// TestLastMoments: while an agent has its Grace after its ctx has ended, its claim is kept, so that what it says at last counts.
+// During Grace, the claim of an agent whose ctx ended is kept, so its final message counts.
 func TestLastMoments(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		id := w.create(limited(short, "a"))
@@ -52,7 +53,7 @@ func TestLastMoments(t *testing.T) {
 		r := w.run(w.client("a"), parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 			begun <- struct{}{}
 			<-ctx.Done()
-			time.Sleep(4 * time.Second) // four times the claim
+			time.Sleep(4 * time.Second) // four times the duration of the claim
 			err := say(context.WithoutCancel(ctx), turn, parley.FinalityTurn, "at last")
 			said <- err
 			return parley.TurnPosted, err
@@ -68,7 +69,7 @@ func TestLastMoments(t *testing.T) {
 	})
 }
 
-// TestDeadlineOfALostAnswer: the time for a claim whose answer was lost counts from when it was asked for first.
+// The time of a claim whose answer was lost counts from the first request.
 func TestDeadlineOfALostAnswer(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		id := w.create(agents("a"))

@@ -13,46 +13,57 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// Options are for Run. Nil and the zero value are useful.
+// Options are the options of Run. Nil and the zero value are ready to use.
 type Options struct {
-	// Mode says how turns are found; empty, push.
+	// Mode selects how turns are found. The default is push.
 	Mode parley.ExecutorMode
-	// Agents are the names of the agents that are served, at most 64; nil, the client's own id, or none where there are Blueprints. In pull mode the client's
-	// own seats are served, whatever the name of the agent that sits there.
+	// Agents are the names of the served agents, at most 64. The default is the client's own id, or
+	// no name with Blueprints. Pull mode serves the client's own seats, whatever the name of their
+	// agent.
 	Agents []string
-	// Blueprints are the deterministic agents that are run, at most 256: the agent given to Run is called for the turns of their sessions too. They need
-	// the mode push.
+	// Blueprints are the agents that run sessions here, at most 256. The agent of Run is also
+	// called for the turns of their sessions. They require push mode.
 	Blueprints []parley.Blueprint
-	// Labels are what sessions may demand of this executor, at most 32.
+	// Labels are labels that sessions may require, at most 32.
 	Labels map[string]string
-	// Registered is told by which names the agents of Blueprints are found, each time that the hub has taken them; nil, nobody is. It is not called twice
-	// at once, and should not block: Run waits for it in the end.
+	// Registered is called with the names of the registered agents, after each registration of
+	// Blueprints. It may be nil. Calls do not overlap. It should not block, because Run waits for
+	// it at the end.
 	Registered func(*parley.RegisterBlueprintsResult)
-	// ExecutorID tells this process from others that run the same agents; empty, a random one, but for Internal.
+	// ExecutorID distinguishes this process from others with the same agents. The default is
+	// random, except for Internal.
 	ExecutorID string
-	// Capacity bounds the turns that are worked on at once; 0, 16.
+	// Capacity limits the turns that run concurrently. The default is 16.
 	Capacity int
-	// Accept chooses among conversations; nil, all. A turn that is not accepted is left to other executors.
+	// Accept selects conversations; nil selects all. Other executors may take the turns of the
+	// others.
 	Accept func(conversationID string) bool
 
-	// TurnTimeout bounds the work on one turn, waits for approvals included; 0, only the conversation's maxClaimMs does, which bounds it always, those not included.
+	// TurnTimeout limits the work on one turn, including waits for approvals. 0 is no limit. The
+	// conversation's maxClaimMs always applies, without those waits.
 	TurnTimeout time.Duration
-	// Grace is how long an agent that has returned from a turn of which it has said a part may still say its final message, and how long it may go on when
-	// its ctx has ended; 0, 2 s.
+	// Grace is how long an agent may continue after the end of its ctx. It is also how long an
+	// agent may still post the final message after it returned with only part of the turn posted.
+	// The default is 2 s.
 	Grace time.Duration
-	// GraceMs is how long the hub lets the claims stand when it has lost this executor, 100 to 600,000. Where it is given, the ctx of the agents ends too when
-	// the hub cannot be reached for as long; a hub that was started again in the meantime would have let them stand. 0: with Blueprints 180,000; else 5,000 at the
-	// hub, and agents work on until they learn that their claim is lost.
+	// GraceMs is how long the hub keeps claims after it lost this executor, 100 to 600,000. If it
+	// is set, the ctx of the agents also ends when the hub is unreachable for that time, although a
+	// hub that restarted in the meantime would have kept the claims. The default is 180,000 with
+	// Blueprints. Otherwise it is 5,000 at the hub, and agents work until they are notified of the
+	// lost claim.
 	GraceMs int64
-	watches bool // GraceMs was given, or there are Blueprints
-	// Drain is how long the turns under way may take when ctx ends, before they are given back; 0, 10 s; negative, no time.
+	watches bool // GraceMs was set, or there are Blueprints
+	// Drain is how long running turns may take after the end of ctx, before they are released. The
+	// default is 10 s. Negative means no time.
 	Drain time.Duration
 
-	// MinBackoff and MaxBackoff bound the jittered pause after an error; 0, 250 ms and 5 s.
+	// MinBackoff and MaxBackoff limit the jittered pause after an error. The defaults are 250 ms
+	// and 5 s.
 	MinBackoff, MaxBackoff time.Duration
-	// PollEvery is how often pull mode looks for new conversations; 0, 1 s.
+	// PollEvery is how often pull mode lists conversations. The default is 1 s.
 	PollEvery time.Duration
-	// Logger hears of turns (debug), and of errors and panics of the agent (warn and error); nil, nobody.
+	// Logger logs turns (debug), and errors and panics of the agent (warn and error). It may be
+	// nil.
 	Logger *slog.Logger
 }
 
@@ -90,10 +101,10 @@ func (o *Options) withDefaults(client parley.Client) Options {
 	return d
 }
 
-// grace is GraceMs.
+// grace returns GraceMs as a duration.
 func (o *Options) grace() time.Duration { return time.Duration(o.GraceMs) * time.Millisecond }
 
-// pauses are the growing, jittered pauses between attempts at something that fails.
+// pauses are growing, jittered pauses between retries.
 type pauses struct {
 	growing *backoff.ExponentialBackOff
 	longest time.Duration
@@ -109,7 +120,7 @@ func (p *pauses) next() time.Duration { return min(p.growing.NextBackOff(), p.lo
 
 func (p *pauses) reset() { p.growing.Reset() }
 
-// pause sleeps for d, or until ctx ends and then gives its cause.
+// pause sleeps for d. If ctx ends before, it returns the cause.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

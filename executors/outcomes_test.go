@@ -11,12 +11,12 @@ import (
 	"github.com/parleyhub/parley/executors"
 )
 
-// TestOutcomes: what comes of each way in which an agent can leave its turn.
+// TestOutcomes has the log for each way in which an agent can return.
 func TestOutcomes(t *testing.T) {
 	long := strings.Repeat("é", 5000)
 	for name, c := range map[string]struct {
 		do   parley.AgentFunc
-		want []string // between the first claim and what follows
+		want []string // between the first claim and the next step
 	}{
 		"nothing": {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) {
 			return parley.TurnPosted, nil
@@ -56,7 +56,8 @@ func TestOutcomes(t *testing.T) {
 		}, []string{"1 a turn: one"}},
 		"last word past the turn": {func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 			_, err := turn.Client.SendMessage(ctx, &parley.SendMessageParams{
-				ConversationID: turn.ConversationID, Payload: []byte(`{"text":"one"}`), Finality: parley.FinalityTurn, ClaimID: turn.ClaimID,
+				ConversationID: turn.ConversationID, Payload: []byte(`{"text":"one"}`), Finality: parley.FinalityTurn,
+				ClaimID: turn.ClaimID,
 			})
 			return parley.TurnPosted, err
 		}, []string{"1 a turn: one"}},
@@ -79,7 +80,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestGraceToFinalize: an agent that has returned after a part of its turn may say the rest from a goroutine, for a little while.
+// An agent that returned after part of its messages may post the rest from a goroutine, for a short
+// time.
 func TestGraceToFinalize(t *testing.T) {
 	for name, c := range map[string]struct {
 		after time.Duration
@@ -108,7 +110,8 @@ func TestGraceToFinalize(t *testing.T) {
 	}
 }
 
-// TestNextAttempt: it has keys of its own, so that the same words are said anew, and sees what the one before has left.
+// The next attempt has other keys, so the same message is posted again, and sees the events of the
+// earlier attempt.
 func TestNextAttempt(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		id := w.create(agents("a"))

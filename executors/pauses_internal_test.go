@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestPauses: they grow, differ by chance so that many do not come back at once, and keep to their bounds.
+// Pauses grow, are jittered, and respect their limits.
 func TestPauses(t *testing.T) {
 	o := Options{MinBackoff: 100 * time.Millisecond, MaxBackoff: time.Second}
 	first, last := map[time.Duration]bool{}, map[time.Duration]bool{}

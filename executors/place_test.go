@@ -12,17 +12,19 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// TestInsideTheHub: an agent in the hub's process takes its turn up again at once when that was killed and started again, and it is no failed attempt.
+// An agent in the process of the hub continues its turn at once after a kill and restart, without a
+// failed attempt.
 func TestInsideTheHub(t *testing.T) {
 	inWorld(t, func(w *world) {
 		id := w.create(agents("a"))
-		first := executors.Internal(w.client("a"), parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
-			if err := say(ctx, turn, parley.FinalityNone, "half"); err != nil {
-				return "", err
-			}
-			<-ctx.Done()
-			return "", ctx.Err()
-		}), nil)
+		first := executors.Internal(w.client("a"),
+			parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
+				if err := say(ctx, turn, parley.FinalityNone, "half"); err != nil {
+					return "", err
+				}
+				<-ctx.Done()
+				return "", ctx.Err()
+			}), nil)
 		r := w.begin(first.Run)
 		w.await(id, func(e *parley.Event) bool { return e.Type == parley.TypeMessage })
 		w.restart(r)
@@ -37,11 +39,12 @@ func TestInsideTheHub(t *testing.T) {
 			w.Errorf("the turn was taken up again after %v", took)
 		}
 		w.stopped(r)
-		w.expect(id, "1 a claimed, attempt 1", "1 a none: half", "1 ended restarted", "1 a claimed, attempt 1", "1 a conversation: a 1")
+		w.expect(id, "1 a claimed, attempt 1", "1 a none: half", "1 ended restarted", "1 a claimed, attempt 1",
+			"1 a conversation: a 1")
 	})
 }
 
-// TestPlaces: a seat that is internal is served in the hub's process only, an external one only from outside.
+// An internal seat is served only in the process of the hub, and an external one only from outside.
 func TestPlaces(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {
@@ -68,12 +71,13 @@ func TestPlaces(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					u, err := admin.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: s.ConversationID, Until: parley.UntilClosed, TimeoutMs: 20_000})
+					u, err := admin.GetUpdates(
+						ctx, &parley.GetUpdatesParams{ConversationID: s.ConversationID, Until: parley.UntilClosed, TimeoutMs: 20_000})
 					if err != nil || len(u.Messages) != 1 {
 						t.Fatalf("the conversation: %+v, %v", u, err)
 					}
 					if m, err := u.Messages[0].Message(); err != nil || m.Text != string(place) {
-						t.Errorf("at a seat that is %s speaks one that is %s, %v", place, m.Text, err)
+						t.Errorf("a seat that is %s is served by one that is %s, %v", place, m.Text, err)
 					}
 				}
 			}
@@ -87,12 +91,14 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestRunnerOfMany: one token, one socket and one process serve the seats of several agents, whose conversations the token's own ids take no part in.
+// One token, one socket and one process serve the seats of several agents, in conversations without
+// the token's own id.
 func TestRunnerOfMany(t *testing.T) {
 	h := sdktest.NewHub(t)
 	admin := h.Admin(t)
 	token, err := admin.CreateToken(t.Context(), &parley.CreateTokenParams{
-		AgentID: "runner", Agents: []string{"triage", "advice"}, Scopes: []parley.Scope{parley.ScopeRead, parley.ScopeWrite, parley.ScopeClaim},
+		AgentID: "runner", Agents: []string{"triage", "advice"},
+		Scopes: []parley.Scope{parley.ScopeRead, parley.ScopeWrite, parley.ScopeClaim},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +133,9 @@ func TestRunnerOfMany(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if u, err := admin.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: s.ConversationID, Until: parley.UntilClosed, TimeoutMs: 20_000}); err != nil || u.Status != parley.StatusClosed {
+		if u, err := admin.GetUpdates(
+			ctx, &parley.GetUpdatesParams{ConversationID: s.ConversationID, Until: parley.UntilClosed,
+				TimeoutMs: 20_000}); err != nil || u.Status != parley.StatusClosed {
 			t.Fatalf("the conversation: %+v, %v", u, err)
 		}
 		turn := parley.Turn{ConversationID: s.ConversationID, Client: admin}
@@ -140,7 +148,7 @@ func TestRunnerOfMany(t *testing.T) {
 			from = append(from, e.From)
 		}
 		if want := []string{"nurse", "doctor", "nurse", "doctor"}; !slices.Equal(from, want) {
-			t.Errorf("%v have spoken, expected %v", from, want)
+			t.Errorf("%v posted, expected %v", from, want)
 		}
 	}
 	stop()

@@ -8,18 +8,20 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// lookAgain is after how many looks all conversations are gone through again, for one that the client was added to later.
+// lookAgain is the number of polls after which all conversations are listed again, to find
+// conversations to which the client was added later.
 const lookAgain = 30
 
-// look watches each active conversation in which the client takes part, those to come included, until ctx ends.
-func (r *runner) look(ctx context.Context) error {
+// pollConversations watches each active conversation of the client, including future ones, until
+// ctx ends.
+func (r *runner) pollConversations(ctx context.Context) error {
 	select {
 	case <-r.registered:
 	case <-ctx.Done():
 		return nil
 	}
 	p := r.opts.newPauses()
-	from := "" // the cursor of the last page; what comes is listed behind it
+	from := "" // cursor of the last page; new conversations follow it
 	for looks := 0; ; looks++ {
 		if looks%lookAgain == 0 {
 			from = ""
@@ -32,10 +34,10 @@ func (r *runner) look(ctx context.Context) error {
 			return nil
 		case err == nil:
 			p.reset()
-		case !mends(err):
+		case !isTemporary(err):
 			return fmt.Errorf("list conversations as %s: %w", r.client.AgentID(), err)
 		default:
-			r.log.Warn("conversations could not be listed", "error", err)
+			r.log.Warn("listing conversations failed", "error", err)
 			next = p.next()
 		}
 		if pause(ctx, next) != nil {
@@ -44,10 +46,11 @@ func (r *runner) look(ctx context.Context) error {
 	}
 }
 
-// list starts a watch for each conversation that has none, and gives the cursor of the last page.
+// list starts a watch for each conversation without one, and returns the cursor of the last page.
 func (r *runner) list(ctx context.Context, from string) (string, error) {
 	for {
-		page, err := r.client.ListConversations(ctx, &parley.ListConversationsParams{Status: parley.StatusActive, Limit: 100, Cursor: from})
+		page, err := r.client.ListConversations(
+			ctx, &parley.ListConversationsParams{Status: parley.StatusActive, Limit: 100, Cursor: from})
 		if err != nil {
 			return from, err
 		}

@@ -8,83 +8,86 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// held is a claim that this process has, or asks for.
+// held is a claim of this process, or one that it is about to make.
 type held struct {
 	id    string
-	lose  context.CancelCauseFunc // ends the work on it
-	taken bool                    // the hub has given it
-	waits bool                    // its turn waits for a session of its own, and has left the room
+	lose  context.CancelCauseFunc // ends the work on the claim
+	taken bool                    // the hub confirmed the claim
+	waits bool                    // the turn waits for a session that it started, and uses no capacity
 }
 
-// wait notes whether the turn waits.
-func (h *held) wait(waits bool, room *room) {
+// setWaiting updates the capacity when the turn starts or ends waiting. The caller holds runner.mu.
+func (h *held) setWaiting(waits bool, c *capacity) {
 	switch {
 	case h.waits == waits:
 		return
 	case waits:
-		room.leave()
+		c.release()
 	default:
-		room.press()
+		c.force()
 	}
 	h.waits = waits
 }
 
-// register keeps the registration: in push mode for offers while turns are taken, then, as in pull mode, for what becomes of the claims.
+// register keeps the executor registered. In push mode it receives offers while turns are taken.
+// After that, and in pull mode, it only receives the ends of claims.
 func (r *runner) register(taking, listening context.Context) error {
 	if r.opts.Mode == parley.ModePush {
-		err := r.hear(taking, parley.ModePush)
+		err := r.receive(taking, parley.ModePush)
 		if taking.Err() == nil {
 			return err
 		}
 	}
-	err := r.hear(listening, parley.ModePull)
+	err := r.receive(listening, parley.ModePull)
 	if listening.Err() != nil {
 		return nil
 	}
 	return err
 }
 
-// hear registers and handles what comes, until ctx ends or the hub refuses.
-func (r *runner) hear(ctx context.Context, mode parley.ExecutorMode) error {
+// receive registers the executor and handles notifications, until ctx ends or the hub refuses.
+func (r *runner) receive(ctx context.Context, mode parley.ExecutorMode) error {
 	p := &parley.RegisterExecutorParams{
-		ExecutorID: r.opts.ExecutorID, Agents: r.opts.Agents, Mode: mode, Capacity: r.opts.Capacity, GraceMs: r.opts.GraceMs, Labels: r.opts.Labels,
+		ExecutorID: r.opts.ExecutorID, Agents: r.opts.Agents, Mode: mode, Capacity: r.opts.Capacity, GraceMs: r.opts.GraceMs,
+		Labels: r.opts.Labels,
 	}
-	return r.again(ctx, func() error {
+	return r.retry(ctx, func() error {
 		for n, err := range r.client.RegisterExecutor(ctx, p, r.holding) {
 			if err != nil {
 				return fmt.Errorf("register executor %s of %s: %w", p.ExecutorID, r.client.AgentID(), err)
 			}
-			r.heard(ctx, n)
+			r.handleNotification(ctx, n)
 		}
 		return context.Cause(ctx)
 	})
 }
 
-// heard handles one thing. It does not wait.
-func (r *runner) heard(ctx context.Context, n parley.ExecutorNotification) {
+// handleNotification handles a notification without blocking.
+func (r *runner) handleNotification(ctx context.Context, n parley.ExecutorNotification) {
 	switch {
 	case n.Registered != nil:
-		r.goOn(n.Registered)
+		r.reconcile(n.Registered)
 	case n.RequestTurn != nil:
-		r.offered(ctx, n.RequestTurn)
+		r.handleOffer(ctx, n.RequestTurn)
 	case n.ClaimEnded != nil:
-		r.log.Debug("a claim has ended", "conversation", n.ClaimEnded.ConversationID, "turn", n.ClaimEnded.Turn, "reason", n.ClaimEnded.Reason)
-		r.lost(n.ClaimEnded.ClaimID)
+		r.log.Debug("a claim ended", "conversation", n.ClaimEnded.ConversationID, "turn", n.ClaimEnded.Turn, "reason",
+			n.ClaimEnded.Reason)
+		r.loseClaim(n.ClaimEnded.ClaimID)
 	case n.ClaimWaiting != nil:
-		r.waiting(n.ClaimWaiting)
+		r.setWaiting(n.ClaimWaiting)
 	}
 }
 
-// waiting notes whether the turn of a claim waits for a session that its agent has started.
-func (r *runner) waiting(n *parley.ClaimWaitingNotification) {
+// setWaiting records whether the turn of a claim waits for a session that its agent started.
+func (r *runner) setWaiting(n *parley.ClaimWaitingNotification) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if h := r.claims[n.ClaimID]; h != nil {
-		h.wait(n.Waiting, r.room)
+		h.setWaiting(n.Waiting, r.capacity)
 	}
 }
 
-// holding tells the hub which claims go on.
+// holding returns the claims that this executor still works on, for a registration.
 func (r *runner) holding() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,8 +102,9 @@ func (r *runner) holding() []string {
 	return ids
 }
 
-// goOn ends the work on claims that the hub does not know any more. Which turns wait, the hub tells next.
-func (r *runner) goOn(now *parley.RegisterExecutorResult) {
+// reconcile ends the work on claims that the hub no longer knows. The hub then sends which turns
+// wait.
+func (r *runner) reconcile(now *parley.RegisterExecutorResult) {
 	stand := map[string]bool{}
 	for _, id := range now.Holding {
 		stand[id] = true
@@ -115,7 +119,7 @@ func (r *runner) goOn(now *parley.RegisterExecutorResult) {
 	r.heardAt = time.Now()
 	signal(r.fresh)
 	for _, h := range r.claims {
-		h.wait(false, r.room)
+		h.setWaiting(false, r.capacity)
 	}
 	for _, h := range r.named {
 		if !stand[h.id] {
@@ -125,8 +129,8 @@ func (r *runner) goOn(now *parley.RegisterExecutorResult) {
 	r.named = nil
 }
 
-// lost ends the work on a claim.
-func (r *runner) lost(claimID string) {
+// loseClaim ends the work on a claim.
+func (r *runner) loseClaim(claimID string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if h := r.claims[claimID]; h != nil {
@@ -134,11 +138,12 @@ func (r *runner) lost(claimID string) {
 	}
 }
 
-// hold notes a claim. An id that is asked for is noted before, so that a registration in between does not end it.
-func (r *runner) hold(id string, taken bool, lose context.CancelCauseFunc) {
+// addClaim records a claim. An offered claim is recorded before the call, so that a registration in
+// between does not end it.
+func (r *runner) addClaim(id string, taken bool, lose context.CancelCauseFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if taken { // the hub has answered
+	if taken { // the hub answered
 		r.heardAt = time.Now()
 		signal(r.begun)
 	}
@@ -149,17 +154,17 @@ func (r *runner) hold(id string, taken bool, lose context.CancelCauseFunc) {
 	r.claims[id] = &held{id: id, lose: lose, taken: taken}
 }
 
-// drop forgets a claim.
-func (r *runner) drop(id string) {
+// removeClaim removes a claim.
+func (r *runner) removeClaim(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if h := r.claims[id]; h != nil {
-		h.wait(false, r.room) // it leaves with its seat
+		h.setWaiting(false, r.capacity) // the caller frees the capacity
 		delete(r.claims, id)
 	}
 }
 
-// signal leaves a token.
+// signal sends a token if the channel is empty.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

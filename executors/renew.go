@@ -8,10 +8,11 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// renewAtLeast is the shortest time between renewals: near maxClaimMs less and less can be had.
+// renewAtLeast is the shortest time between renewals, because renewals become shorter near
+// maxClaimMs.
 const renewAtLeast = 25 * time.Millisecond
 
-// keep renews the claim until the call of the result, also while the agent has its last moments.
+// keep renews the claim until end is called, also during the grace period of the agent.
 func (a *attempt) keep(lose context.CancelCauseFunc) (end func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(a.life))
 	done := make(chan struct{})
@@ -19,14 +20,14 @@ func (a *attempt) keep(lose context.CancelCauseFunc) (end func()) {
 	return func() { cancel(); <-done }
 }
 
-// renew keeps the claim until ctx ends. When the hub refuses, the claim is lost and so is the work on it. While the hub cannot be asked the
-// work goes on, for as long as contact says.
+// renew renews the claim until ctx ends. If the hub refuses, the claim is lost and the work ends.
+// While the hub is unreachable, the work continues until keepContact ends it.
 func (a *attempt) renew(ctx context.Context, lose context.CancelCauseFunc) {
 	p := &parley.RenewClaimParams{ConversationID: a.turn.ConversationID, ClaimID: a.claim.ClaimID}
 	lasts := time.Duration(a.claim.DurationMs) * time.Millisecond
 	for {
 		third := lasts / 3
-		third -= time.Duration(rand.Int64N(int64(third)/5 + 1)) // so that many do not come at once
+		third -= time.Duration(rand.Int64N(int64(third)/5 + 1)) // spread the renewals of many claims
 		if pause(ctx, max(third, renewAtLeast)) != nil {
 			return
 		}
@@ -35,10 +36,10 @@ func (a *attempt) renew(ctx context.Context, lose context.CancelCauseFunc) {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			a.heardFrom()
+			a.recordContact()
 			lasts = time.Duration(r.DurationMs) * time.Millisecond
-		case mends(err):
-			a.log.Warn("the claim could not be renewed", "error", err)
+		case isTemporary(err):
+			a.log.Warn("renewing the claim failed", "error", err)
 		default:
 			a.log.Debug("the claim is lost", "error", err)
 			lose(parley.ErrClaimLost)

@@ -12,16 +12,16 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// errStopping is why agents are told to end when a drain has no more time.
+// errStopping is the cause of the agents' ctx when a drain has no time left.
 var errStopping = errors.New("the executor is stopping")
 
-// settleTimeout bounds giving a claim back: one that cannot be by then lapses.
+// settleTimeout limits the release of a claim. After that the claim expires.
 const settleTimeout = 10 * time.Second
 
-// hurriedTimeout is the same once the drain has no more time.
+// hurriedTimeout is the limit after a drain has no time left.
 const hurriedTimeout = 2 * time.Second
 
-// runner is one Run.
+// runner is one call of Run.
 //
 //	registration --> offers --> seat: claim --> agent at work, renewal, contact --> settle
 //	           \--> blueprints
@@ -32,41 +32,43 @@ type runner struct {
 	opts   Options
 	log    *slog.Logger
 
-	life       context.Context // of the agents at work; its cause says why it ended
+	life       context.Context // of the running agents; has a cause
 	cut        context.CancelCauseFunc
-	registered chan struct{} // closed when the hub has taken the registration
-	fresh      chan struct{} // a token: it has taken another one
-	begun      chan struct{} // a token: a turn has begun
-	room       *room         // for the turns that are worked on
+	registered chan struct{} // closed after the first registration
+	fresh      chan struct{} // signals a new registration
+	begun      chan struct{} // signals a new claim
+	capacity   *capacity     // capacity for running turns
 
 	mu      sync.Mutex // guards the fields below
-	heardAt time.Time  // when the hub has answered last
-	closed  bool       // nothing is started any more
-	failure error      // why nothing can be done any more
-	seats   map[seat]*line
+	heardAt time.Time  // time of the last answer of the hub
+	closed  bool       // no work is started any more
+	failure error      // the error that ended Run
+	seats   map[seat]*pendingOffer
 	claims  map[string]*held
-	named   []*held // the claims of which the last registration said that they go on
-	strays  int     // agents that have not returned though their turns are over
+	named   []*held // the claims that the last registration listed
+	strays  int     // agents that did not return in time
 	work    sync.WaitGroup
 }
 
 func newRunner(e *Executor) *runner {
 	return &runner{
 		client: e.client, agent: e.agent, opts: e.opts, log: e.opts.Logger,
-		registered: make(chan struct{}), fresh: make(chan struct{}, 1), begun: make(chan struct{}, 1), room: newRoom(e.opts.Capacity),
-		seats: map[seat]*line{}, claims: map[string]*held{},
+		registered: make(chan struct{}), fresh: make(chan struct{}, 1), begun: make(chan struct{}, 1),
+		capacity: newCapacity(e.opts.Capacity),
+		seats:    map[seat]*pendingOffer{}, claims: map[string]*held{},
 	}
 }
 
 func (r *runner) run(ctx context.Context) error {
 	if len(r.opts.Blueprints) > 0 && r.opts.Mode != parley.ModePush {
-		return parley.Refuse(parley.ErrValidationFailed, "the sessions of blueprints are offered, and not looked for", "the mode push")
+		return parley.Refuse(parley.ErrValidationFailed, "blueprints require offers of the hub",
+			"the mode push")
 	}
-	taking, end := context.WithCancel(ctx) // while turns are taken
+	taking, end := context.WithCancel(ctx) // until turns are no longer taken
 	defer end()
 	r.life, r.cut = context.WithCancelCause(context.WithoutCancel(ctx))
 	defer r.cut(nil)
-	listening, deaf := context.WithCancel(context.WithoutCancel(ctx)) // while the registration stands
+	listening, deaf := context.WithCancel(context.WithoutCancel(ctx)) // until the registration ends
 	defer deaf()
 	beside, quiet := context.WithCancel(listening)
 	defer quiet()
@@ -78,18 +80,18 @@ func (r *runner) run(ctx context.Context) error {
 	}
 	var registration, others sync.WaitGroup
 	registration.Go(func() { defer deaf(); stopOn(r.register(taking, listening)) })
-	others.Go(func() { stopOn(r.present(taking, beside)) })
+	others.Go(func() { stopOn(r.registerBlueprints(taking, beside)) })
 	if r.opts.watches {
 		others.Go(func() { r.keepContact(beside) })
 	}
 	if r.opts.Mode == parley.ModePull {
-		r.start(func() { stopOn(r.look(taking)) })
+		r.start(func() { stopOn(r.pollConversations(taking)) })
 	}
 	<-taking.Done()
 	err := r.drain()
 	quiet()
 	others.Wait()
-	r.leave(listening)
+	r.unregisterBlueprints(listening)
 	deaf()
 	registration.Wait()
 	r.mu.Lock()
@@ -97,7 +99,7 @@ func (r *runner) run(ctx context.Context) error {
 	return errors.Join(r.failure, err)
 }
 
-// fail ends the work at once: nothing can be done any more.
+// fail ends all work at once.
 func (r *runner) fail(err error) {
 	r.mu.Lock()
 	r.failure = cmp.Or(r.failure, err)
@@ -105,7 +107,7 @@ func (r *runner) fail(err error) {
 	r.cut(err)
 }
 
-// start runs f on a goroutine that drain waits for; false when nothing is started any more.
+// start starts a goroutine for which drain waits. It returns false after drain started.
 func (r *runner) start(f func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,7 +118,7 @@ func (r *runner) start(f func()) bool {
 	return true
 }
 
-// drain waits for the turns under way, then tells their agents to end.
+// drain waits for running turns, and then ends their agents.
 func (r *runner) drain() error {
 	r.mu.Lock()
 	r.closed = true
@@ -135,29 +137,30 @@ func (r *runner) drain() error {
 	case <-r.life.Done():
 	}
 	r.cut(errStopping)
-	<-ended // Grace and settleTimeout bound it
+	<-ended // limited by Grace and settleTimeout
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.strays > 0 {
-		return fmt.Errorf("%d agents have not returned though their turns are over", r.strays)
+		return fmt.Errorf("%d agents did not return after the end of their turns", r.strays)
 	}
 	return nil
 }
 
-// mends reports whether the same call may succeed later. A client says ErrUnavailable only when it or the hub in its process has ended.
-func mends(err error) bool {
+// isTemporary reports whether the same call may succeed later. A client returns ErrUnavailable only
+// when it or the hub in its process ended.
+func isTemporary(err error) bool {
 	return parley.ErrorRowOf(err).Retryable && !errors.Is(err, parley.ErrUnavailable)
 }
 
-// again makes a call until it succeeds, is refused, or ctx ends, which gives its cause.
-func (r *runner) again(ctx context.Context, call func() error) error {
+// retry repeats a call until it succeeds, is refused, or ctx ends.
+func (r *runner) retry(ctx context.Context, call func() error) error {
 	p := r.opts.newPauses()
 	for {
 		err := call()
-		if err == nil || !mends(err) {
+		if err == nil || !isTemporary(err) {
 			return err
 		}
-		r.log.Debug("tried again", "error", err)
+		r.log.Debug("retrying", "error", err)
 		if cause := pause(ctx, p.next()); cause != nil {
 			return errors.Join(cause, err)
 		}

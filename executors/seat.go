@@ -6,28 +6,29 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// seat is a participant of a conversation. One turn of it is worked on at a time.
+// seat is a participant of a conversation. It has at most one running turn.
 type seat struct{ conversation, participant string }
 
-// offer is a turn that may be claimed: with claimID when the hub has offered it, else by its number.
+// offer is a turn that can be claimed: by claimID if the hub offered it, otherwise by its number.
 type offer struct {
 	seat
-	agent   string // the name of the agent that sits there
+	agent   string // name of the agent in the seat
 	turn    int64
 	claimID string
-	// traceparent is that of the offer; empty where it has none.
+	// traceparent is the span of the offer; it may be empty.
 	traceparent string
 }
 
-// line is what waits for a seat at which an agent is at work: the newest offer, as an older one is of no use any more.
-type line struct{ next *offer }
+// pendingOffer is the newest offer for a busy seat. A newer offer replaces it.
+type pendingOffer struct{ next *offer }
 
-// offered takes an offer to its seat.
-func (r *runner) offered(ctx context.Context, q *parley.RequestTurn) {
+// handleOffer passes an offer to its seat.
+func (r *runner) handleOffer(ctx context.Context, q *parley.RequestTurn) {
 	if ctx.Err() != nil || !r.opts.Accept(q.ConversationID) {
 		return
 	}
-	o := &offer{seat: seat{q.ConversationID, q.AgentID}, agent: q.Agent, turn: q.Turn, claimID: q.ClaimID, traceparent: q.Traceparent}
+	o := &offer{seat: seat{q.ConversationID, q.AgentID}, agent: q.Agent, turn: q.Turn, claimID: q.ClaimID,
+		traceparent: q.Traceparent}
 	r.mu.Lock()
 	l := r.seats[o.seat]
 	if l != nil {
@@ -35,14 +36,14 @@ func (r *runner) offered(ctx context.Context, q *parley.RequestTurn) {
 		r.mu.Unlock()
 		return
 	}
-	l = &line{next: o}
+	l = &pendingOffer{next: o}
 	r.seats[o.seat] = l
 	r.mu.Unlock()
-	r.sit(ctx, o.seat, l)
+	r.serveSeat(ctx, o.seat, l)
 }
 
-// sit serves the offers of a seat until there is none.
-func (r *runner) sit(ctx context.Context, s seat, l *line) {
+// serveSeat takes the offers of a seat until there is none.
+func (r *runner) serveSeat(ctx context.Context, s seat, l *pendingOffer) {
 	r.start(func() {
 		for o := r.nextOffer(s, l); o != nil; o = r.nextOffer(s, l) {
 			if ctx.Err() != nil {
@@ -50,18 +51,18 @@ func (r *runner) sit(ctx context.Context, s seat, l *line) {
 			}
 			stray, err := r.take(ctx, o)
 			if err != nil {
-				r.log.Debug("an offer was not taken", "conversation", o.conversation, "turn", o.turn, "error", err)
+				r.log.Debug("taking an offer failed", "conversation", o.conversation, "turn", o.turn, "error", err)
 			}
-			if stray != nil { // nobody waits for it: the seat is taken up again when it has returned
-				go func() { <-stray; r.sit(ctx, s, l) }()
+			if stray != nil { // the seat continues when the agent returns
+				go func() { <-stray; r.serveSeat(ctx, s, l) }()
 				return
 			}
 		}
 	})
 }
 
-// nextOffer gives the offer that waits; when there is none the seat is free.
-func (r *runner) nextOffer(s seat, l *line) *offer {
+// nextOffer returns the pending offer. If there is none, the seat becomes free.
+func (r *runner) nextOffer(s seat, l *pendingOffer) *offer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	o := l.next
@@ -72,8 +73,8 @@ func (r *runner) nextOffer(s seat, l *line) *offer {
 	return o
 }
 
-// free frees a seat.
-func (r *runner) free(s seat) {
+// freeSeat removes a seat.
+func (r *runner) freeSeat(s seat) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.seats, s)

@@ -18,18 +18,19 @@ import (
 // answer ends a session with a text.
 func answer(ctx context.Context, turn *parley.Turn, text string) (parley.TurnOutcome, error) {
 	result := &parley.SessionResult{ResultType: parley.AgentTypeDeterministic, ResultText: &text}
-	_, err := turn.Complete(ctx, parley.Message{Text: text, Result: result}, parley.Outcome{Status: parley.OutcomeCompleted})
+	_, err := turn.Complete(ctx, parley.Message{Text: text, Result: result},
+		parley.Outcome{Status: parley.OutcomeCompleted})
 	return parley.TurnComplete, err
 }
 
-// answers ends every session so.
+// answers ends every session with a text.
 func answers(text string) parley.AgentFunc {
 	return func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 		return answer(ctx, turn, text)
 	}
 }
 
-// startSession starts a session as somebody who has nothing to do with its runner.
+// startSession starts a session as a caller that is independent of the runner.
 func startSession(t *testing.T, c parley.Client, agent string, mode parley.SessionMode) *parley.Session {
 	t.Helper()
 	s, err := c.StartSession(t.Context(), &parley.StartSessionParams{AgentName: agent, Mode: mode})
@@ -51,11 +52,11 @@ func ended(t *testing.T, c parley.Client, id string) *parley.Session {
 			return s
 		}
 	}
-	t.Fatalf("the session %s does not end", id)
+	t.Fatalf("the session %s did not end", id)
 	return nil
 }
 
-// TestSessionError: who has started a session is told what the agent's error says, on one line and within bounds.
+// The caller of a session gets the text of the agent's error, on one line and with limited length.
 func TestSessionError(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   parley.AgentFunc
@@ -68,7 +69,8 @@ func TestSessionError(t *testing.T) {
 		"long": {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) {
 			return "", errors.New("a" + strings.Repeat("é", parley.MaxReasonBytes))
 		}, executors.Options{}, "a" + strings.Repeat("é", parley.MaxReasonBytes/2-1)},
-		"panic": {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) { panic("oh") }, executors.Options{}, "panic: oh"},
+		"panic": {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) { panic("oh") }, executors.Options{},
+			"panic: oh"},
 		"deadline": {func(ctx context.Context, _ *parley.Turn) (parley.TurnOutcome, error) {
 			<-ctx.Done()
 			return "", ctx.Err()
@@ -94,7 +96,7 @@ func TestSessionError(t *testing.T) {
 	}
 }
 
-// TestSessionInADrainWithoutTime: a session that is given back fails at once, with a reason.
+// A session that is released fails at once, with a reason.
 func TestSessionInADrainWithoutTime(t *testing.T) {
 	inWorld(t, func(w *world) {
 		why := make(chan error, 1)
@@ -115,13 +117,14 @@ func TestSessionInADrainWithoutTime(t *testing.T) {
 	})
 }
 
-// TestStoppedSession: the agent of a session that is stopped is told at once, and nobody is warned of anything.
+// The ctx of a stopped session ends at once, without a warning in the log.
 func TestStoppedSession(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var logged syncBuffer
 		why := make(chan error, 1)
 		r := w.run(w.client("runner"), untilEnd(why), &executors.Options{
-			Blueprints: blueprints("sum"), Logger: slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelWarn})),
+			Blueprints: blueprints("sum"),
+			Logger:     slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		})
 		synctest.Wait()
 		boss := w.client("boss")
@@ -147,7 +150,7 @@ func TestStoppedSession(t *testing.T) {
 	})
 }
 
-// syncBuffer is for what several goroutines write.
+// syncBuffer is a buffer for several writing goroutines.
 type syncBuffer struct {
 	mu sync.Mutex // guards the field below
 	b  bytes.Buffer
@@ -165,7 +168,8 @@ func (b *syncBuffer) String() string {
 	return b.b.String()
 }
 
-// TestTurnStartsSessions: a session that an agent starts belongs to its conversation, and a call that is repeated meets it; what the caller has set stays.
+// A session that an agent starts belongs to its conversation. A repeated call finds it, and the
+// values of the caller are kept.
 func TestTurnStartsSessions(t *testing.T) {
 	inWorld(t, func(w *world) {
 		own := w.create(agents("a"))
@@ -195,7 +199,8 @@ func TestTurnStartsSessions(t *testing.T) {
 		if len(got) != 4 {
 			w.Fatalf("%d calls", len(got))
 		}
-		if got[0].ParentConversationID != own || got[1].ParentConversationID != own || got[0].ClientRequestID == "" || got[0].ClientRequestID == got[1].ClientRequestID {
+		if got[0].ParentConversationID != own || got[1].ParentConversationID != own || got[0].ClientRequestID == "" ||
+			got[0].ClientRequestID == got[1].ClientRequestID {
 			w.Errorf("started %+v, then %+v", got[0], got[1])
 		}
 		if got[2].ParentConversationID != "other" || got[2].ClientRequestID != "mine" {
@@ -209,7 +214,7 @@ func TestTurnStartsSessions(t *testing.T) {
 	})
 }
 
-// starts shows what is started, and starts nothing.
+// starts records started sessions without starting them.
 type starts struct {
 	parley.Client
 	said []*parley.StartSessionParams

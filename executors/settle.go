@@ -11,10 +11,11 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// maxErrorText bounds what a trace tells of an error, in bytes.
+// maxErrorText limits the text of an error in a trace, in bytes.
 const maxErrorText = 4 << 10
 
-// The reasons of releaseClaim, which all participants read: never what an error says, but in a session.
+// The reasons of releaseClaim. All participants read them, so they have no error texts, except in
+// sessions.
 const (
 	reasonError       = "error"
 	reasonPanic       = "panic"
@@ -23,7 +24,8 @@ const (
 	reasonUnreachable = "unreachable"
 )
 
-// settle brings a claim to its end when the agent has left its turn, unless that has come by itself, and says how that was.
+// settle ends a claim after the agent returned, unless it already ended. It returns the end of the
+// attempt.
 func (a *attempt) settle(working context.Context, how returned) ended {
 	most := settleTimeout
 	if a.life.Err() != nil {
@@ -33,55 +35,58 @@ func (a *attempt) settle(working context.Context, how returned) ended {
 	defer cancel()
 	outcome, reason, over := a.ending(working, ctx, how)
 	if over {
-		a.noteEnd(how)
+		a.logEnd(how)
 		return a.overEnd(working, how)
 	}
 	if outcome == parley.ReleaseFailed {
 		a.log.Warn("the agent has failed", "reason", reason, "error", how.err)
-		a.tell(ctx, how.err)
+		a.traceError(ctx, how.err)
 	}
 	p := &parley.ReleaseClaimParams{
 		ConversationID: a.turn.ConversationID, ClaimID: a.claim.ClaimID, Outcome: outcome, Reason: a.reason(reason, how.err),
 	}
-	err := a.again(ctx, func() error { return a.client.ReleaseClaim(ctx, p) })
+	err := a.retry(ctx, func() error { return a.client.ReleaseClaim(ctx, p) })
 	switch {
 	case err == nil:
-		a.log.Debug("the claim was given back", "outcome", outcome, "reason", reason)
+		a.log.Debug("the claim was released", "outcome", outcome, "reason", reason)
 	case isLost(err):
-		a.log.Debug("the claim had ended", "error", err)
+		a.log.Debug("the claim had already ended", "error", err)
 		return lostEnd
 	default:
-		a.log.Warn("the claim could not be given back: it lapses", "outcome", outcome, "error", err)
+		a.log.Warn("releasing the claim failed; it will expire", "outcome", outcome, "error", err)
 	}
 	return releasedEnd(outcome, reason, how)
 }
 
-// noteEnd logs the end of a turn that is over.
-func (a *attempt) noteEnd(how returned) {
+// logEnd logs the end of a turn that is over.
+func (a *attempt) logEnd(how returned) {
 	said := a.turn.Said()
 	if how.err != nil && said.Final && !errors.Is(how.err, parley.ErrOutcomeUnknown) {
-		a.log.Warn("the agent has failed after its last word", "error", how.err)
+		a.log.Warn("the agent failed after its final message", "error", how.err)
 		return
 	}
-	a.log.Debug("the turn is over", "outcome", how.outcome, "messages", said.Messages, "final", said.Final, "error", how.err)
+	a.log.Debug("the turn is over", "outcome", how.outcome, "messages", said.Messages, "final", said.Final, "error",
+		how.err)
 }
 
-// ending says with which outcome and reason the claim is to be released; over when there is nothing to release.
-func (a *attempt) ending(working, ctx context.Context, how returned) (o parley.ReleaseOutcome, reason string, over bool) {
+// ending returns the outcome and the reason with which to release the claim. over is true if there
+// is nothing to release.
+func (a *attempt) ending(working, ctx context.Context, how returned) (o parley.ReleaseOutcome, reason string,
+	over bool) {
 	cause := context.Cause(working)
-	unreachable := errors.Is(cause, errUnreachable) // then the claim may stand yet
+	unreachable := errors.Is(cause, errUnreachable) // the claim may still be active
 	if a.turn.Said().Final {
 		return "", "", true
 	}
 	if errors.Is(cause, parley.ErrClaimLost) && !unreachable {
-		a.askForLast(ctx, how)
+		a.settleFinal(ctx, how)
 		return "", "", true
 	}
 	if how.err == nil && how.outcome != parley.TurnYield && how.outcome != parley.TurnNoAction {
 		a.awaitFinal(working)
 	}
 	if a.isOver(ctx) {
-		a.askForLast(ctx, how)
+		a.settleFinal(ctx, how)
 		return "", "", true
 	}
 	cause = context.Cause(working)
@@ -104,33 +109,37 @@ func (a *attempt) ending(working, ctx context.Context, how returned) (o parley.R
 	return parley.ReleaseSilent, "", false
 }
 
-// isOver asks the log whether the turn has ended, as by a final message whose answer was lost, or one that did not come through turn. When the
-// log cannot be asked it has not: the hub refuses to release a claim that has ended.
+// isOver reads from the log whether the turn ended, for example by a final message whose answer was
+// lost, or that was posted without turn. If the log cannot be read, it returns false, because the
+// hub refuses to release a claim that ended.
 func (a *attempt) isOver(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, hurriedTimeout/2)
 	defer cancel()
 	g, err := a.client.GetGuidance(ctx, &parley.GetGuidanceParams{ConversationID: a.turn.ConversationID})
 	if err != nil {
-		a.log.Debug("the log could not be asked", "error", err)
+		a.log.Debug("reading the guidance failed", "error", err)
 		return false
 	}
 	return g.Guidance.Kind == parley.Closed || g.Guidance.Turn > a.turn.Number
 }
 
-// askForLast finds out whether the agent's last word has ended the turn, where its answer was lost: a hub that has taken it knows the claim no more, and says so where the
-// executor registers again, perhaps faster than the answer comes. Of an agent that has not returned nothing is asked: it may be about to say more.
-func (a *attempt) askForLast(ctx context.Context, how returned) {
+// settleFinal checks whether a final message whose answer was lost ended the turn. A hub that
+// accepted it no longer knows the claim, and reports that when the executor registers again,
+// perhaps before the answer arrives. settleFinal does nothing if the agent did not return, because
+// it may still post.
+func (a *attempt) settleFinal(ctx context.Context, how returned) {
 	if how.stray != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, hurriedTimeout/2)
 	defer cancel()
 	if err := a.turn.Settle(ctx); err != nil {
-		a.log.Debug("the last word was not taken", "error", err)
+		a.log.Debug("the final message was not accepted", "error", err)
 	}
 }
 
-// awaitFinal gives an agent that has said a part of its turn, and returned, a little time: something that it has started may say the rest.
+// awaitFinal waits for up to Grace if the agent returned after only part of its messages, because
+// work that it started may post the rest.
 func (a *attempt) awaitFinal(ctx context.Context) {
 	if a.turn.Said().Messages == 0 {
 		return
@@ -151,33 +160,34 @@ func (a *attempt) awaitFinal(ctx context.Context) {
 	}
 }
 
-// tell leaves a trace of what has gone wrong. It may be refused, when the turn is over.
-func (a *attempt) tell(ctx context.Context, what error) {
+// traceError writes a trace with an error. The hub refuses it if the turn is over.
+func (a *attempt) traceError(ctx context.Context, what error) {
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout/2)
 	defer cancel()
 	text := clip(strings.ToValidUTF8(what.Error(), "\uFFFD"), maxErrorText)
 	if _, err := a.turn.Trace(ctx, parley.Trace{Kind: "error", Text: text}); err != nil {
-		a.log.Debug("the error could not be told in the log", "error", err)
+		a.log.Debug("tracing the error failed", "error", err)
 	}
 }
 
-// sessionPrefix begins the ids of sessions.
+// sessionPrefix is the prefix of the ids of sessions.
 const sessionPrefix = "ses_"
 
-// sentences say the reasons to who has started a session.
+// sentences are the texts of reasons for the callers of sessions.
 var sentences = map[string]string{
 	reasonDeadline:    "The time for this turn is over",
 	reasonStopping:    "The executor is stopping",
 	reasonUnreachable: "The hub was not reachable",
 }
 
-// reason gives what releaseClaim says. In a session it becomes the error of the result, which who has started it must understand: so there it is what the
-// agent says, or why it was told to end.
+// reason returns the reason for releaseClaim. In a session it becomes the error of the result, so
+// it is the text of the agent's error, or a sentence.
 func (a *attempt) reason(reason string, err error) string {
 	if reason == "" || !strings.HasPrefix(a.turn.ConversationID, sessionPrefix) {
 		return reason
 	}
-	if s := sentences[reason]; s != "" && (err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+	if s := sentences[reason]; s != "" &&
+		(err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		return s
 	}
 	if err == nil {
@@ -186,7 +196,8 @@ func (a *attempt) reason(reason string, err error) string {
 	return cmp.Or(plain(err.Error(), parley.MaxReasonBytes), reason)
 }
 
-// plain makes text such as the hub takes for a reason: one line, of whole code points, in at most so many bytes.
+// plain returns a text that the hub accepts as a reason: one line, valid UTF-8, with at most the
+// given number of bytes.
 func plain(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
@@ -200,7 +211,7 @@ func plain(text string, most int) string {
 	return strings.TrimSpace(clip(text, most))
 }
 
-// clip cuts a text off at a code point.
+// clip returns at most the given number of bytes without splitting a rune.
 func clip(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -8,19 +8,19 @@ import (
 	"github.com/parleyhub/parley/internal/spannames"
 )
 
-// endLost is the end of an attempt whose claim or turn has ended by something else.
+// endLost is the outcome of an attempt whose claim or turn ended otherwise.
 const endLost = "lost"
 
-// ended is how an attempt has come to its end, and by which kind of error where it has failed.
+// ended is the outcome of an attempt, and the kind of its failure.
 type ended struct{ outcome, failure string }
 
-// lostEnd is the end of an attempt that counts no more.
+// lostEnd is the end of an attempt with a lost claim.
 var lostEnd = ended{endLost, parley.ErrorKind(parley.ErrClaimLost)}
 
-// finalEnd is the end of an attempt that has ended its turn.
+// finalEnd is the end of an attempt that ended its turn.
 var finalEnd = ended{outcome: string(parley.ClaimFinal)}
 
-// startSpan begins the span of an attempt. What the agent does under the context that it gives is a part of it.
+// startSpan starts the span of an attempt. The returned context carries it to the agent.
 func (a *attempt) startSpan(ctx context.Context, o *offer) (context.Context, parley.Span) {
 	parent := a.claim.Traceparent
 	if parent == "" {
@@ -40,15 +40,15 @@ func (a *attempt) startSpan(ctx context.Context, o *offer) (context.Context, par
 	})
 }
 
-// tellEnd says how an attempt has ended.
-func tellEnd(span parley.Span, e ended) {
+// setSpanEnd sets the end of an attempt on its span.
+func setSpanEnd(span parley.Span, e ended) {
 	span.Set(parley.Attribute{Key: spannames.AttrAttemptOutcome, Value: e.outcome})
 	if e.failure != "" {
 		span.Fail(e.failure)
 	}
 }
 
-// overEnd is the end of an attempt that has nothing to give back.
+// overEnd returns the end of an attempt without a claim to release.
 func (a *attempt) overEnd(working context.Context, how returned) ended {
 	said := a.turn.Said()
 	if said.Outcome == parley.OutcomeFailed {
@@ -60,7 +60,7 @@ func (a *attempt) overEnd(working context.Context, how returned) ended {
 	return lostEnd
 }
 
-// releasedEnd is the end of an attempt whose claim is given back.
+// releasedEnd returns the end of an attempt whose claim is released.
 func releasedEnd(o parley.ReleaseOutcome, reason string, how returned) ended {
 	end, _ := o.Ends()
 	e := ended{outcome: string(end)}

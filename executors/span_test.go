@@ -15,15 +15,16 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// asker is the span of who has asked for what agents do in these tests.
+// asker is the parent span of all agents in these tests.
 const asker = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 // shown are the attributes that the tests compare.
 var shown = []string{
-	spannames.AttrGenAIOperationName, spannames.AttrGenAIAgentID, spannames.AttrTurnNumber, spannames.AttrAttemptNumber, spannames.AttrAttemptOutcome, "test",
+	spannames.AttrGenAIOperationName, spannames.AttrGenAIAgentID, spannames.AttrTurnNumber, spannames.AttrAttemptNumber,
+	spannames.AttrAttemptOutcome, "test",
 }
 
-// traced has the claims of a client say of which span they are a part.
+// traced adds a span to the claims of a client.
 func traced(c parley.Client) *broken {
 	b := &broken{Client: c}
 	b.claim = func(ctx context.Context, p *parley.ClaimTurnParams) (*parley.ClaimTurnResult, error) {
@@ -36,12 +37,12 @@ func traced(c parley.Client) *broken {
 	return b
 }
 
-// runTraced runs an agent whose spans are told.
+// runTraced runs an agent and records its spans.
 func (w *world) runTraced(r *spantest.Recorder, c parley.Client, agent parley.Agent, o *executors.Options) *running {
 	return w.begin(func(ctx context.Context) error { return executors.Run(parley.WithTracer(ctx, r), c, agent, o) })
 }
 
-// TestSpanEnds: an attempt is one span, a child of the one that its claim names, whatever becomes of it; and it ends.
+// Each attempt is one span that ends, a child of the span of its claim.
 func TestSpanEnds(t *testing.T) {
 	posts := func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 		_, span := parley.StartSpan(ctx, parley.SpanStart{Name: "inside"})
@@ -53,20 +54,25 @@ func TestSpanEnds(t *testing.T) {
 		o    executors.Options
 		want string
 	}{
-		"said":    {posts, executors.Options{}, "final\n  inside\n"},
-		"yielded": {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) { return parley.TurnYield, nil }, executors.Options{}, "yielded\n"},
-		"silent":  {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) { return parley.TurnPosted, nil }, executors.Options{}, "silent !silent\n"},
-		"failed":  {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) { return "", errors.New("a secret") }, executors.Options{}, "failed !error\n"},
+		"said": {posts, executors.Options{}, "final\n  inside\n"},
+		"yielded": {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) { return parley.TurnYield, nil },
+			executors.Options{}, "yielded\n"},
+		"silent": {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) { return parley.TurnPosted, nil },
+			executors.Options{}, "silent !silent\n"},
+		"failed": {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) { return "", errors.New("a secret") },
+			executors.Options{}, "failed !error\n"},
 		"named": {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) {
 			return "", fmt.Errorf("ask: %w", parley.ErrForbidden)
 		}, executors.Options{}, "failed !forbidden\n"},
-		"panic": {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) { panic("a secret") }, executors.Options{}, "failed !panic\n"},
+		"panic": {func(context.Context, *parley.Turn) (parley.TurnOutcome, error) { panic("a secret") }, executors.Options{},
+			"failed !panic\n"},
 		"too long": {func(ctx context.Context, _ *parley.Turn) (parley.TurnOutcome, error) {
 			<-ctx.Done()
 			return "", ctx.Err()
 		}, executors.Options{TurnTimeout: time.Second}, "failed !deadline\n"},
 		"closed as failed": {func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
-			_, err := turn.Complete(ctx, parley.Message{Text: "no"}, parley.Outcome{Status: parley.OutcomeFailed, Reason: "a secret"})
+			_, err := turn.Complete(ctx, parley.Message{Text: "no"},
+				parley.Outcome{Status: parley.OutcomeFailed, Reason: "a secret"})
 			return parley.TurnComplete, err
 		}, executors.Options{}, "final !failed\n"},
 		"last words": {func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
@@ -95,21 +101,22 @@ func TestSpanEnds(t *testing.T) {
 	}
 }
 
-// TestSpanOfALostClaim: the span of an attempt ends when its claim is lost, also where the agent does not return.
-func TestSpanOfALostClaim(t *testing.T) {
+// The span of an attempt ends when its claim is lost, even if the agent does not return.
+func TestSpanOfLostClaim(t *testing.T) {
 	for name, returns := range map[string]bool{"returns": true, "astray": false} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				r, id := &spantest.Recorder{}, w.create(agents("a", "b"))
 				called, back := make(chan struct{}, 1), make(chan struct{})
-				done := w.runTraced(r, traced(w.client("a")), parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
-					called <- struct{}{}
-					<-ctx.Done()
-					if !returns {
-						<-back
-					}
-					return parley.TurnPosted, nil
-				}), &executors.Options{Grace: time.Second})
+				done := w.runTraced(r, traced(w.client("a")),
+					parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
+						called <- struct{}{}
+						<-ctx.Done()
+						if !returns {
+							<-back
+						}
+						return parley.TurnPosted, nil
+					}), &executors.Options{Grace: time.Second})
 				<-called
 				if _, err := w.admin.CancelTurn(w.Context(), &parley.CancelTurnParams{ConversationID: id, Turn: 1}); err != nil {
 					w.Fatal(err)
@@ -126,8 +133,8 @@ func TestSpanOfALostClaim(t *testing.T) {
 	}
 }
 
-// TestSpanOfALateAnswer: an attempt whose last word is in the log has ended its turn, also where a new registration takes its claim for lost before the answer comes; one whose
-// word has come too late has not.
+// An attempt whose final message is in the log ended its turn, even if a new registration reports a
+// lost claim before the answer arrives. A message that was too late does not end it.
 func TestSpanOfALateAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		taken bool
@@ -166,7 +173,7 @@ func TestSpanOfALateAnswer(t *testing.T) {
 	}
 }
 
-// afterCall runs an agent that says one thing, and returns when that is over.
+// afterCall runs an agent that posts one message, and returns after the turn.
 func (w *world) afterCall(c parley.Client, r *spantest.Recorder, mode parley.ExecutorMode) *running {
 	called := make(chan struct{})
 	done := w.runTraced(r, c, parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
@@ -178,7 +185,7 @@ func (w *world) afterCall(c parley.Client, r *spantest.Recorder, mode parley.Exe
 	return done
 }
 
-// TestSpanOfTheOffer: where a claim names no span, that of the offer counts.
+// If a claim has no span, the span of the offer is the parent.
 func TestSpanOfTheOffer(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := agents("a")
@@ -201,7 +208,8 @@ func TestSpanOfTheOffer(t *testing.T) {
 	})
 }
 
-// TestSpansInsideAndOutside: an agent tells the same spans in the hub's process and outside, below what has asked for its turns; what is said in them is said under them.
+// An agent has the same spans inside and outside of the hub, below the span of the request. Its
+// messages have its span.
 func TestSpansInsideAndOutside(t *testing.T) {
 	for name, client := range map[string]func(h *sdktest.Hub) parley.Client{
 		"inside":  func(h *sdktest.Hub) parley.Client { return h.InProcess(t, "a") },
@@ -212,13 +220,14 @@ func TestSpansInsideAndOutside(t *testing.T) {
 			ctx, stop := context.WithCancel(parley.WithTracer(t.Context(), r))
 			ended := make(chan error, 1)
 			go func() {
-				ended <- executors.Run(ctx, client(h), parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
-					if turn.Attempt == 1 {
-						return "", errors.New("not yet")
-					}
-					_, err := turn.Complete(ctx, parley.Message{Text: "done"}, parley.Outcome{Status: parley.OutcomeCompleted})
-					return parley.TurnComplete, err
-				}), nil)
+				ended <- executors.Run(ctx, client(h),
+					parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
+						if turn.Attempt == 1 {
+							return "", errors.New("not yet")
+						}
+						_, err := turn.Complete(ctx, parley.Message{Text: "done"}, parley.Outcome{Status: parley.OutcomeCompleted})
+						return parley.TurnComplete, err
+					}), nil)
 			}()
 			admin := h.Admin(t)
 			p := agents("a")
@@ -227,7 +236,8 @@ func TestSpansInsideAndOutside(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			u, err := admin.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: s.ConversationID, Until: parley.UntilClosed, TimeoutMs: 20_000})
+			u, err := admin.GetUpdates(
+				ctx, &parley.GetUpdatesParams{ConversationID: s.ConversationID, Until: parley.UntilClosed, TimeoutMs: 20_000})
 			if err != nil || len(u.Messages) != 1 {
 				t.Fatalf("the conversation: %+v, %v", u, err)
 			}
@@ -246,16 +256,17 @@ func TestSpansInsideAndOutside(t *testing.T) {
 	}
 }
 
-// TestWithoutATracer: where nobody tells spans, what an agent does is a part of what has asked for it nevertheless.
+// Without a tracer, the work of an agent still belongs to the span of the request.
 func TestWithoutATracer(t *testing.T) {
 	inWorld(t, func(w *world) {
 		id := w.create(agents("a"))
-		done := w.run(traced(w.client("a")), parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
-			if got := parley.TraceparentOf(ctx); got != asker {
-				w.Errorf("the agent works under %q", got)
-			}
-			return talk(1)(ctx, turn)
-		}), nil)
+		done := w.run(traced(w.client("a")),
+			parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
+				if got := parley.TraceparentOf(ctx); got != asker {
+					w.Errorf("the agent works under %q", got)
+				}
+				return talk(1)(ctx, turn)
+			}), nil)
 		w.closed(id)
 		w.stopped(done)
 	})

@@ -13,8 +13,9 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// TestStorm: replicas over real sockets whose connections are cut and whose hub is killed again and again, with agents that fail, panic, yield and say
-// half of what they mean: each turn has one end, and every conversation comes to its own.
+// TestStorm has replicas over real sockets with closed connections and a hub that is killed
+// repeatedly. The agents fail, panic, yield and post parts of their messages. Each turn ends once,
+// and every conversation ends.
 func TestStorm(t *testing.T) {
 	const turns = 8
 	wild := parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
@@ -40,7 +41,8 @@ func TestStorm(t *testing.T) {
 			ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer stop()
 			var runs sync.WaitGroup
-			o := executors.Options{Mode: mode, MinBackoff: time.Millisecond, MaxBackoff: 20 * time.Millisecond, Grace: 5 * time.Second, PollEvery: 10 * time.Millisecond}
+			o := executors.Options{Mode: mode, MinBackoff: time.Millisecond, MaxBackoff: 20 * time.Millisecond,
+				Grace: 5 * time.Second, PollEvery: 10 * time.Millisecond}
 			serving, drain := context.WithCancel(ctx)
 			for range 3 {
 				for _, name := range []string{"a", "b"} {

@@ -13,10 +13,10 @@ import (
 	"github.com/parleyhub/parley/executors"
 )
 
-// modes are both ways in which turns are found.
+// modes are both ways to find turns.
 var modes = []parley.ExecutorMode{parley.ModePush, parley.ModePull}
 
-// eachMode runs a test in a world of its own for push and pull.
+// eachMode runs a test for push and pull, each in a new world.
 func eachMode(t *testing.T, test func(w *world, mode parley.ExecutorMode)) {
 	t.Helper()
 	for _, mode := range modes {
@@ -24,7 +24,7 @@ func eachMode(t *testing.T, test func(w *world, mode parley.ExecutorMode)) {
 	}
 }
 
-// TestPushAndPullSayTheSame: one agent by either mode leaves the same log.
+// An agent leaves the same log in both modes.
 func TestPushAndPullSayTheSame(t *testing.T) {
 	flaky := func() parley.Agent {
 		return script(
@@ -53,7 +53,8 @@ func TestPushAndPullSayTheSame(t *testing.T) {
 		w.expect(id,
 			"1 a claimed, attempt 1", "1 a turn: one",
 			"2 b claimed, attempt 1", "2 b turn: b 2",
-			"3 a claimed, attempt 1", "3 a none: half", `3 a trace {"kind":"error","text":"attempt 1 fails"}`, "3 ended failed error",
+			"3 a claimed, attempt 1", "3 a none: half", `3 a trace {"kind":"error","text":"attempt 1 fails"}`,
+			"3 ended failed error",
 			"3 a claimed, attempt 2", "3 a none: this much", "3 ended yielded", "3 a yielded",
 			"4 b claimed, attempt 1", "4 b turn: b 4",
 			"5 a claimed, attempt 1", "5 a conversation: done",
@@ -61,7 +62,7 @@ func TestPushAndPullSayTheSame(t *testing.T) {
 	})
 }
 
-// TestReplicas: the same agent runs in several processes, and each turn is claimed and said once.
+// The same agent runs in several processes, and each turn is claimed once.
 func TestReplicas(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		var ids []string
@@ -87,15 +88,17 @@ func TestReplicas(t *testing.T) {
 	})
 }
 
-// TestInternalAgentsUntilTheEnd: agents inside the hub talk until an expression holds or a limit is reached.
+// Agents inside the hub talk until an expression is true or a limit is reached.
 func TestInternalAgentsUntilTheEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		limits parley.Limits
 		want   parley.Outcome
 		turns  int64
 	}{
-		"stopWhen": {parley.Limits{StopWhen: `last.text == "b 8"`}, parley.Outcome{Status: parley.OutcomeCompleted, Reason: parley.ReasonStopWhen}, 8},
-		"maxTurns": {parley.Limits{MaxTurns: 5}, parley.Outcome{Status: parley.OutcomeCanceled, Reason: parley.ReasonMaxTurns}, 5},
+		"stopWhen": {parley.Limits{StopWhen: `last.text == "b 8"`},
+			parley.Outcome{Status: parley.OutcomeCompleted, Reason: parley.ReasonStopWhen}, 8},
+		"maxTurns": {parley.Limits{MaxTurns: 5},
+			parley.Outcome{Status: parley.OutcomeCanceled, Reason: parley.ReasonMaxTurns}, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -117,7 +120,8 @@ func TestInternalAgentsUntilTheEnd(t *testing.T) {
 	}
 }
 
-// TestWhereAnyoneMaySpeak: three agents all get to speak, none answers itself, and who has nothing to say is asked once for each message.
+// Three agents all get to speak, and none answers itself. An agent without an answer is called once
+// for each message.
 func TestWhereAnyoneMaySpeak(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		p := limited(parley.Limits{MaxTurns: 12}, "a", "b", "c")
@@ -142,7 +146,7 @@ func TestWhereAnyoneMaySpeak(t *testing.T) {
 		time.Sleep(time.Hour)
 		w.stopped(all...)
 		log := w.log(id)
-		last, passed := "", map[string]bool{} // the last speaker, and who has passed since
+		last, passed := "", map[string]bool{} // the last speaker, and the agents that passed since
 		times := map[string]int{}
 		for _, l := range log {
 			_, said, isMessage := strings.Cut(l, " turn: from ")
@@ -174,7 +178,7 @@ func TestWhereAnyoneMaySpeak(t *testing.T) {
 	})
 }
 
-// TestOneAnswer: where anyone may speak an agent answers a person, once each time.
+// If any participant may speak, an agent answers each message of a person once.
 func TestOneAnswer(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		p := agents("a")
@@ -199,7 +203,7 @@ func TestOneAnswer(t *testing.T) {
 	})
 }
 
-// TestCapacity: no more turns are worked on at once than said, and all are.
+// No more turns run concurrently than configured, and all of them run.
 func TestCapacity(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		var ids []string
@@ -231,7 +235,7 @@ func TestCapacity(t *testing.T) {
 	})
 }
 
-// TestSeveralAgents: one process serves several names, each at its own seat, and speaks as the participant who sits there.
+// One process serves several names, each in its seat and as the participant of that seat.
 func TestSeveralAgents(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := agents("nurse", "doctor")
@@ -239,7 +243,7 @@ func TestSeveralAgents(t *testing.T) {
 		id := w.create(p)
 		seen := map[string]string{}
 		both := parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
-			if turn.Number > 1 { // it reads as the participant
+			if turn.Number > 1 { // reads as the participant
 				u, err := turn.Updates(ctx)
 				if err != nil || len(u.Messages) == 0 {
 					return "", fmt.Errorf("read %+v: %w", u, err)
@@ -262,7 +266,7 @@ func TestSeveralAgents(t *testing.T) {
 	})
 }
 
-// TestAccept leaves conversations to others.
+// Accept leaves conversations to other executors.
 func TestAccept(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		no, yes := w.create(agents("a")), w.create(agents("a"))
@@ -276,12 +280,13 @@ func TestAccept(t *testing.T) {
 	})
 }
 
-// TestPullPages: more conversations than a page has wait for somebody else, and the one behind them is served.
+// A conversation after more than a page of idle ones is served.
 func TestPullPages(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var last string
 		for n := range 105 {
-			p := &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "b", Kind: parley.KindHuman}, {ID: "a", Kind: parley.KindAgent}}}
+			p := &parley.CreateConversationParams{
+				Participants: []parley.Participant{{ID: "b", Kind: parley.KindHuman}, {ID: "a", Kind: parley.KindAgent}}}
 			if n == 104 {
 				p.StartsWith = "a"
 			}
@@ -293,7 +298,7 @@ func TestPullPages(t *testing.T) {
 	})
 }
 
-// TestLateConversations: those that come, and seats that are added, while Run is under way.
+// Run finds new conversations and new seats.
 func TestLateConversations(t *testing.T) {
 	eachMode(t, func(w *world, mode parley.ExecutorMode) {
 		early := w.create(agents("b"))
@@ -305,9 +310,10 @@ func TestLateConversations(t *testing.T) {
 		}); err != nil {
 			w.Fatal(err)
 		}
-		other := w.run(w.client("b"), parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
-			return parley.TurnPosted, say(ctx, turn, parley.FinalityTurn, "your turn")
-		}), nil)
+		other := w.run(w.client("b"),
+			parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
+				return parley.TurnPosted, say(ctx, turn, parley.FinalityTurn, "your turn")
+			}), nil)
 		w.await(early, func(e *parley.Event) bool { return e.From == "a" })
 		w.stopped(r, other)
 	})

@@ -15,7 +15,7 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// TestSessionOnOneExecutor: an executor with room for one turn runs an agent and the session for which that waits.
+// An executor with capacity for one turn runs an agent and the session that it waits for.
 func TestSessionOnOneExecutor(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var at, most atomic.Int64
@@ -34,10 +34,12 @@ func TestSessionOnOneExecutor(t *testing.T) {
 				}
 				got = append(got, string(s.Status)+" "+*s.Result.ResultText)
 			}
-			_, err := turn.Complete(ctx, parley.Message{Text: strings.Join(got, ", ")}, parley.Outcome{Status: parley.OutcomeCompleted})
+			_, err := turn.Complete(ctx, parley.Message{Text: strings.Join(got, ", ")},
+				parley.Outcome{Status: parley.OutcomeCompleted})
 			return parley.TurnComplete, err
 		})
-		r := w.run(w.client("a"), agent, &executors.Options{Agents: []string{"a"}, Blueprints: blueprints("sum"), Capacity: 1})
+		r := w.run(w.client("a"), agent,
+			&executors.Options{Agents: []string{"a"}, Blueprints: blueprints("sum"), Capacity: 1})
 		synctest.Wait()
 		start := time.Now()
 		var ids []string
@@ -57,8 +59,8 @@ func TestSessionOnOneExecutor(t *testing.T) {
 	})
 }
 
-// TestWaitingAfterAll: what is known of waiting turns is right again after connections were cut and the hub was killed: a waiting turn holds no room, and
-// one that goes on does.
+// The state of waiting turns is correct after closed connections and a killed hub: a waiting turn
+// uses no capacity, and a continued one does.
 func TestWaitingAfterAll(t *testing.T) {
 	for name, disturb := range map[string]func(*sdktest.Hub){
 		"cut":     func(h *sdktest.Hub) { h.CutConnections() },
@@ -83,7 +85,8 @@ func TestWaitingAfterAll(t *testing.T) {
 				if err != nil {
 					return "", err
 				}
-				_, err = turn.Complete(ctx, parley.Message{Text: *s.Result.ResultText}, parley.Outcome{Status: parley.OutcomeCompleted})
+				_, err = turn.Complete(ctx, parley.Message{Text: *s.Result.ResultText},
+					parley.Outcome{Status: parley.OutcomeCompleted})
 				return parley.TurnComplete, err
 			})
 			ctx, stop := context.WithCancel(t.Context())
@@ -105,7 +108,8 @@ func TestWaitingAfterAll(t *testing.T) {
 				t.Errorf("beside a turn that waits: %+v", s)
 			}
 			close(goOn)
-			u, err := h.Admin(t).GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: 30_000})
+			u, err := h.Admin(t).GetUpdates(
+				ctx, &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: 30_000})
 			if err != nil || u.Status != parley.StatusClosed || len(u.Messages) != 1 || len(u.Withdrawn) != 0 {
 				t.Errorf("the conversation: %+v, %v", u, err)
 			}
@@ -117,8 +121,8 @@ func TestWaitingAfterAll(t *testing.T) {
 	}
 }
 
-// TestWaiting: a turn that waits makes room for another, until it is said that it does not, or the hub has registered the executor anew and says nothing of
-// it; and it gives its room back once.
+// A waiting turn frees its capacity once, until the hub reports that it no longer waits, or the
+// executor is registered again without such a report.
 func TestWaiting(t *testing.T) {
 	inWorld(t, func(w *world) {
 		tell, again := make(chan parley.ExecutorNotification), make(chan []string)
@@ -141,7 +145,7 @@ func TestWaiting(t *testing.T) {
 			mu.Unlock()
 			return talk(1)(ctx, turn)
 		}), &executors.Options{Mode: parley.ModePull, Capacity: 1})
-		var order []string // in which they have begun
+		var order []string // the order of their start
 		expect := func(what string, n int) {
 			w.Helper()
 			time.Sleep(3 * time.Second)
@@ -160,8 +164,9 @@ func TestWaiting(t *testing.T) {
 			mu.Lock()
 			claim := under[order[i]]
 			mu.Unlock()
-			tell <- parley.ExecutorNotification{ClaimWaiting: &parley.ClaimWaitingNotification{ConversationID: order[i], ClaimID: claim, Waiting: waits}}
-			synctest.Wait() // it was taken note of
+			tell <- parley.ExecutorNotification{
+				ClaimWaiting: &parley.ClaimWaitingNotification{ConversationID: order[i], ClaimID: claim, Waiting: waits}}
+			synctest.Wait() // the notification is handled
 		}
 		end := func(i int) { close(let[order[i]]) }
 		expect("at first", 1)
@@ -180,7 +185,7 @@ func TestWaiting(t *testing.T) {
 		holding := []string{under[order[2]], under[order[3]]}
 		mu.Unlock()
 		again <- holding
-		synctest.Wait() // it was registered
+		synctest.Wait() // the registration is handled
 		end(3)
 		expect("the third does not wait after another registration", 1)
 		waiting(2, true)
@@ -189,7 +194,8 @@ func TestWaiting(t *testing.T) {
 		expect("the third has ended while it seemed to wait", 1)
 		end(4)
 		expect("the fifth has ended", 1)
-		tell <- parley.ExecutorNotification{ClaimWaiting: &parley.ClaimWaitingNotification{ConversationID: order[0], ClaimID: "clm_1_other", Waiting: true}}
+		tell <- parley.ExecutorNotification{
+			ClaimWaiting: &parley.ClaimWaitingNotification{ConversationID: order[0], ClaimID: "clm_1_other", Waiting: true}}
 		expect("a claim of nobody waits", 1)
 		end(5)
 		expect("the sixth has ended", 1)

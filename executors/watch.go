@@ -9,36 +9,37 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// watch waits in one conversation for the turns of one seat: pull mode. All that it knows may be lost: it is found again in the log.
+// watch waits for the turns of one seat in pull mode. It can rebuild its state from the log.
 type watch struct {
 	*runner
 	seat   seat
-	agent  string // the name of the agent that sits there
+	agent  string // name of the agent in the seat
 	log    *slog.Logger
 	pauses *pauses
 
-	since    int64 // messages up to here are read
-	lastSeq  int64 // of the last message that counts; 0, none
+	since    int64 // messages up to this seq are read
+	lastSeq  int64 // seq of the last message that is not withdrawn, or 0
 	lastFrom string
 }
 
-// watch starts one for a seat that has none.
+// watch starts a watch for a seat without one.
 func (r *runner) watch(ctx context.Context, s seat) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed || r.seats[s] != nil {
 		return
 	}
-	r.seats[s] = &line{}
+	r.seats[s] = &pendingOffer{}
 	w := &watch{runner: r, seat: s, log: r.log.With("conversation", s.conversation), pauses: r.opts.newPauses()}
 	r.work.Go(func() {
 		if keep := w.run(ctx); !keep {
-			r.free(s)
+			r.freeSeat(s)
 		}
 	})
 }
 
-// run serves the seat until the conversation is closed, ctx ends, or nothing can be done here. keep says that it is not to be looked at again.
+// run serves the seat until the conversation is closed, ctx ends, or an error is permanent. keep
+// means that the seat must not be watched again.
 func (w *watch) run(ctx context.Context) (keep bool) {
 	for {
 		err := w.turn(ctx)
@@ -46,15 +47,15 @@ func (w *watch) run(ctx context.Context) (keep bool) {
 		case ctx.Err() != nil || errors.Is(err, errDone):
 			return false
 		case errors.Is(err, errNoAgent):
-			w.log.Warn("no turns are taken here", "error", err)
+			w.log.Warn("the seat is not served", "error", err)
 			return true
 		case err == nil:
 			continue
-		case !mends(err):
-			w.log.Warn("no more turns are taken here for now", "error", err)
+		case !isTemporary(err):
+			w.log.Warn("the seat is not served for now", "error", err)
 			return false
 		}
-		w.log.Warn("tried again", "error", err)
+		w.log.Warn("retrying", "error", err)
 		if pause(ctx, w.pauses.next()) != nil {
 			return false
 		}
@@ -63,13 +64,14 @@ func (w *watch) run(ctx context.Context) (keep bool) {
 
 var (
 	errDone    = errors.New("the conversation is closed")
-	errNoAgent = errors.New("agents sit on seats of kind agent and tool")
+	errNoAgent = errors.New("the participant is not of kind agent or tool")
 )
 
-// turn waits for the seat's next turn, or for long, and takes it.
+// turn waits for the next turn of the seat and takes it. It returns nil after a long wait without a
+// turn.
 func (w *watch) turn(ctx context.Context) error {
 	if w.agent == "" {
-		if err := w.find(ctx); err != nil {
+		if err := w.findAgent(ctx); err != nil {
 			return err
 		}
 	}
@@ -94,8 +96,8 @@ func (w *watch) turn(ctx context.Context) error {
 		case <-stray:
 		case <-ctx.Done():
 		}
-	case isLost(err): // another has it, or it is over
-		w.log.Debug("a turn was not taken", "turn", u.Guidance.Turn, "error", err)
+	case isLost(err): // another executor has it, or it is over
+		w.log.Debug("claiming a turn failed", "turn", u.Guidance.Turn, "error", err)
 		return w.rest(ctx, u)
 	case err == nil:
 		return w.paceBack(ctx, u.Guidance.Turn)
@@ -103,8 +105,8 @@ func (w *watch) turn(ctx context.Context) error {
 	return err
 }
 
-// find finds out who sits here.
-func (w *watch) find(ctx context.Context) error {
+// findAgent finds the agent of the seat.
+func (w *watch) findAgent(ctx context.Context) error {
 	s, err := w.client.GetConversation(ctx, &parley.GetConversationParams{ConversationID: w.seat.conversation, Limit: 1})
 	if err != nil {
 		return err
@@ -119,7 +121,7 @@ func (w *watch) find(ctx context.Context) error {
 	return nil
 }
 
-// next waits until it is the seat's turn, or for long, and has read all messages.
+// next waits until it is the turn of the seat, or for long. It reads all messages.
 func (w *watch) next(ctx context.Context) (*parley.GetUpdatesResult, error) {
 	q := &parley.GetUpdatesParams{
 		ConversationID: w.seat.conversation, SinceSeq: w.since, TimeoutMs: parley.MaxWaitMs, Until: parley.UntilMyTurn,
@@ -129,7 +131,8 @@ func (w *watch) next(ctx context.Context) (*parley.GetUpdatesResult, error) {
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(u.Withdrawn, func(g parley.Withdrawn) bool { return g.FromSeq <= w.lastSeq && w.lastSeq <= g.ToSeq }) {
+		if slices.ContainsFunc(u.Withdrawn,
+			func(g parley.Withdrawn) bool { return g.FromSeq <= w.lastSeq && w.lastSeq <= g.ToSeq }) {
 			w.since, w.lastSeq, w.lastFrom = 0, 0, ""
 			q.SinceSeq, q.TimeoutMs = 0, 0
 			continue
@@ -145,8 +148,8 @@ func (w *watch) next(ctx context.Context) (*parley.GetUpdatesResult, error) {
 	}
 }
 
-// mayTake reports whether the turn is to be claimed. Where anyone may speak an agent answers others, and not twice: it does not follow itself, nor
-// what it has passed on before.
+// mayTake reports whether to claim the turn. If any participant may speak, the agent does not
+// answer itself, or a message after which it already passed.
 func (w *watch) mayTake(ctx context.Context, g *parley.Guidance) (bool, error) {
 	switch {
 	case g.Kind != parley.MaySpeak || g.Claim != nil:
@@ -156,12 +159,13 @@ func (w *watch) mayTake(ctx context.Context, g *parley.Guidance) (bool, error) {
 	case w.lastFrom == w.seat.participant:
 		return false, nil
 	}
-	passed, err := w.passed(ctx)
+	passed, err := w.hasPassed(ctx)
 	return !passed, err
 }
 
-// passed reports whether a turn of this seat has ended without a final message since the last message.
-func (w *watch) passed(ctx context.Context) (bool, error) {
+// hasPassed reports whether a turn of this seat ended without a final message since the last
+// message.
+func (w *watch) hasPassed(ctx context.Context) (bool, error) {
 	for since := w.lastSeq; ; {
 		page, err := w.client.Tail(ctx, &parley.TailParams{ConversationID: w.seat.conversation, SinceSeq: since})
 		if err != nil {
@@ -183,7 +187,7 @@ func (w *watch) passed(ctx context.Context) (bool, error) {
 	}
 }
 
-// rest waits until something is added, where the hub would let the seat speak.
+// rest waits for a change if the hub would let the seat speak.
 func (w *watch) rest(ctx context.Context, u *parley.GetUpdatesResult) error {
 	if u.Guidance.Kind != parley.MaySpeak {
 		return nil // next waits
@@ -194,7 +198,7 @@ func (w *watch) rest(ctx context.Context, u *parley.GetUpdatesResult) error {
 	return err
 }
 
-// paceBack pauses when the turn that was worked on has not ended: its next attempt comes later, as an offer would.
+// paceBack pauses if the turn did not end, so that its next attempt is delayed like an offer.
 func (w *watch) paceBack(ctx context.Context, turn int64) error {
 	g, err := w.client.GetGuidance(ctx, &parley.GetGuidanceParams{ConversationID: w.seat.conversation})
 	if err != nil {

@@ -27,7 +27,7 @@ type world struct {
 	admin   parley.Client
 }
 
-// inWorld runs a test in a bubble, where time passes when nothing else happens.
+// inWorld runs a test in a bubble, in which time passes only when all goroutines wait.
 func inWorld(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -55,7 +55,7 @@ func (w *world) start() {
 	w.admin = w.client("admin", parley.ScopeAdmin)
 }
 
-// restart kills the process of the hub, with all that runs in it, and starts it again.
+// restart kills the process of the hub with everything in it, and starts it again.
 func (w *world) restart(inside ...*running) {
 	w.Helper()
 	next := w.journal.Crash()
@@ -78,7 +78,7 @@ func (w *world) client(id string, scopes ...parley.Scope) parley.Client {
 	return c
 }
 
-// agents makes seats of agents.
+// agents returns the seats of agents.
 func agents(ids ...string) *parley.CreateConversationParams {
 	p := &parley.CreateConversationParams{}
 	for _, id := range ids {
@@ -103,14 +103,14 @@ func (w *world) create(p *parley.CreateConversationParams) string {
 	return s.ConversationID
 }
 
-// running is a Run under way.
+// running is a call of Run in progress.
 type running struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 	err    error
 }
 
-// run runs an agent over a client. It is stopped with the test.
+// run runs an agent with a client. It is stopped with the test.
 func (w *world) run(c parley.Client, agent parley.Agent, o *executors.Options) *running {
 	return w.begin(func(ctx context.Context) error { return executors.Run(ctx, c, agent, o) })
 }
@@ -126,14 +126,14 @@ func (w *world) begin(run func(ctx context.Context) error) *running {
 	return r
 }
 
-// stop ends it and gives how it ended.
+// stop stops it and returns its error.
 func (r *running) stop() error {
 	r.cancel()
 	<-r.ended
 	return r.err
 }
 
-// stopped expects that it drains without a fault.
+// stopped checks that it drains without an error.
 func (w *world) stopped(all ...*running) {
 	w.Helper()
 	for _, r := range all {
@@ -147,14 +147,15 @@ func (w *world) stopped(all ...*running) {
 func (w *world) closed(id string) *parley.Snapshot {
 	w.Helper()
 	w.await(id, func(*parley.Event) bool { return false })
-	s, err := w.admin.GetConversation(w.Context(), &parley.GetConversationParams{ConversationID: id, Limit: parley.MaxPage})
+	s, err := w.admin.GetConversation(w.Context(),
+		&parley.GetConversationParams{ConversationID: id, Limit: parley.MaxPage})
 	if err != nil {
 		w.Fatal(err)
 	}
 	return s
 }
 
-// await waits for an event that is wanted, or the end of the conversation.
+// await waits for a matching event, or the end of the conversation.
 func (w *world) await(id string, wanted func(*parley.Event) bool) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), time.Hour)
@@ -182,7 +183,7 @@ func systemOf(e *parley.Event) parley.System {
 	return s
 }
 
-// log tells a log without what differs from run to run.
+// log formats a log without values that differ between runs.
 func (w *world) log(id string) (lines []string) {
 	w.Helper()
 	for since := int64(1); ; {
@@ -230,7 +231,7 @@ func (w *world) expect(id string, want ...string) {
 	}
 }
 
-// count counts the lines of a log that have a text.
+// count counts the lines of a log that contain a text.
 func (w *world) count(id, text string) (n int) {
 	w.Helper()
 	for _, l := range w.log(id) {
@@ -241,7 +242,7 @@ func (w *world) count(id, text string) (n int) {
 	return n
 }
 
-// texts gives the messages that count.
+// texts returns the messages that are not withdrawn.
 func (w *world) texts(id string) (texts []string) {
 	w.Helper()
 	turn := parley.Turn{ConversationID: id, Client: w.admin}
@@ -265,19 +266,21 @@ func say(ctx context.Context, turn *parley.Turn, f parley.Finality, text string)
 	return err
 }
 
-// talk says which turn it is, and ends the conversation in the last; 0 is none.
+// talk posts the number of the turn, and ends the conversation in the last turn; 0 means never.
 func talk(last int64) parley.AgentFunc {
 	return func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 		text := fmt.Sprint(turn.AgentID, " ", turn.Number)
 		if turn.Number == last {
-			_, err := turn.Complete(ctx, parley.Message{Text: text}, parley.Outcome{Status: parley.OutcomeCompleted, Reason: "done"})
+			_, err := turn.Complete(ctx, parley.Message{Text: text},
+				parley.Outcome{Status: parley.OutcomeCompleted, Reason: "done"})
 			return parley.TurnComplete, err
 		}
 		return parley.TurnPosted, say(ctx, turn, parley.FinalityTurn, text)
 	}
 }
 
-// script is an agent that does something else each time it is called; after the last it closes the conversation.
+// script is an agent with a different action for each call. After the last one it closes the
+// conversation.
 func script(steps ...parley.AgentFunc) parley.AgentFunc {
 	var mu sync.Mutex
 	calls := 0
@@ -294,15 +297,15 @@ func script(steps ...parley.AgentFunc) parley.AgentFunc {
 	}
 }
 
-// broken is a client of which some calls go another way.
+// broken is a client with replacements for some calls.
 type broken struct {
 	parley.Client
 	renew   func(p *parley.RenewClaimParams) (*parley.RenewClaimResult, error)
 	send    func(p *parley.SendMessageParams) (*parley.SendResult, error)
 	release func(p *parley.ReleaseClaimParams) error
 	claim   func(ctx context.Context, p *parley.ClaimTurnParams) (*parley.ClaimTurnResult, error)
-	again   <-chan []string                    // the registration is made again, and these claims stand
-	tell    <-chan parley.ExecutorNotification // told besides
+	again   <-chan []string                    // the registration is repeated with these claims
+	tell    <-chan parley.ExecutorNotification // additional notifications
 	now     func(ctx context.Context) (time.Time, error)
 	present func(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult, error)
 }
@@ -389,7 +392,8 @@ func (b *broken) Now(ctx context.Context) (time.Time, error) {
 	return b.Client.Now(ctx)
 }
 
-func (b *broken) RegisterBlueprints(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult, error) {
+func (b *broken) RegisterBlueprints(ctx context.Context, p *parley.RegisterBlueprintsParams) (
+	*parley.RegisterBlueprintsResult, error) {
 	if b.present != nil {
 		return b.present(ctx, p)
 	}

@@ -13,16 +13,17 @@ import (
 )
 
 const (
-	// abandonTimeout bounds what is done when a turn has ended without an answer.
+	// abandonTimeout limits the work after a turn ended without an answer.
 	abandonTimeout = 5 * time.Second
-	// lookTimeout bounds the question to the hub in it.
+	// lookTimeout limits the call of the hub in that time.
 	lookTimeout = 2 * time.Second
 )
 
-// AbandonWait is how long HandleTurn may go on when its ctx has ended: Grace of executors.Options should be longer.
+// AbandonWait is how long HandleTurn may continue after the end of its ctx. Grace of
+// executors.Options should be longer.
 const AbandonWait = abandonTimeout + time.Second
 
-// HandleTurn lets the remote agent have the turn.
+// HandleTurn passes the turn to the remote agent.
 func (a *Agent) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 	ctx = protolog.AttachLogger(ctx, a.log)
 	m, err := a.remember(ctx, turn)
@@ -54,7 +55,7 @@ func (a *Agent) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnO
 	return x.say(ctx)
 }
 
-// dropLeft cancels tasks that turns which are over have left.
+// dropLeft cancels the tasks that earlier turns left open.
 func (x *exchange) dropLeft(ctx context.Context) {
 	if len(x.memory.left) == 0 {
 		return
@@ -66,12 +67,13 @@ func (x *exchange) dropLeft(ctx context.Context) {
 			continue
 		}
 		if err := x.peer.cancel(ctx, id); err != nil {
-			x.log.Debug("a task that was left was not canceled", "task", id, "error", err)
+			x.log.Debug("canceling a task of an earlier turn failed", "task", id, "error", err)
 		}
 	}
 }
 
-// abandon cancels the open task of a turn that has failed with err, unless somebody goes on with it: another replica, or this one when it is started again.
+// abandon cancels the open task of a turn that failed with err, unless another attempt continues
+// it: in another replica, or here after a restart.
 func (x *exchange) abandon(ctx context.Context, err error) {
 	if errors.Is(err, ErrUnreachable) || errors.Is(err, ErrCredentials) {
 		x.forget()
@@ -82,7 +84,8 @@ func (x *exchange) abandon(ctx context.Context, err error) {
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTimeout)
 	defer cancel()
 	switch {
-	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded): // the claim is lost, or the executor stops
+	// The claim is lost, or the executor stops.
+	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		if !x.isOver(after) {
 			return
 		}
@@ -90,11 +93,12 @@ func (x *exchange) abandon(ctx context.Context, err error) {
 		return
 	}
 	if err := x.peer.cancel(after, x.taskID); err != nil {
-		x.log.Warn("the task of the remote agent was not canceled", "task", x.taskID, "error", err)
+		x.log.Warn("canceling the task of the remote agent failed", "task", x.taskID, "error", err)
 	}
 }
 
-// isOver asks the hub whether the turn has ended. When it cannot be asked, it has not: the claim may stand.
+// isOver asks the hub whether the turn ended. It returns false if the hub does not answer, because
+// the claim may still be active.
 func (x *exchange) isOver(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -102,7 +106,7 @@ func (x *exchange) isOver(ctx context.Context) bool {
 	return err == nil && (g.Guidance.Kind == parley.Closed || g.Guidance.Turn > x.turn.Number)
 }
 
-// stateWord gives the word of a link for a state of A2A that a turn ends with.
+// stateWord returns the state of a link for an A2A state that ends a turn.
 func stateWord(s a2a.TaskState) string {
 	switch s {
 	case a2a.TaskStateInputRequired:

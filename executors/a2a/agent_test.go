@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/executors/a2a"
 )
 
-// TestTurns plays the ends of a task in each dialect, with and without streams.
+// TestTurns has the ends of a task in each dialect, with and without streams.
 func TestTurns(t *testing.T) {
 	for i, d := range dialects {
 		for _, streaming := range []bool{true, false} {
@@ -25,7 +25,7 @@ func TestTurns(t *testing.T) {
 					{"plain", "no task for that", "completed"},
 					{"fail", "it is broken", "failed"},
 					{"reject", "not for me", "rejected"},
-					{"silence", "The remote agent is done, without a word.", "completed"},
+					{"silence", "The remote agent completed its task without an answer.", "completed"},
 				} {
 					got := w.answer(t, w.say(t, c.said))
 					if got.Text != c.text || got.A2A.State != c.state || (got.A2A.TaskID == "") != (c.said == "plain") {
@@ -49,7 +49,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestAskBack: the reply goes to the task that has asked, also when another executor has the turn.
+// The reply is sent to the task that asked, even if another executor has the turn.
 func TestAskBack(t *testing.T) {
 	for i, d := range dialects {
 		for _, streaming := range []bool{true, false} {
@@ -57,14 +57,17 @@ func TestAskBack(t *testing.T) {
 				r := newRemote(t, i, streaming)
 				w := newWorld(t, &a2a.Options{CardURL: r.URL})
 				asked := w.answer(t, w.say(t, "ask"))
-				if asked.Text != "which one?" || asked.A2A.State != "input-required" || len(asked.Tags) != 1 || asked.Tags[0] != "input_required" || asked.A2A.TaskID == "" {
+				if asked.Text != "which one?" || asked.A2A.State != "input-required" || len(asked.Tags) != 1 ||
+					asked.Tags[0] != "input_required" || asked.A2A.TaskID == "" {
 					t.Fatalf("%+v", asked)
 				}
 				got := w.answer(t, w.say(t, "the red one"))
-				if got.Text != "the answer to reply the red one" || got.A2A.TaskID != asked.A2A.TaskID || got.A2A.State != "completed" {
+				if got.Text != "the answer to reply the red one" || got.A2A.TaskID != asked.A2A.TaskID ||
+					got.A2A.State != "completed" {
 					t.Errorf("%+v", got)
 				}
-				if all := r.messages(); len(all) != 2 || all[1].TaskID != proto.TaskID(asked.A2A.TaskID) || all[1].ContextID != asked.A2A.ContextID {
+				if all := r.messages(); len(all) != 2 || all[1].TaskID != proto.TaskID(asked.A2A.TaskID) ||
+					all[1].ContextID != asked.A2A.ContextID {
 					t.Errorf("%+v", all)
 				}
 				next := w.answer(t, w.say(t, "hello"))
@@ -76,29 +79,35 @@ func TestAskBack(t *testing.T) {
 	}
 }
 
-// TestAuthRequired says what is needed.
+// TestAuthRequired reports the required authorization.
 func TestAuthRequired(t *testing.T) {
 	r := newRemote(t, 0, true)
 	w := newWorld(t, &a2a.Options{CardURL: r.URL})
 	got := w.answer(t, w.say(t, "auth"))
-	if !strings.Contains(got.Text, "authorization") || !strings.Contains(got.Text, "https://login.example") || got.A2A.State != "auth-required" || got.A2A.TaskID == "" {
+	if !strings.Contains(got.Text, "authorization") || !strings.Contains(got.Text, "https://login.example") ||
+		got.A2A.State != "auth-required" || got.A2A.TaskID == "" {
 		t.Errorf("%+v", got)
 	}
 }
 
-// TestFiles: bytes go there and back as they are, an address stays one, data stays data.
+// Files are sent unchanged in both directions, addresses stay addresses, and data stays data.
 func TestFiles(t *testing.T) {
 	for i, d := range dialects {
 		t.Run(d.name, func(t *testing.T) {
 			r := newRemote(t, i, true)
 			w := newWorld(t, &a2a.Options{CardURL: r.URL})
 			content := []byte("\x00\xff\x01 some bytes")
-			at, err := w.ann.PutAttachment(t.Context(), &parley.PutAttachmentParams{ConversationID: w.id, Name: "in.bin", MediaType: "application/x-in", Data: content})
+			at, err := w.ann.PutAttachment(t.Context(),
+				&parley.PutAttachmentParams{ConversationID: w.id, Name: "in.bin", MediaType: "application/x-in", Data: content})
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := w.answer(t, w.say(t, fmt.Sprintf(`{"text":"file","data":{"a":[1,"b"]},"attachments":[{"sha256":%q,"name":"in.bin","mediaType":"application/x-in"}]}`, at.SHA256)))
-			if got.Text != "here it is\n\ntext/html: https://files.example/a" || string(got.Data) != `{"n":1}` || len(got.Attachments) != 1 || got.Attachments[0].Name != "four.bin" {
+			got := w.answer(
+				t, w.say(t, fmt.Sprintf(
+					`{"text":"file","data":{"a":[1,"b"]},"attachments":[{"sha256":%q,"name":"in.bin","mediaType":"application/x-in"}]}`,
+					at.SHA256)))
+			if got.Text != "here it is\n\ntext/html: https://files.example/a" || string(got.Data) != `{"n":1}` ||
+				len(got.Attachments) != 1 || got.Attachments[0].Name != "four.bin" {
 				t.Fatalf("%+v", got)
 			}
 			back, err := io.ReadAll(parley.ReadAttachment(t.Context(), w.ann, w.id, got.Attachments[0].SHA256))
@@ -109,14 +118,16 @@ func TestFiles(t *testing.T) {
 			if len(sent) != 3 {
 				t.Fatalf("%d parts were sent", len(sent))
 			}
-			if raw, ok := sent[2].Content.(proto.Raw); !ok || !bytes.Equal(raw, content) || sent[2].Filename != "in.bin" || sent[2].MediaType != "application/x-in" {
+			if raw, ok := sent[2].Content.(proto.Raw); !ok || !bytes.Equal(raw, content) || sent[2].Filename != "in.bin" ||
+				sent[2].MediaType != "application/x-in" {
 				t.Errorf("%+v", sent[2])
 			}
 		})
 	}
 }
 
-// TestAuthors: where several others speak, each text says whose it is, and all since the last turn goes out at once.
+// With several authors, each text has its author, and all messages since the last turn are sent at
+// once.
 func TestAuthors(t *testing.T) {
 	r := newRemote(t, 0, true)
 	w := newWorld(t, &a2a.Options{CardURL: r.URL}, "bea")
@@ -135,7 +146,7 @@ func TestAuthors(t *testing.T) {
 	}
 }
 
-// TestProgress: what is said before the end is traces.
+// Messages before the end are traces.
 func TestProgress(t *testing.T) {
 	r := newRemote(t, 0, true)
 	w := newWorld(t, &a2a.Options{CardURL: r.URL})
@@ -149,7 +160,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestSession: a session is asked with its prompt, goes on when input is needed, and ends with the task.
+// A session sends its prompt, continues after input, and ends with the task.
 func TestSession(t *testing.T) {
 	for _, c := range []struct {
 		prompt string
@@ -165,7 +176,8 @@ func TestSession(t *testing.T) {
 			w := newWorld(t, &a2a.Options{CardURL: r.URL})
 			w.hub.RegisterAgent(t, parley.AgentInfo{Name: "bot", Type: parley.AgentTypeAgent, Description: "far away"})
 			s, err := w.ann.StartSession(t.Context(), &parley.StartSessionParams{
-				AgentName: "bot", Parameters: []byte(fmt.Sprintf(`{"prompt":%q}`, c.prompt)), Mode: parley.ModeSync, TimeoutMs: 20_000, ClientRequestID: "s",
+				AgentName: "bot", Parameters: []byte(fmt.Sprintf(`{"prompt":%q}`, c.prompt)), Mode: parley.ModeSync,
+				TimeoutMs: 20_000, ClientRequestID: "s",
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -180,7 +192,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestNothingIsSentEmpty: an agent that begins is sent what it was given alone, else the title; where there is neither, nothing.
+// In its first turn an agent sends the private text, otherwise the title, otherwise nothing.
 func TestNothingIsSentEmpty(t *testing.T) {
 	for _, c := range []struct{ title, private, want string }{
 		{"", "", ""},
@@ -190,14 +202,16 @@ func TestNothingIsSentEmpty(t *testing.T) {
 		r := newRemote(t, 0, true)
 		w := newWorldHub(t)
 		s, err := w.ann.CreateConversation(t.Context(), &parley.CreateConversationParams{
-			Title:        c.title,
-			Participants: []parley.Participant{{ID: "bot", Kind: parley.KindAgent, Private: c.private}, {ID: "ann", Kind: parley.KindHuman}},
+			Title: c.title,
+			Participants: []parley.Participant{{ID: "bot", Kind: parley.KindAgent, Private: c.private},
+				{ID: "ann", Kind: parley.KindHuman}},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		outcome, err := newAgent(t, &a2a.Options{CardURL: r.URL}).HandleTurn(t.Context(), &parley.Turn{
-			ConversationID: s.ConversationID, AgentID: "bot", Agent: "bot", Number: 1, Attempt: 1, Key: "k", Client: w.hub.Client(t, "bot"),
+			ConversationID: s.ConversationID, AgentID: "bot", Agent: "bot", Number: 1, Attempt: 1, Key: "k",
+			Client: w.hub.Client(t, "bot"),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -12,14 +12,14 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// answer gathers what a task brings.
+// answer collects the results of a task.
 type answer struct {
-	message   *a2a.Message // of its status
-	artifacts []*artifact  // in the order in which they came
+	message   *a2a.Message // of the task status
+	artifacts []*artifact  // in the order of arrival
 	parts     int
 	bytes     int
-	progress  string // what was told last
-	told      []string
+	progress  string   // last progress text
+	told      []string // marks of artifacts that earlier turns posted
 }
 
 type artifact struct {
@@ -29,7 +29,8 @@ type artifact struct {
 
 func newAnswer() *answer { return &answer{} }
 
-// replace takes the artifacts as they are now. A task that is told without them, as some peers do, leaves those that came.
+// replace sets the artifacts of a task. Some peers send a task without artifacts, which keeps the
+// earlier ones.
 func (a *answer) replace(all []*a2a.Artifact) error {
 	if len(all) == 0 {
 		return nil
@@ -37,7 +38,7 @@ func (a *answer) replace(all []*a2a.Artifact) error {
 	a.artifacts, a.parts, a.bytes = nil, 0, 0
 	for _, one := range all {
 		if one == nil {
-			return fmt.Errorf("%w: an artifact that is null", ErrGarbage)
+			return fmt.Errorf("%w: null artifact", ErrGarbage)
 		}
 		if err := a.add(one, false); err != nil {
 			return err
@@ -46,15 +47,15 @@ func (a *answer) replace(all []*a2a.Artifact) error {
 	return nil
 }
 
-// update takes a piece of an artifact.
+// update adds a part of an artifact.
 func (a *answer) update(e *a2a.TaskArtifactUpdateEvent) error {
 	if e.Artifact == nil {
-		return fmt.Errorf("%w: an update without its artifact", ErrGarbage)
+		return fmt.Errorf("%w: update without an artifact", ErrGarbage)
 	}
 	return a.add(e.Artifact, e.Append)
 }
 
-// add puts an artifact in the place of the one with its id, or its parts behind those.
+// add replaces the artifact with the same id, or appends to it.
 func (a *answer) add(new *a2a.Artifact, behind bool) error {
 	i := slices.IndexFunc(a.artifacts, func(known *artifact) bool { return known.id == new.ID })
 	if i < 0 {
@@ -74,14 +75,14 @@ func (a *answer) add(new *a2a.Artifact, behind bool) error {
 	}
 	for _, p := range new.Parts {
 		if p == nil || p.Content == nil {
-			return fmt.Errorf("%w: an empty part", ErrGarbage)
+			return fmt.Errorf("%w: empty part", ErrGarbage)
 		}
 		a.parts++
 		a.bytes += sizeOf(p)
 		known.parts = append(known.parts, p)
 	}
 	if a.parts > MaxParts || a.bytes > MaxStreamBytes {
-		return fmt.Errorf("%w: artifacts of %d parts and %d bytes", ErrTooLarge, a.parts, a.bytes)
+		return fmt.Errorf("%w: artifacts with %d parts and %d bytes", ErrTooLarge, a.parts, a.bytes)
 	}
 	return nil
 }
@@ -101,12 +102,12 @@ func sizeOf(p *a2a.Part) int {
 	return 0
 }
 
-// all gives every part once: those of the message, then those of the artifacts. The texts of one artifact are pieces of one text. What the message has in common with the
-// artifacts is left to them.
+// all returns every part once: those of the message, then those of the artifacts. The texts of one
+// artifact are joined. Parts of the message that are also in the artifacts are left out.
 func (a *answer) all() a2a.ContentParts {
 	var made a2a.ContentParts
 	for _, one := range a.artifacts {
-		if !slices.Contains(a.told, one.mark()) { // in an earlier turn of the same task
+		if !slices.Contains(a.told, one.mark()) { // posted in an earlier turn of the same task
 			made = append(made, pieced(one.parts)...)
 		}
 	}
@@ -124,7 +125,7 @@ func (a *answer) all() a2a.ContentParts {
 	return append(all, made...)
 }
 
-// marks are those of the artifacts, for who goes on with the task.
+// marks returns the marks of the artifacts, for the next turn of the task.
 func (a *answer) marks() []string {
 	var all []string
 	for _, one := range a.artifacts {
@@ -133,7 +134,7 @@ func (a *answer) marks() []string {
 	return all
 }
 
-// mark is short, and another for every artifact and state of it.
+// mark returns a short hash of the artifact and its content.
 func (one *artifact) mark() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q", one.id)
@@ -144,7 +145,7 @@ func (one *artifact) mark() string {
 	return hex.EncodeToString(h.Sum(nil)[:6])
 }
 
-// pieced joins neighbouring texts.
+// pieced joins adjacent texts.
 func pieced(parts a2a.ContentParts) a2a.ContentParts {
 	var all a2a.ContentParts
 	for from := 0; from < len(parts); {
@@ -172,7 +173,7 @@ func isText(p *a2a.Part) bool {
 	return is
 }
 
-// same reports whether two parts say the same.
+// same reports whether two parts have the same content.
 func same(p, q *a2a.Part) bool {
 	text, isText := p.Content.(a2a.Text)
 	other, isOther := q.Content.(a2a.Text)
@@ -196,7 +197,7 @@ func textOf(parts a2a.ContentParts) string {
 	return strings.Join(all, "\n\n")
 }
 
-// clip cuts a text off at a code point.
+// clip returns at most the given number of bytes, without splitting a rune.
 func clip(text string, most int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= most {

@@ -16,7 +16,8 @@ func artifactOf(id string, more bool, texts ...string) *a2a.TaskArtifactUpdateEv
 	return u
 }
 
-// TestAnswer: what is said in the status and in artifacts is said once, pieces are one text, and an artifact that comes again is the one that counts.
+// Text in the status and in artifacts is posted once, parts of an artifact are joined, and a
+// repeated artifact replaces the earlier one.
 func TestAnswer(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -28,13 +29,21 @@ func TestAnswer(t *testing.T) {
 	}{
 		{"the status alone", []string{"yes"}, nil, false, nil, "yes"},
 		{"an artifact alone", nil, []*a2a.TaskArtifactUpdateEvent{artifactOf("a", false, "yes")}, false, nil, "yes"},
-		{"both the same", []string{" yes\n"}, []*a2a.TaskArtifactUpdateEvent{artifactOf("a", false, "yes")}, false, nil, "yes"},
-		{"both the same, in pieces", []string{"yes and no"}, []*a2a.TaskArtifactUpdateEvent{artifactOf("a", false, "yes"), artifactOf("a", true, " and"), artifactOf("a", true, " no")}, false, nil, "yes and no"},
-		{"the same in two artifacts", []string{"one\n\ntwo"}, []*a2a.TaskArtifactUpdateEvent{artifactOf("a", false, "one"), artifactOf("b", false, "two")}, false, nil, "one|two"},
-		{"different", []string{"here:"}, []*a2a.TaskArtifactUpdateEvent{artifactOf("a", false, "yes")}, false, nil, "here:|yes"},
-		{"replaced", nil, []*a2a.TaskArtifactUpdateEvent{artifactOf("a", false, "yes"), artifactOf("a", false, "no")}, false, nil, "no"},
-		{"told before", []string{"again?"}, []*a2a.TaskArtifactUpdateEvent{artifactOf("a", false, "yes")}, true, []*a2a.TaskArtifactUpdateEvent{artifactOf("b", false, "no")}, "again?|no"},
-		{"told before, and more of it", nil, []*a2a.TaskArtifactUpdateEvent{artifactOf("a", false, "yes")}, true, []*a2a.TaskArtifactUpdateEvent{artifactOf("a", true, " no")}, "yes no"},
+		{"both the same", []string{" yes\n"}, []*a2a.TaskArtifactUpdateEvent{artifactOf("a", false, "yes")}, false, nil,
+			"yes"},
+		{"both the same, in pieces", []string{"yes and no"},
+			[]*a2a.TaskArtifactUpdateEvent{artifactOf("a", false, "yes"), artifactOf("a", true, " and"),
+				artifactOf("a", true, " no")}, false, nil, "yes and no"},
+		{"the same in two artifacts", []string{"one\n\ntwo"},
+			[]*a2a.TaskArtifactUpdateEvent{artifactOf("a", false, "one"), artifactOf("b", false, "two")}, false, nil, "one|two"},
+		{"different", []string{"here:"}, []*a2a.TaskArtifactUpdateEvent{artifactOf("a", false, "yes")}, false, nil,
+			"here:|yes"},
+		{"replaced", nil, []*a2a.TaskArtifactUpdateEvent{artifactOf("a", false, "yes"), artifactOf("a", false, "no")}, false,
+			nil, "no"},
+		{"told before", []string{"again?"}, []*a2a.TaskArtifactUpdateEvent{artifactOf("a", false, "yes")}, true,
+			[]*a2a.TaskArtifactUpdateEvent{artifactOf("b", false, "no")}, "again?|no"},
+		{"told before, and more of it", nil, []*a2a.TaskArtifactUpdateEvent{artifactOf("a", false, "yes")}, true,
+			[]*a2a.TaskArtifactUpdateEvent{artifactOf("a", true, " no")}, "yes no"},
 	} {
 		a := newAnswer()
 		for _, u := range c.pieces {
@@ -66,7 +75,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestAnswerIsBounded in its bytes and its parts.
+// TestAnswerIsBounded has too many bytes and too many parts.
 func TestAnswerIsBounded(t *testing.T) {
 	big := strings.Repeat("x", 8<<20)
 	a := newAnswer()
@@ -91,10 +100,14 @@ func TestAnswerIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzParseCard: whatever a stranger calls a card, it is one that can be used, or an error.
+// Any input is a usable card or an error.
 func FuzzParseCard(f *testing.F) {
-	f.Add([]byte(`{"name":"x","supportedInterfaces":[{"url":"https://a.example","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],"securitySchemes":{"b":{"httpAuthSecurityScheme":{"scheme":"bearer"}}}}`))
-	f.Add([]byte(`{"url":"https://a.example","protocolVersion":"0.3.0","additionalInterfaces":[{"url":"https://b.example","transport":"HTTP+JSON"}],"security":[{"x":[]}]}`))
+	f.Add([]byte(
+		`{"name":"x","supportedInterfaces":[{"url":"https://a.example","protocolBinding":"JSONRPC",` +
+			`"protocolVersion":"1.0"}],"securitySchemes":{"b":{"httpAuthSecurityScheme":{"scheme":"bearer"}}}}`))
+	f.Add([]byte(
+		`{"url":"https://a.example","protocolVersion":"0.3.0","additionalInterfaces":[{"url":"https://b.example",` +
+			`"transport":"HTTP+JSON"}],"security":[{"x":[]}]}`))
 	f.Add([]byte(`{"supportedInterfaces":[null],"url":1}`))
 	f.Add([]byte(`{"url":"https://a.example","securitySchemes":{"a":{"type":"new"}},"skills":[null]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {

@@ -10,21 +10,23 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// Reply is what a peer has answered to a question outside of any conversation.
+// Reply is the answer of a peer to a message outside of conversations.
 type Reply struct {
 	State  a2a.TaskState
 	Text   string
-	TaskID a2a.TaskID // empty: it was a message without a task
-	// Files is how many other parts there were, and Events how many answers and events were heard.
+	TaskID a2a.TaskID // empty for a message without a task
+	// Files counts the other parts, and Events the received answers and events.
 	Files, Events int
-	// Streamed is true when it came in a stream.
+	// Streamed is true if the answer was streamed.
 	Streamed bool
 }
 
-// Ask sends a text to a peer, as a new task, and waits until that has settled. A task that does not end is canceled then, as far as the peer lets it.
+// Ask sends a text to a peer as a new task, and waits until the task settles. It tries to cancel a
+// task that does not end.
 func (a *Agent) Ask(ctx context.Context, p *Peer, text string) (*Reply, error) {
 	ctx = protolog.AttachLogger(ctx, a.log)
-	x := &exchange{Agent: a, peer: p, memory: &memory{}, parts: a2a.ContentParts{a2a.NewTextPart(text)}, answer: newAnswer()}
+	x := &exchange{Agent: a, peer: p, memory: &memory{}, parts: a2a.ContentParts{a2a.NewTextPart(text)},
+		answer: newAnswer()}
 	waiting, cancel := context.WithTimeoutCause(ctx, a.opts.MaxWait, ErrMaxWait)
 	defer cancel()
 	err := x.run(waiting)
@@ -32,7 +34,7 @@ func (a *Agent) Ask(ctx context.Context, p *Peer, text string) (*Reply, error) {
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTimeout)
 		defer cancel()
 		if err := p.cancel(after, x.taskID); err != nil {
-			a.log.Debug("the task of the remote agent was not canceled", "task", x.taskID, "error", err)
+			a.log.Debug("canceling the task of the remote agent failed", "task", x.taskID, "error", err)
 		}
 	}
 	if err != nil {
@@ -49,7 +51,7 @@ func (a *Agent) Ask(ctx context.Context, p *Peer, text string) (*Reply, error) {
 	return r, nil
 }
 
-// messageID gives the id of what is sent.
+// messageID returns the id of the sent message.
 func (x *exchange) messageID(variant string) string {
 	if x.turn == nil {
 		return "parley-" + rand.Text()
@@ -57,7 +59,7 @@ func (x *exchange) messageID(variant string) string {
 	return messageID(x.turn, variant)
 }
 
-// trace leaves one in the log, if there is one.
+// trace writes a trace, if there is a turn.
 func (x *exchange) trace(ctx context.Context, t parley.Trace) error {
 	if x.turn == nil {
 		return nil

@@ -21,7 +21,7 @@ import (
 	"github.com/parleyhub/parley/executors/a2a"
 )
 
-// cutter passes on so many events of a stream, and then nothing.
+// cutter passes on n events of a stream, and then nothing.
 type cutter struct {
 	http.ResponseWriter
 	left int
@@ -41,7 +41,8 @@ func (c *cutter) Write(p []byte) (int, error) {
 
 func (c *cutter) Flush() { c.ResponseWriter.(http.Flusher).Flush() }
 
-// TestCutStreams: a stream that ends before its task, cleanly or not, after any of its events, is gone on with. Nothing is sent twice, nothing is missing, nothing is said twice.
+// A stream that ends before its task, after any event, is continued. Nothing is sent twice, lost,
+// or posted twice.
 func TestCutStreams(t *testing.T) {
 	for i, d := range dialects {
 		for after := 1; after <= 5; after++ {
@@ -72,7 +73,7 @@ func TestCutStreams(t *testing.T) {
 	}
 }
 
-// TestCanceledTurn: the task of a turn that is canceled, or given up since the conversation is closed, is canceled over there.
+// The task of a turn that is canceled, or whose conversation is closed, is canceled at the peer.
 func TestCanceledTurn(t *testing.T) {
 	for _, end := range []string{"cancelTurn", "close"} {
 		for _, streaming := range []bool{true, false} {
@@ -97,7 +98,7 @@ func TestCanceledTurn(t *testing.T) {
 	}
 }
 
-// TestMaxWait: what takes too long is canceled, and the attempt has failed.
+// A task that takes too long is canceled, and the attempt fails.
 func TestMaxWait(t *testing.T) {
 	r := newRemote(t, 0, true)
 	w := newWorld(t, &a2a.Options{CardURL: r.URL, MaxWait: 2 * time.Second})
@@ -113,7 +114,7 @@ func TestMaxWait(t *testing.T) {
 	})
 }
 
-// TestRestart: an executor that stops leaves the task, and the next one goes on with it.
+// A stopping executor leaves the task open, and the next one continues it.
 func TestRestart(t *testing.T) {
 	for i, d := range dialects {
 		t.Run(d.name, func(t *testing.T) {
@@ -136,7 +137,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestClosedWhileItWaits: a task that waits for input is canceled when the conversation is closed, also when that was while no executor ran.
+// A task that waits for input is canceled when the conversation is closed, even if no executor ran
+// at that time.
 func TestClosedWhileItWaits(t *testing.T) {
 	for _, running := range []bool{true, false} {
 		t.Run(fmt.Sprintf("running %v", running), func(t *testing.T) {
@@ -148,7 +150,8 @@ func TestClosedWhileItWaits(t *testing.T) {
 			if !running {
 				stop()
 			}
-			if _, err := w.hub.Admin(t).CloseConversation(t.Context(), &parley.CloseConversationParams{ConversationID: w.id}); err != nil {
+			if _, err := w.hub.Admin(t).CloseConversation(t.Context(),
+				&parley.CloseConversationParams{ConversationID: w.id}); err != nil {
 				t.Fatal(err)
 			}
 			if !running {
@@ -159,14 +162,15 @@ func TestClosedWhileItWaits(t *testing.T) {
 	}
 }
 
-// stub is a peer that says what it is told to.
+// stub is a peer with fixed answers.
 type stub struct {
 	*httptest.Server
 	mu    sync.Mutex // guards the field below
 	asked []string   // bodies
 }
 
-// newStub answers requests for JSON-RPC with answer, which gets the id and the method; a stream if it begins with "data:".
+// newStub answers JSON-RPC requests with answer, which gets the id and the method. An answer that
+// starts with "data:" is a stream.
 func newStub(t *testing.T, card string, answer func(id, method string, body []byte) string) *stub {
 	t.Helper()
 	s := &stub{}
@@ -199,9 +203,10 @@ func (s *stub) requests() []string {
 	return append([]string(nil), s.asked...)
 }
 
-const stubCard = `{"name":"x","capabilities":{"streaming":true},"supportedInterfaces":[{"url":"URL/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`
+const stubCard = `{"name":"x","capabilities":{"streaming":true},"supportedInterfaces":[{"url":"URL/rpc",` +
+	`"protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`
 
-// turn has an agent take one turn, without an executor.
+// turn runs one turn of an agent without an executor.
 func turn(t *testing.T, o *a2a.Options) (*world, error) {
 	t.Helper()
 	w := newWorldHub(t)
@@ -213,7 +218,7 @@ func turn(t *testing.T, o *a2a.Options) (*world, error) {
 	return w, err
 }
 
-// TestPeersThatAreWrong: every way to be wrong has its error, and none of them takes long or much.
+// Each violation of the protocol has its error, quickly and at limited cost.
 func TestPeersThatAreWrong(t *testing.T) {
 	event := func(id, result string) string {
 		return fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"id\":%q,\"result\":%s}\n\n", id, result)
@@ -229,22 +234,31 @@ func TestPeersThatAreWrong(t *testing.T) {
 		{"a card that is none", `[1]`, nil, a2a.ErrCard},
 		{"a card without interfaces", `{"name":"x"}`, nil, a2a.ErrCard},
 		{"a card with null", `{"supportedInterfaces":[null]}`, nil, a2a.ErrCard},
-		{"a card with a file", `{"supportedInterfaces":[{"url":"file:///etc/passwd","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`, nil, a2a.ErrCard},
-		{"gRPC only", `{"supportedInterfaces":[{"url":"grpc.example:443","protocolBinding":"GRPC","protocolVersion":"1.0"}]}`, nil, a2a.ErrNoInterface},
-		{"99.0 only", `{"supportedInterfaces":[{"url":"URL","protocolBinding":"JSONRPC","protocolVersion":"99.0"}]}`, nil, a2a.ErrNoInterface},
+		{"a card with a file",
+			`{"supportedInterfaces":[{"url":"file:///etc/passwd","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`, nil,
+			a2a.ErrCard},
+		{"gRPC only", `{"supportedInterfaces":[{"url":"grpc.example:443","protocolBinding":"GRPC","protocolVersion":"1.0"}]}`,
+			nil, a2a.ErrNoInterface},
+		{"99.0 only", `{"supportedInterfaces":[{"url":"URL","protocolBinding":"JSONRPC","protocolVersion":"99.0"}]}`, nil,
+			a2a.ErrNoInterface},
 		{"0.2.5 only", `{"url":"URL","protocolVersion":"0.2.5"}`, nil, a2a.ErrNoInterface},
 		{"a huge card", `{"name":"` + strings.Repeat("x", a2a.MaxCardBytes) + `"}`, nil, a2a.ErrTooLarge},
 		{"no JSON", stubCard, func(string, string) string { return "<html>" }, a2a.ErrGarbage},
 		{"an event that is no JSON", stubCard, func(string, string) string { return "data: {\n\n" }, a2a.ErrGarbage},
 		{"an event of no kind", stubCard, func(id, _ string) string { return event(id, `{"nothing":{}}`) }, a2a.ErrGarbage},
 		{"an event of null", stubCard, func(id, _ string) string { return event(id, `null`) }, a2a.ErrGarbage},
-		{"a task without an id", stubCard, func(id, _ string) string { return event(id, `{"task":{"status":{"state":"TASK_STATE_WORKING"}}}`) }, a2a.ErrGarbage},
+		{"a task without an id", stubCard,
+			func(id, _ string) string {
+				return event(
+					id, `{"task":{"status":{"state":"TASK_STATE_WORKING"}}}`)
+			}, a2a.ErrGarbage},
 		{"a task with a path for an id", stubCard, func(id, _ string) string {
 			return event(id, `{"task":{"id":"../../x","status":{"state":"TASK_STATE_WORKING"}}}`)
 		}, a2a.ErrGarbage},
 		{"an empty stream", stubCard, func(string, string) string { return "data:\n\n" }, a2a.ErrGarbage},
 		{"another task", stubCard, func(id, _ string) string {
-			return event(id, task) + event(id, `{"statusUpdate":{"taskId":"t-2","contextId":"c-1","status":{"state":"TASK_STATE_COMPLETED"}}}`)
+			return event(id, task) +
+				event(id, `{"statusUpdate":{"taskId":"t-2","contextId":"c-1","status":{"state":"TASK_STATE_COMPLETED"}}}`)
 		}, a2a.ErrForeignTask},
 		{"a stream without end", stubCard, func(id, _ string) string {
 			return event(id, task) + strings.Repeat(": "+huge+"\n\n", a2a.MaxStreamBytes>>20)
@@ -253,11 +267,15 @@ func TestPeersThatAreWrong(t *testing.T) {
 			var b strings.Builder
 			b.WriteString(event(id, task))
 			for i := range a2a.MaxArtifacts + 1 {
-				b.WriteString(event(id, fmt.Sprintf(`{"artifactUpdate":{"taskId":"t-1","contextId":"c-1","artifact":{"artifactId":"a%d","parts":[{"text":"x"}]}}}`, i)))
+				b.WriteString(
+					event(id, fmt.Sprintf(
+						`{"artifactUpdate":{"taskId":"t-1","contextId":"c-1","artifact":{"artifactId":"a%d","parts":[{"text":"x"}]}}}`,
+						i)))
 			}
 			return b.String()
 		}, a2a.ErrTooLarge},
-		{"a line without end", stubCard, func(string, string) string { return "data: " + strings.Repeat("x", a2a.MaxEventBytes) }, a2a.ErrTooLarge},
+		{"a line without end", stubCard,
+			func(string, string) string { return "data: " + strings.Repeat("x", a2a.MaxEventBytes) }, a2a.ErrTooLarge},
 		{"a refusal", stubCard, func(id, _ string) string {
 			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"error":{"code":-32005,"message":"no"}}`, id)
 		}, proto.ErrUnsupportedContentType},
@@ -283,9 +301,10 @@ func TestPeersThatAreWrong(t *testing.T) {
 	}
 }
 
-// TestStatuses: an answer of HTTP alone has a name too.
+// Plain HTTP statuses are mapped to errors too.
 func TestStatuses(t *testing.T) {
-	for code, want := range map[int]error{401: a2a.ErrCredentials, 403: a2a.ErrCredentials, 404: a2a.ErrGarbage, 302: a2a.ErrGarbage, 429: a2a.ErrUnreachable, 503: a2a.ErrUnreachable} {
+	for code, want := range map[int]error{401: a2a.ErrCredentials, 403: a2a.ErrCredentials, 404: a2a.ErrGarbage,
+		302: a2a.ErrGarbage, 429: a2a.ErrUnreachable, 503: a2a.ErrUnreachable} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 			if strings.Contains(q.URL.Path, "well-known") {
 				_, _ = io.WriteString(w, strings.ReplaceAll(stubCard, "URL", "http://"+q.Host))
@@ -304,7 +323,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestSameMessageAgain: a turn that is tried again, since nobody knows whether its message has come, sends the same message.
+// If it is unknown whether the message of a turn arrived, the next attempt sends the same message.
 func TestSameMessageAgain(t *testing.T) {
 	s := newStub(t, stubCard, func(string, string, []byte) string { return "<html>" })
 	w, _ := turn(t, &a2a.Options{CardURL: s.URL})
@@ -327,7 +346,7 @@ func TestSameMessageAgain(t *testing.T) {
 	}
 }
 
-// TestCursor: where the ids of a stream are cursors it is gone on with behind the last one.
+// If the ids of a stream are cursors, it is resumed after the last one.
 func TestCursor(t *testing.T) {
 	var cursor atomic.Value
 	var s *httptest.Server
@@ -345,16 +364,20 @@ func TestCursor(t *testing.T) {
 		case "SendStreamingMessage":
 			w.Header().Set("Content-Type", "text/event-stream")
 			say("4", `{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}`)
-			say("7.1", `{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"one "}]}}}`)
+			say("7.1", `{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a",`+
+				`"parts":[{"text":"one "}]}}}`)
 			fmt.Fprint(w, "id: 8\ndata: {\"jsonrpc\":\"2.0\",") // the stream breaks in the middle of an event
 		case "SubscribeToTask":
 			cursor.Store(q.Header.Get("Last-Event-ID"))
 			w.Header().Set("Content-Type", "text/event-stream")
-			say("9", `{"artifactUpdate":{"taskId":"t","contextId":"c","append":true,"artifact":{"artifactId":"a","parts":[{"text":"two"}]}}}`)
+			say("9", `{"artifactUpdate":{"taskId":"t","contextId":"c","append":true,"artifact":{"artifactId":"a",`+
+				`"parts":[{"text":"two"}]}}}`)
 			say("10", `{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}}`)
 		default:
 			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%q,"result":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}}`, call.ID)
+			fmt.Fprintf(
+				w, `{"jsonrpc":"2.0","id":%q,"result":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}}`,
+				call.ID)
 		}
 	}))
 	defer s.Close()
@@ -367,7 +390,7 @@ func TestCursor(t *testing.T) {
 	}
 }
 
-// TestCredentials go to the origin of the card and to those that are named, and nowhere else.
+// TestCredentials are sent only to the origin of the card and to the configured origins.
 func TestCredentials(t *testing.T) {
 	other := newRemote(t, 0, true)
 	for _, c := range []struct {
@@ -419,7 +442,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestForgottenTask: a peer that has lost the task, or the context too, is asked without them, under another id.
+// If the peer lost the task or the context, the message is sent without them under another id.
 func TestForgottenTask(t *testing.T) {
 	for _, lost := range []string{`"taskId"`, `"contextId"`} {
 		t.Run(lost, func(t *testing.T) {
@@ -429,10 +452,12 @@ func TestForgottenTask(t *testing.T) {
 				case bytes.Contains(body, []byte(lost)):
 					return fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"error":{"code":-32001,"message":"no such thing"}}`, id)
 				case asked:
-					return fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"id\":%q,\"result\":{\"message\":{\"messageId\":\"m\",\"role\":\"ROLE_AGENT\",\"parts\":[{\"text\":\"anew\"}]}}}\n\n", id)
+					return fmt.Sprintf(
+						"data: {\"jsonrpc\":\"2.0\",\"id\":%q,\"result\":{\"message\":{\"messageId\":\"m\",\"role\":\"ROLE_AGENT\",\"parts\":[{\"text\":\"anew\"}]}}}\n\n", id)
 				}
 				asked = true
-				return fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"id\":%q,\"result\":{\"task\":{\"id\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_INPUT_REQUIRED\"}}}}\n\n", id)
+				return fmt.Sprintf(
+					"data: {\"jsonrpc\":\"2.0\",\"id\":%q,\"result\":{\"task\":{\"id\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_INPUT_REQUIRED\"}}}}\n\n", id)
 			})
 			w := newWorld(t, &a2a.Options{CardURL: s.URL})
 			if got := w.answer(t, w.say(t, "hello")); got.A2A.State != "input-required" || got.Text == "" {
@@ -456,7 +481,7 @@ func TestForgottenTask(t *testing.T) {
 	}
 }
 
-// TestLeftTask: a task of a turn that is over, which nobody was there to cancel, is canceled in the agent's next turn.
+// A task that an earlier turn left open is canceled in the agent's next turn.
 func TestLeftTask(t *testing.T) {
 	r := newRemote(t, 0, true)
 	o := &a2a.Options{CardURL: r.URL}
@@ -465,7 +490,8 @@ func TestLeftTask(t *testing.T) {
 	w.say(t, "never")
 	until(t, "the task is begun", func() bool { return len(w.traces(t)) > 1 })
 	stop()
-	if _, err := w.hub.Admin(t).CancelTurn(t.Context(), &parley.CancelTurnParams{ConversationID: w.id, Turn: 2}); err != nil {
+	if _, err := w.hub.Admin(t).CancelTurn(t.Context(),
+		&parley.CancelTurnParams{ConversationID: w.id, Turn: 2}); err != nil {
 		t.Fatal(err)
 	}
 	if n := r.cancels(); n != 0 {

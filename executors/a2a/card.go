@@ -19,22 +19,23 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
 )
 
-// CardPaths are where a card is looked for below an address: that of 0.3 and 1.0, and the older one.
+// CardPaths are the well-known paths of a card: that of 0.3 and 1.0, and the older one.
 var CardPaths = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
-// fetchTimeout bounds one request for a card.
+// fetchTimeout limits one request for a card.
 const fetchTimeout = 20 * time.Second
 
-// FoundCard is a card that was fetched.
+// FoundCard is a fetched card.
 type FoundCard struct {
-	// URL is where it was, and Asked the A2A-Version that it was asked for with.
+	// URL is the address of the card, and Asked the A2A-Version of the request.
 	URL, Asked string
-	// Shape is 1.0, 0.3, or "1.0 and 0.3" for one that has the members of both.
+	// Shape is 1.0, 0.3, or "1.0 and 0.3" for a card with the members of both.
 	Shape string
 	Card  *a2a.AgentCard
 }
 
-// FetchCard fetches the card at address, or at a well-known path below it, as version asks for it. It fails with the errors of this package.
+// FetchCard fetches the card at the address, or at a well-known path below it, with the given
+// A2A-Version. It returns the errors of this package.
 func FetchCard(ctx context.Context, o *Options, version string) (*FoundCard, error) {
 	paths := CardPaths
 	if u, err := url.Parse(o.CardURL); err != nil || strings.HasSuffix(u.Path, ".json") {
@@ -55,7 +56,7 @@ func FetchCard(ctx context.Context, o *Options, version string) (*FoundCard, err
 	return nil, failed[0]
 }
 
-// joinPath adds a path to an address, without its query.
+// joinPath adds a path to an address, and removes its query.
 func joinPath(address, path string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -96,14 +97,14 @@ func fetchAt(ctx context.Context, o *Options, at, version string) (*FoundCard, e
 	return &FoundCard{URL: at, Asked: version, Shape: shape, Card: card}, nil
 }
 
-// cardShape is what tells the shapes of cards apart.
+// cardShape has the members that distinguish the versions of cards.
 type cardShape struct {
 	Supported []json.RawMessage `json:"supportedInterfaces"`
 	URL       string            `json:"url"`
 	Preferred string            `json:"preferredTransport"`
 }
 
-// ParseCard reads a card of either version, or of both in one, and says which. A scheme of security that is not known does not spoil the rest.
+// ParseCard parses a card of either version, or of both. It ignores unknown security schemes.
 func ParseCard(body []byte) (card *a2a.AgentCard, shape string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -113,7 +114,7 @@ func ParseCard(body []byte) (card *a2a.AgentCard, shape string, err error) {
 	var s cardShape
 	var members map[string]json.RawMessage
 	if err := errors.Join(json.Unmarshal(body, &s), json.Unmarshal(body, &members)); err != nil {
-		return nil, "", fmt.Errorf("%w: it is not a JSON object", ErrCard)
+		return nil, "", fmt.Errorf("%w: not a JSON object", ErrCard)
 	}
 	switch {
 	case len(s.Supported) > 0 && s.URL != "":
@@ -123,13 +124,14 @@ func ParseCard(body []byte) (card *a2a.AgentCard, shape string, err error) {
 	case s.URL != "":
 		shape = "0.3"
 	default:
-		return nil, "", fmt.Errorf("%w: it names no address", ErrCard)
+		return nil, "", fmt.Errorf("%w: missing address", ErrCard)
 	}
 	if s.Preferred == "" {
-		members["preferredTransport"] = json.RawMessage(`"JSONRPC"`) // what 0.3 takes it for
+		members["preferredTransport"] = json.RawMessage(`"JSONRPC"`) // the default of 0.3
 	}
 	parse := a2av0.NewAgentCardParser()
-	for _, without := range [][]string{nil, {"security", "securityRequirements", "signatures"}, {"securitySchemes", "security", "securityRequirements", "signatures"}} {
+	for _, without := range [][]string{nil, {"security", "securityRequirements", "signatures"},
+		{"securitySchemes", "security", "securityRequirements", "signatures"}} {
 		for _, name := range without {
 			delete(members, name)
 		}
@@ -144,38 +146,41 @@ func ParseCard(body []byte) (card *a2a.AgentCard, shape string, err error) {
 	return nil, "", fmt.Errorf("%w: %w", ErrCard, err)
 }
 
-// checkCard refuses a card that nothing can be done with.
+// checkCard refuses a card without usable interfaces.
 func checkCard(c *a2a.AgentCard) error {
 	switch {
 	case len(c.SupportedInterfaces) == 0:
-		return fmt.Errorf("%w: it has no interfaces", ErrCard)
+		return fmt.Errorf("%w: no interfaces", ErrCard)
 	case len(c.SupportedInterfaces) > MaxInterfaces:
-		return fmt.Errorf("%w: it has more than %d interfaces", ErrCard, MaxInterfaces)
+		return fmt.Errorf("%w: more than %d interfaces", ErrCard, MaxInterfaces)
 	}
 	for _, i := range c.SupportedInterfaces {
 		if i == nil || originOf(i.URL) == "" && i.ProtocolBinding != a2a.TransportProtocolGRPC {
-			return fmt.Errorf("%w: an interface has no address", ErrCard)
+			return fmt.Errorf("%w: interface without an address", ErrCard)
 		}
 	}
 	return nil
 }
 
-// Spoken are the interfaces of a card that this package speaks, the best first: the newest version, then as the card has them.
+// Spoken returns the supported interfaces of a card: the newest version first, then in the order of
+// the card.
 func Spoken(c *a2a.AgentCard) []*a2a.AgentInterface {
 	var all []*a2a.AgentInterface
 	for _, i := range c.SupportedInterfaces {
 		v := versionOf(i)
-		if v != "" && (i.ProtocolBinding == a2a.TransportProtocolJSONRPC || i.ProtocolBinding == a2a.TransportProtocolHTTPJSON) {
+		if v != "" && (i.ProtocolBinding == a2a.TransportProtocolJSONRPC ||
+			i.ProtocolBinding == a2a.TransportProtocolHTTPJSON) {
 			spoken := *i
 			spoken.ProtocolVersion = v
 			all = append(all, &spoken)
 		}
 	}
-	slices.SortStableFunc(all, func(x, y *a2a.AgentInterface) int { return cmp.Compare(y.ProtocolVersion, x.ProtocolVersion) })
+	slices.SortStableFunc(
+		all, func(x, y *a2a.AgentInterface) int { return cmp.Compare(y.ProtocolVersion, x.ProtocolVersion) })
 	return all
 }
 
-// versionOf is 1.0 or 0.3; empty: another.
+// versionOf returns 1.0 or 0.3, or an empty string for another version.
 func versionOf(i *a2a.AgentInterface) a2a.ProtocolVersion {
 	v := strings.TrimPrefix(string(i.ProtocolVersion), "v")
 	switch {
@@ -187,7 +192,7 @@ func versionOf(i *a2a.AgentInterface) a2a.ProtocolVersion {
 	return ""
 }
 
-// peerName is short, and the same as long as the card is.
+// peerName returns a short name of the peer that depends only on the address.
 func peerName(o *Options) string {
 	what := o.CardURL
 	if o.Card != nil {

@@ -15,37 +15,40 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// authorExtension names in the metadata of a part who has said it: {"participant": id, "seq": n}.
+// authorExtension is the metadata key of the author of a part: {"participant": id, "seq": n}.
 const authorExtension = "https://github.com/parleyhub/parley/a2a/author/v1"
 
-// messageID is the same for every attempt at a turn. variant tells messages apart that are not the same one sent again.
+// messageID returns an id that is the same in every attempt at a turn. variant distinguishes
+// different messages of a turn.
 func messageID(turn *parley.Turn, variant string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%s", turn.ConversationID, turn.AgentID, turn.Number, turn.SinceSeq, variant))
+	sum := sha256.Sum256(
+		fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%s", turn.ConversationID, turn.AgentID, turn.Number, turn.SinceSeq,
+			variant))
 	return "parley-" + hex.EncodeToString(sum[:16])
 }
 
-// draft puts the message of a turn together.
+// draft builds the message of a turn.
 type draft struct {
 	turn   *parley.Turn
-	prefix bool // there is more than one author
-	files  int  // bytes of those that are in it
+	prefix bool // there are several authors
+	files  int  // bytes of the included files
 	blocks []block
 }
 
-// block are the parts of one message of the conversation.
+// block has the parts of one message of the conversation.
 type block struct {
 	parts []*a2a.Part
 	text  int // bytes of text and data
 }
 
-// compose makes the parts of what was said. None: there is nothing to say.
+// compose returns the parts of the new messages. It returns none if there are no messages.
 func compose(ctx context.Context, turn *parley.Turn, m *memory) (a2a.ContentParts, error) {
 	d := &draft{turn: turn, prefix: manyAuthors(turn, m)}
 	if m.private != "" && m.link.ContextID == "" {
 		d.blocks = append(d.blocks, block{[]*a2a.Part{a2a.NewTextPart(m.private)}, len(m.private)})
 	}
 	first := len(d.blocks)
-	for i := range slices.Backward(m.said) { // where not all files can go, the newest do
+	for i := range slices.Backward(m.said) { // if not all files fit, the newest ones are sent
 		b, err := d.block(ctx, &m.said[i])
 		if err != nil {
 			return nil, err
@@ -55,13 +58,13 @@ func compose(ctx context.Context, turn *parley.Turn, m *memory) (a2a.ContentPart
 		}
 	}
 	slices.Reverse(d.blocks[first:])
-	if len(d.blocks) == 0 && m.snapshot.Title != "" && turn.SinceSeq == 0 { // it begins
+	if len(d.blocks) == 0 && m.snapshot.Title != "" && turn.SinceSeq == 0 { // the first turn
 		d.blocks = append(d.blocks, block{[]*a2a.Part{a2a.NewTextPart(m.snapshot.Title)}, len(m.snapshot.Title)})
 	}
 	return d.parts(), nil
 }
 
-// manyAuthors reports whether a reader has to be told who says what.
+// manyAuthors reports whether the text needs the names of the authors.
 func manyAuthors(turn *parley.Turn, m *memory) bool {
 	others := map[string]bool{}
 	for _, p := range m.snapshot.Participants {
@@ -74,12 +77,12 @@ func manyAuthors(turn *parley.Turn, m *memory) bool {
 	return len(others) > 1
 }
 
-// block makes the parts of a message.
+// block returns the parts of a message.
 func (d *draft) block(ctx context.Context, e *parley.Event) (block, error) {
 	var b block
 	msg, err := e.Message()
 	if err != nil {
-		return b, nil // a payload that is no message says nothing
+		return b, nil // ignore an invalid payload
 	}
 	prefix := ""
 	if d.prefix {
@@ -118,7 +121,7 @@ func (d *draft) block(ctx context.Context, e *parley.Event) (block, error) {
 	return b, nil
 }
 
-// promptOf gives the prompt of a session that has nothing but one.
+// promptOf returns the prompt of a session whose only parameter is a prompt.
 func promptOf(parameters json.RawMessage) string {
 	var p map[string]any
 	if json.Unmarshal(parameters, &p) != nil || len(p) != 1 {
@@ -128,18 +131,19 @@ func promptOf(parameters json.RawMessage) string {
 	return prompt
 }
 
-// file gives an attachment byte for byte, or names it where it is too large.
+// file returns the data of an attachment, or a text with its name if it is too large.
 func (d *draft) file(ctx context.Context, prefix string, at parley.Attachment) (*a2a.Part, error) {
 	name := at.Name
 	if name == "" {
 		name = at.SHA256
 	}
-	head, err := d.turn.Client.GetAttachment(ctx, &parley.GetAttachmentParams{ConversationID: d.turn.ConversationID, SHA256: at.SHA256, Length: 1})
+	head, err := d.turn.Client.GetAttachment(
+		ctx, &parley.GetAttachmentParams{ConversationID: d.turn.ConversationID, SHA256: at.SHA256, Length: 1})
 	if err != nil {
 		return nil, fmt.Errorf("read the attachment %s: %w", at.SHA256, err)
 	}
 	if head.Size > MaxSentFile || d.files+int(head.Size) > MaxSentFiles {
-		return a2a.NewTextPart(fmt.Sprintf("%s[the file %s of %d bytes is not sent]", prefix, name, head.Size)), nil
+		return a2a.NewTextPart(fmt.Sprintf("%s[file %s with %d bytes, not sent]", prefix, name, head.Size)), nil
 	}
 	data, err := io.ReadAll(parley.ReadAttachment(ctx, d.turn.Client, d.turn.ConversationID, at.SHA256))
 	if err != nil {
@@ -149,7 +153,7 @@ func (d *draft) file(ctx context.Context, prefix string, at parley.Attachment) (
 	return &a2a.Part{Content: a2a.Raw(data), Filename: at.Name, MediaType: at.MediaType}, nil
 }
 
-// parts bounds what was gathered: of more text than is sent the newest is kept, and more parts than are sent become fewer.
+// parts limits the message: it keeps the newest text, and joins parts if there are too many.
 func (d *draft) parts() a2a.ContentParts {
 	size, first := 0, len(d.blocks)
 	for first > 0 && (size+d.blocks[first-1].text <= MaxSentText || first == len(d.blocks)) {
@@ -158,7 +162,7 @@ func (d *draft) parts() a2a.ContentParts {
 	}
 	var all a2a.ContentParts
 	if first > 0 {
-		all = append(all, a2a.NewTextPart(fmt.Sprintf("[%d earlier messages are left out]", first)))
+		all = append(all, a2a.NewTextPart(fmt.Sprintf("[%d earlier messages omitted]", first)))
 	}
 	for _, b := range d.blocks[first:] {
 		all = append(all, b.parts...)
@@ -169,7 +173,7 @@ func (d *draft) parts() a2a.ContentParts {
 	return joined(all)
 }
 
-// joined puts neighbouring texts together.
+// joined joins adjacent texts.
 func joined(all a2a.ContentParts) a2a.ContentParts {
 	var fewer a2a.ContentParts
 	for _, p := range all {

@@ -7,7 +7,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// TestSentIsBounded: of more text than is sent the newest is kept, and many texts become one part.
+// The newest text within the limit is sent, and many texts become one part.
 func TestSentIsBounded(t *testing.T) {
 	blockOf := func(text string) block { return block{[]*a2a.Part{a2a.NewTextPart(text)}, len(text)} }
 	var d draft
@@ -17,7 +17,7 @@ func TestSentIsBounded(t *testing.T) {
 	}
 	d.blocks = append(d.blocks, blockOf("the last"))
 	parts := d.parts()
-	if len(parts) != 7 || parts[0].Text() != "[5 earlier messages are left out]" || parts[6].Text() != "the last" {
+	if len(parts) != 7 || parts[0].Text() != "[5 earlier messages omitted]" || parts[6].Text() != "the last" {
 		t.Errorf("%d parts: %.80q ... %.80q", len(parts), parts[0].Text(), parts[len(parts)-1].Text())
 	}
 	d = draft{blocks: []block{blockOf(strings.Repeat("x", 2*MaxSentText))}}

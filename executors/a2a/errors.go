@@ -10,36 +10,37 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// What can be wrong with a peer. Errors of this package wrap one of them, or one of the library's package a2a for what the peer has refused.
+// The failures of a peer. Errors of this package wrap one of them, or an error of the library's
+// package a2a if the peer refused a call.
 var (
-	ErrCard        = errors.New("the card is not one of A2A")
-	ErrNoInterface = errors.New("the card offers no interface that is spoken here (JSON-RPC or HTTP+JSON of 1.0 or 0.3)")
+	ErrCard        = errors.New("the card is not an A2A card")
+	ErrNoInterface = errors.New("the card offers no supported interface (JSON-RPC or HTTP+JSON of 1.0 or 0.3)")
 	ErrUnreachable = errors.New("the remote agent is not reachable")
-	ErrCredentials = errors.New("the remote agent wants other credentials")
-	ErrGarbage     = errors.New("the remote agent does not keep to the protocol")
-	ErrForeignTask = errors.New("the remote agent tells of a task that is not the one that was asked for")
-	ErrTooLarge    = errors.New("the remote agent says more than is taken")
-	ErrTaskLost    = errors.New("the remote agent does not know its task any more")
-	ErrMaxWait     = errors.New("the remote agent has not answered in time")
+	ErrCredentials = errors.New("the remote agent refuses the credentials")
+	ErrGarbage     = errors.New("the remote agent violates the protocol")
+	ErrForeignTask = errors.New("the remote agent sent another task than the requested one")
+	ErrTooLarge    = errors.New("the remote agent exceeds a limit")
+	ErrTaskLost    = errors.New("the remote agent no longer knows its task")
+	ErrMaxWait     = errors.New("the remote agent did not answer in time")
 )
 
-// StatusError is an answer of HTTP that says no word of A2A.
+// StatusError is an HTTP response without an A2A error.
 type StatusError struct {
 	Code int
-	// Host has answered, and Withheld says that credentials were there but not for it.
+	// Host is the host that answered. Withheld is true if the credentials were not sent to it.
 	Host     string
 	Withheld bool
 }
 
 func (e *StatusError) Error() string {
-	text := fmt.Sprintf("%s answers %d %s", e.Host, e.Code, http.StatusText(e.Code))
+	text := fmt.Sprintf("%s returned %d %s", e.Host, e.Code, http.StatusText(e.Code))
 	if e.Withheld {
-		text += "; the credentials were not sent, since the card lies elsewhere"
+		text += "; the credentials were not sent, because the card is on another host"
 	}
 	return text
 }
 
-// Is makes a status one of the errors of this package.
+// Is maps a status to an error of this package.
 func (e *StatusError) Is(target error) bool {
 	switch e.Code {
 	case http.StatusUnauthorized, http.StatusForbidden:
@@ -50,17 +51,21 @@ func (e *StatusError) Is(target error) bool {
 	return target == ErrGarbage
 }
 
-// refusals are the answers of the protocol itself.
+// refusals are the errors of the protocol.
 var refusals = []error{
-	a2a.ErrParseError, a2a.ErrInvalidRequest, a2a.ErrMethodNotFound, a2a.ErrInvalidParams, a2a.ErrInternalError, a2a.ErrServerError, a2a.ErrTaskNotFound,
-	a2a.ErrTaskNotCancelable, a2a.ErrUnsupportedOperation, a2a.ErrUnsupportedContentType, a2a.ErrInvalidAgentResponse, a2a.ErrExtensionSupportRequired,
+	a2a.ErrParseError, a2a.ErrInvalidRequest, a2a.ErrMethodNotFound, a2a.ErrInvalidParams, a2a.ErrInternalError,
+	a2a.ErrServerError, a2a.ErrTaskNotFound,
+	a2a.ErrTaskNotCancelable, a2a.ErrUnsupportedOperation, a2a.ErrUnsupportedContentType, a2a.ErrInvalidAgentResponse,
+	a2a.ErrExtensionSupportRequired,
 	a2a.ErrVersionNotSupported, a2a.ErrUnauthenticated, a2a.ErrUnauthorized,
 }
 
-// ours are the errors that need no further name.
-var ours = []error{ErrCard, ErrNoInterface, ErrUnreachable, ErrCredentials, ErrGarbage, ErrForeignTask, ErrTooLarge, ErrTaskLost, ErrMaxWait}
+// ours are the errors that named returns unchanged.
+var ours = []error{ErrCard, ErrNoInterface, ErrUnreachable, ErrCredentials, ErrGarbage, ErrForeignTask, ErrTooLarge,
+	ErrTaskLost, ErrMaxWait}
 
-// named gives what a call of the library has ended with a name. The address that net/http puts before an error is left out: its path or query may be a secret.
+// named classifies an error of a call of the library. It removes the address that net/http adds,
+// because its path or query may have a secret.
 func named(err error) error {
 	var at *url.Error
 	if errors.As(err, &at) {
@@ -70,14 +75,14 @@ func named(err error) error {
 	case err == nil, isAny(err, ours), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case isRefusal(err):
-		return fmt.Errorf("the remote agent refuses: %w", err)
+		return fmt.Errorf("the remote agent refused the call: %w", err)
 	case isNetwork(err):
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	return fmt.Errorf("%w: %w", ErrGarbage, err)
 }
 
-// isRefusal reports whether the peer itself has answered no, in words of A2A.
+// isRefusal reports whether the peer answered with an A2A error.
 func isRefusal(err error) bool { return isAny(err, refusals) }
 
 func isAny(err error, of []error) bool {
@@ -89,7 +94,7 @@ func isAny(err error, of []error) bool {
 	return false
 }
 
-// networkError is what the connection has ended with.
+// networkError is an error of the connection.
 type networkError struct{ error }
 
 func (e networkError) Unwrap() error { return e.error }

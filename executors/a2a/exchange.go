@@ -14,7 +14,7 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// maxFailures bounds how often in a row a peer is not reached while a task is waited for.
+// maxFailures limits the consecutive failures to reach a peer while waiting for a task.
 const maxFailures = 10
 
 // exchange is the work on one turn. It belongs to one goroutine.
@@ -23,25 +23,26 @@ type exchange struct {
 	turn   *parley.Turn
 	peer   *Peer
 	memory *memory
-	parts  a2a.ContentParts // what is to be sent
+	parts  a2a.ContentParts // to be sent
 
 	taskID    a2a.TaskID
 	contextID string
 	state     a2a.TaskState
-	settled   bool // the task has ended or waits for us, or was a message
-	goesOn    bool // the message was one to an open task: its state of before may still be told
-	heard     int  // events
+	settled   bool // the task ended, waits for input, or the answer was a message
+	continues bool // the message was sent to an open task, whose earlier state may still be reported
+	heard     int  // number of events
 	at        place
 	traces    int
 	answer    *answer
 }
 
-// isSettled reports whether nothing comes any more by itself.
+// isSettled reports whether the task needs no more waiting.
 func isSettled(s a2a.TaskState) bool {
 	return s.Terminal() || s == a2a.TaskStateInputRequired || s == a2a.TaskStateAuthRequired
 }
 
-// run gets an answer: of the task that an earlier attempt has begun, else of a message.
+// run gets an answer: from the task of an earlier attempt if there is one, otherwise by sending the
+// message.
 func (x *exchange) run(ctx context.Context) error {
 	variant := ""
 	if b := x.memory.begun; b != nil {
@@ -53,21 +54,21 @@ func (x *exchange) run(ctx context.Context) error {
 		case err != nil && !errors.Is(err, ErrTaskLost):
 			return err
 		}
-		variant = string(b.TaskID) // it is over, or never was: what is sent now is another message
+		variant = string(b.TaskID) // the task is over or never existed, so this is another message
 		x.reset()
 	}
 	if len(x.parts) == 0 {
-		return fmt.Errorf("%w: and there is nothing to say to it", ErrTaskLost)
+		return fmt.Errorf("%w, and there is no new message", ErrTaskLost)
 	}
 	return x.send(ctx, variant)
 }
 
-// reset forgets what was heard.
+// reset discards the received events.
 func (x *exchange) reset() {
-	x.taskID, x.contextID, x.state, x.settled, x.goesOn, x.at, x.answer = "", "", "", false, false, place{}, newAnswer()
+	x.taskID, x.contextID, x.state, x.settled, x.continues, x.at, x.answer = "", "", "", false, false, place{}, newAnswer()
 }
 
-// resume goes on with a task that was begun by another.
+// resume continues the task of an earlier attempt.
 func (x *exchange) resume(ctx context.Context) error {
 	t, err := x.peer.get(ctx, x.taskID)
 	switch {
@@ -83,13 +84,14 @@ func (x *exchange) resume(ctx context.Context) error {
 	return x.follow(ctx)
 }
 
-// reference is what a message is a reply to.
+// reference is the task and the context of a message.
 type reference struct {
 	taskID    a2a.TaskID
 	contextID string
 }
 
-// send sends the message: to the open task, else into the context. What the peer does not know any more is left out in the next try: that it has refused is not said.
+// send sends the message to the open task, otherwise into the context. If the peer refuses a
+// reference that it no longer knows, the next try omits it.
 func (x *exchange) send(ctx context.Context, variant string) error {
 	l := x.memory.link
 	tries := []reference{{contextID: l.ContextID}, {}}
@@ -102,24 +104,27 @@ func (x *exchange) send(ctx context.Context, variant string) error {
 		if err == nil || i == len(tries)-1 || x.heard > 0 || !isStale(err) {
 			return err
 		}
-		x.log.Info("the remote agent does not go on with what it had; it is asked without", "task", ref.taskID, "context", ref.contextID, "error", err)
+		x.log.Info("the remote agent refused an earlier task or context; sending the message without it", "task", ref.taskID, "context",
+			ref.contextID, "error", err)
 		x.reset()
 	}
 	return nil
 }
 
-// isStale reports whether a message may have been refused for what it refers to.
+// isStale reports whether a message may have been refused because of its reference.
 func isStale(err error) bool {
-	return errors.Is(err, a2a.ErrTaskNotFound) || errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, a2a.ErrInvalidParams) || errors.Is(err, a2a.ErrInvalidRequest)
+	return errors.Is(err, a2a.ErrTaskNotFound) || errors.Is(err, a2a.ErrUnsupportedOperation) ||
+		errors.Is(err, a2a.ErrInvalidParams) || errors.Is(err, a2a.ErrInvalidRequest)
 }
 
 // offer sends the message once, and waits for the answer.
 func (x *exchange) offer(ctx context.Context, ref reference, variant string) error {
-	x.taskID, x.contextID, x.goesOn = ref.taskID, ref.contextID, ref.taskID != ""
+	x.taskID, x.contextID, x.continues = ref.taskID, ref.contextID, ref.taskID != ""
 	x.answer.told = x.memory.link.Told
 	q := &a2a.SendMessageRequest{
-		Message: &a2a.Message{ID: x.messageID(variant), Role: a2a.MessageRoleUser, Parts: x.parts, TaskID: ref.taskID, ContextID: ref.contextID},
-		Config:  &a2a.SendMessageConfig{ReturnImmediately: !x.peer.streams() && !x.goesOn},
+		Message: &a2a.Message{ID: x.messageID(variant), Role: a2a.MessageRoleUser, Parts: x.parts, TaskID: ref.taskID,
+			ContextID: ref.contextID},
+		Config: &a2a.SendMessageConfig{ReturnImmediately: !x.peer.streams() && !x.continues},
 	}
 	if !x.peer.streams() {
 		return x.sendPlain(ctx, q)
@@ -128,8 +133,9 @@ func (x *exchange) offer(ctx context.Context, ref reference, variant string) err
 	switch {
 	case x.settled:
 		return nil
-	case x.heard == 0 && (errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, a2a.ErrMethodNotFound)) && ref.taskID == "":
-		return x.sendPlain(ctx, q) // the card promises too much
+	case x.heard == 0 && (errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, a2a.ErrMethodNotFound)) &&
+		ref.taskID == "":
+		return x.sendPlain(ctx, q) // the card offers streaming, but the peer does not support it
 	case x.heard == 0 && err == nil:
 		return fmt.Errorf("%w: a stream without an event", ErrGarbage)
 	case x.heard == 0 || x.taskID == "" || !mayFollow(err):
@@ -138,8 +144,8 @@ func (x *exchange) offer(ctx context.Context, ref reference, variant string) err
 	return x.follow(ctx)
 }
 
-// mayFollow reports whether a stream that has ended with err, or by itself, is to be gone on with: a connection that broke, and an error that the peer has sent within it, say
-// nothing of the task.
+// mayFollow reports whether to continue after a stream ended with err, which may be nil. A broken
+// connection, and an error that the peer sent in the stream, do not end the task.
 func mayFollow(err error) bool { return err == nil || errors.Is(err, ErrUnreachable) || isRefusal(err) }
 
 // sendPlain sends the message without a stream.
@@ -154,7 +160,7 @@ func (x *exchange) sendPlain(ctx context.Context, q *a2a.SendMessageRequest) err
 	return x.follow(ctx)
 }
 
-// listen takes the events of a stream until the task has settled.
+// listen handles the events of a stream until the task settles.
 func (x *exchange) listen(ctx context.Context, stream func(func(a2a.Event, error) bool)) error {
 	err := each(stream, func(e a2a.Event) (bool, error) { return x.take(ctx, e) })
 	if cause := context.Cause(ctx); cause != nil && !x.settled {
@@ -163,7 +169,8 @@ func (x *exchange) listen(ctx context.Context, stream func(func(a2a.Event, error
 	return err
 }
 
-// follow goes on with the open task after a stream that broke off, or without one: it subscribes, else asks, with growing pauses, until it has settled.
+// follow waits for the open task after a broken stream, or without streaming. It subscribes,
+// otherwise polls, with growing pauses, until the task settles.
 func (x *exchange) follow(ctx context.Context) error {
 	wait, failures := x.opts.MinPoll, 0
 	streams := x.peer.streams()
@@ -179,7 +186,7 @@ func (x *exchange) follow(ctx context.Context) error {
 				wait = x.opts.MinPoll
 			}
 		}
-		// What was said while nobody listened may be in no event: the task itself is asked in the end.
+		// Events may be missed between two streams, so the task itself is read at the end.
 		t, err := x.peer.get(ctx, x.taskID)
 		switch {
 		case errors.Is(err, a2a.ErrTaskNotFound):
@@ -191,7 +198,7 @@ func (x *exchange) follow(ctx context.Context) error {
 		case err != nil:
 			failures++
 		default:
-			failures, x.goesOn, x.settled = 0, false, false
+			failures, x.continues, x.settled = 0, false, false
 			if _, err := x.take(ctx, t); err != nil || x.settled {
 				return err
 			}
@@ -206,7 +213,7 @@ func (x *exchange) follow(ctx context.Context) error {
 	}
 }
 
-// pause sleeps for d, or until ctx ends and then gives its cause.
+// pause sleeps for d. If ctx ends before, it returns the cause.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -218,7 +225,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// take takes one event. More says that the task has not settled.
+// take handles one event. more is true until the task settles.
 func (x *exchange) take(ctx context.Context, e a2a.Event) (more bool, err error) {
 	if x.heard++; x.heard > MaxUpdates {
 		return false, fmt.Errorf("%w: more than %d events", ErrTooLarge, MaxUpdates)
@@ -239,12 +246,12 @@ func (x *exchange) take(ctx context.Context, e a2a.Event) (more bool, err error)
 		}
 		return true, x.answer.update(e)
 	}
-	return false, fmt.Errorf("%w: an event of an unknown kind", ErrGarbage)
+	return false, fmt.Errorf("%w: event of an unknown kind", ErrGarbage)
 }
 
-// takeMessage takes an answer without a task. A message among the events of a task is one of its progress.
+// takeMessage handles an answer without a task. A message among the events of a task is progress.
 func (x *exchange) takeMessage(ctx context.Context, m *a2a.Message) (bool, error) {
-	if x.taskID != "" && !x.goesOn {
+	if x.taskID != "" && !x.continues {
 		x.progress(ctx, m)
 		return true, nil
 	}
@@ -256,7 +263,7 @@ func (x *exchange) takeMessage(ctx context.Context, m *a2a.Message) (bool, error
 	return false, nil
 }
 
-// takeTask takes a task as it is now.
+// takeTask handles a snapshot of the task.
 func (x *exchange) takeTask(ctx context.Context, t *a2a.Task) (bool, error) {
 	if err := x.meet(ctx, t.ID, t.ContextID); err != nil {
 		return false, err
@@ -264,8 +271,8 @@ func (x *exchange) takeTask(ctx context.Context, t *a2a.Task) (bool, error) {
 	if err := x.answer.replace(t.Artifacts); err != nil {
 		return false, err
 	}
-	if x.goesOn && x.heard == 1 && isSettled(t.Status.State) && !t.Status.State.Terminal() && x.peer.streams() {
-		return true, nil // this is how it was before the message
+	if x.continues && x.heard == 1 && isSettled(t.Status.State) && !t.Status.State.Terminal() && x.peer.streams() {
+		return true, nil // the state before the message
 	}
 	return x.takeStatus(ctx, &t.Status)
 }
@@ -279,15 +286,15 @@ func (x *exchange) takeStatus(ctx context.Context, s *a2a.TaskStatus) (bool, err
 	return !x.settled, nil
 }
 
-// meet checks that an event is of our task, and keeps its ids in the log when they are new.
+// meet checks that an event belongs to the task of this turn, and records new ids in the log.
 func (x *exchange) meet(ctx context.Context, id a2a.TaskID, contextID string) error {
 	switch {
 	case !safeID(id):
-		return fmt.Errorf("%w: an event without the id of a task", ErrGarbage)
+		return fmt.Errorf("%w: event without a task id", ErrGarbage)
 	case x.taskID != "" && x.taskID != id:
 		return fmt.Errorf("%w: %.100q instead of %.100q", ErrForeignTask, id, x.taskID)
 	case len(contextID) > 512:
-		return fmt.Errorf("%w: the id of a context with %d bytes", ErrTooLarge, len(contextID))
+		return fmt.Errorf("%w: context id with %d bytes", ErrTooLarge, len(contextID))
 	}
 	if contextID != "" {
 		x.contextID = contextID
@@ -303,13 +310,14 @@ func (x *exchange) meet(ctx context.Context, id a2a.TaskID, contextID string) er
 	if err != nil {
 		return err
 	}
-	if err := x.trace(ctx, parley.Trace{Kind: TraceTask, Data: data}); err != nil { // then it is met again by the id of its message
-		x.log.Warn("the task of the remote agent could not be noted", "task", id, "error", err)
+	// Without the trace, the next attempt finds the task by the id of its message.
+	if err := x.trace(ctx, parley.Trace{Kind: TraceTask, Data: data}); err != nil {
+		x.log.Warn("recording the task of the remote agent failed", "task", id, "error", err)
 	}
 	return nil
 }
 
-// progress tells what is said before the end.
+// progress writes a trace with a message before the end of the task.
 func (x *exchange) progress(ctx context.Context, m *a2a.Message) {
 	if m == nil || x.traces >= MaxProgress {
 		return
@@ -321,6 +329,6 @@ func (x *exchange) progress(ctx context.Context, m *a2a.Message) {
 	x.traces++
 	x.answer.progress = text
 	if err := x.trace(ctx, parley.Trace{Kind: TraceProgress, Text: text}); err != nil {
-		x.log.Debug("progress could not be told", "error", err)
+		x.log.Debug("writing the progress failed", "error", err)
 	}
 }

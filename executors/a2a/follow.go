@@ -13,10 +13,12 @@ import (
 )
 
 const (
-	// lookBack is how many of the last events of a conversation are looked at when Follow begins, and maxListed how many conversations.
+	// lookBack is how many of the last events of a conversation Follow reads at its start, and
+	// maxListed how many conversations.
 	lookBack  = 100
 	maxListed = 10_000
-	// closedFor is how long ago a conversation may have been closed for its task to be canceled then.
+	// closedFor is how recently a conversation must have been closed for its task to be canceled at
+	// the start of Follow.
 	closedFor = 24 * time.Hour
 )
 
@@ -25,20 +27,22 @@ type open struct {
 	client       parley.Client
 	conversation string
 	participant  string
-	seq          int64 // of the message that says so
+	seq          int64 // of the message with the link
 	link         link
 }
 
-// watch tells Follow of a task.
+// watch passes a task to Follow.
 func (a *Agent) watch(o open) {
 	select {
 	case a.waiting <- o:
-	default: // nobody follows, or too many are told at once
+	default: // Follow does not run, or the queue is full
 	}
 }
 
-// Follow cancels remote tasks that wait for input when their conversation is closed, until ctx ends. Client is that of the executor. It begins with the conversations in which the
-// client's own id takes part, also those that were closed within the last day; then come those in which this agent has a turn. It waits for what it has started.
+// Follow cancels remote tasks that wait for input when their conversation is closed, until ctx
+// ends. client is the client of the executor. It starts with the conversations of the client's own
+// id, including those closed within the last day. Later it adds those in which this agent has a
+// turn. It waits for its goroutines.
 func (a *Agent) Follow(ctx context.Context, client parley.Client) {
 	ctx = protolog.AttachLogger(ctx, a.log)
 	f := &follower{Agent: a, known: map[string]bool{}}
@@ -56,7 +60,7 @@ func (a *Agent) Follow(ctx context.Context, client parley.Client) {
 	}
 }
 
-// follower is one Follow.
+// follower is one call of Follow.
 type follower struct {
 	*Agent
 	work sync.WaitGroup
@@ -65,7 +69,7 @@ type follower struct {
 	known map[string]bool
 }
 
-// begin watches a conversation, unless it is.
+// begin watches a conversation that is not watched yet.
 func (f *follower) begin(ctx context.Context, o open) {
 	key := o.conversation + " " + o.participant
 	f.mu.Lock()
@@ -74,7 +78,8 @@ func (f *follower) begin(ctx context.Context, o open) {
 		return
 	}
 	if len(f.known) >= MaxFollowed {
-		f.log.Warn("too many tasks wait for input: this one stays open at the remote agent when its conversation is closed", "conversation", o.conversation)
+		f.log.Warn("too many tasks wait for input; this one is not canceled when its conversation is closed",
+			"conversation", o.conversation)
 		return
 	}
 	f.known[key] = true
@@ -84,12 +89,12 @@ func (f *follower) begin(ctx context.Context, o open) {
 		defer f.mu.Unlock()
 		delete(f.known, key)
 		if err != nil && ctx.Err() == nil {
-			f.log.Warn("a conversation is not followed any more", "conversation", o.conversation, "error", err)
+			f.log.Warn("a conversation is no longer followed", "conversation", o.conversation, "error", err)
 		}
 	})
 }
 
-// follow waits for the end of a conversation, and cancels what is open then.
+// follow waits for the end of a conversation, and cancels its open task.
 func (f *follower) follow(ctx context.Context, o *open) error {
 	closed := false
 	for e, err := range o.client.Events(ctx, o.conversation, o.seq-1) {
@@ -115,18 +120,18 @@ func (f *follower) follow(ctx context.Context, o *open) error {
 	if err == nil {
 		err = p.cancel(ctx, o.link.TaskID)
 	}
-	if isRefusal(err) { // it is over
-		f.log.Debug("the task was not canceled", "task", o.link.TaskID, "error", err)
+	if isRefusal(err) { // the task is over
+		f.log.Debug("canceling the task failed", "task", o.link.TaskID, "error", err)
 		return nil
 	}
 	return err
 }
 
-// find looks for tasks that wait for input.
+// find finds tasks that wait for input.
 func (f *follower) find(ctx context.Context, client parley.Client) []open {
 	now, err := client.Now(ctx)
 	if err != nil {
-		f.log.Warn("the conversations could not be listed", "error", err)
+		f.log.Warn("listing the conversations failed", "error", err)
 		return nil
 	}
 	var all []open
@@ -134,18 +139,19 @@ func (f *follower) find(ctx context.Context, client parley.Client) []open {
 	for range maxListed / 100 {
 		page, err := client.ListConversations(ctx, &parley.ListConversationsParams{Limit: 100, Cursor: cursor})
 		if err != nil {
-			f.log.Warn("the conversations could not be listed", "error", err)
+			f.log.Warn("listing the conversations failed", "error", err)
 			return all
 		}
 		for i := range page.Conversations {
 			c := &page.Conversations[i]
-			if !slices.Contains(c.Participants, client.AgentID()) || c.Status == parley.StatusClosed && now.Sub(c.UpdatedAt.Time()) > closedFor {
+			if !slices.Contains(c.Participants, client.AgentID()) ||
+				c.Status == parley.StatusClosed && now.Sub(c.UpdatedAt.Time()) > closedFor {
 				continue
 			}
 			if o, err := f.look(ctx, client, c); err == nil && o != nil {
 				all = append(all, *o)
 			} else if err != nil && !errors.Is(err, parley.ErrNotFound) {
-				f.log.Debug("a conversation could not be read", "conversation", c.ConversationID, "error", err)
+				f.log.Debug("reading a conversation failed", "conversation", c.ConversationID, "error", err)
 			}
 		}
 		if cursor = page.NextCursor; cursor == "" {
@@ -155,7 +161,7 @@ func (f *follower) find(ctx context.Context, client parley.Client) []open {
 	return all
 }
 
-// look reads the end of a conversation.
+// look reads the last events of a conversation.
 func (f *follower) look(ctx context.Context, client parley.Client, c *parley.ConversationSummary) (*open, error) {
 	var o *open
 	err := tail(ctx, client, c.ConversationID, max(c.LatestSeq-lookBack, 0), func(e *parley.Event) bool {

@@ -21,7 +21,7 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// newFarHub is another hub, whose agent echo is shown over A2A.
+// newFarHub starts another hub, whose agent echo is available over A2A.
 func newFarHub(t *testing.T, around func(http.Handler) http.Handler) (*sdktest.Hub, string) {
 	t.Helper()
 	h := sdktest.NewHub(t)
@@ -47,8 +47,9 @@ func newFarHub(t *testing.T, around func(http.Handler) http.Handler) (*sdktest.H
 	return h, web.URL + "/a2a/echo"
 }
 
-// farCard is the card of the far hub with one of its interfaces.
-func farCard(t *testing.T, url string, version proto.ProtocolVersion, binding proto.TransportProtocol, streaming bool) *proto.AgentCard {
+// farCard returns the card of the far hub with one of its interfaces.
+func farCard(t *testing.T, url string, version proto.ProtocolVersion, binding proto.TransportProtocol,
+	streaming bool) *proto.AgentCard {
 	t.Helper()
 	o := &a2a.Options{CardURL: url, HTTP: http.DefaultClient}
 	asked := "1.0"
@@ -71,7 +72,8 @@ func farCard(t *testing.T, url string, version proto.ProtocolVersion, binding pr
 	return nil
 }
 
-// TestTwoHubs: an agent of one hub sits in a conversation of another, by every binding and version, with and without streams.
+// An agent of one hub has a seat at another hub, with every binding and version, with and without
+// streams.
 func TestTwoHubs(t *testing.T) {
 	_, url := newFarHub(t, nil)
 	for _, version := range []proto.ProtocolVersion{"1.0", "0.3"} {
@@ -88,7 +90,8 @@ func TestTwoHubs(t *testing.T) {
 						t.Errorf("%+v", hello)
 					}
 					asked := w.answer(t, w.say(t, "ask"))
-					if asked.A2A.State != "input-required" || asked.Text != "What shall I say?" || asked.A2A.ContextID != hello.A2A.ContextID {
+					if asked.A2A.State != "input-required" || asked.Text != "What shall I say?" ||
+						asked.A2A.ContextID != hello.A2A.ContextID {
 						t.Errorf("%+v", asked)
 					}
 					reply := w.answer(t, w.say(t, "that"))
@@ -109,7 +112,8 @@ func TestTwoHubs(t *testing.T) {
 	}
 }
 
-// TestTwoHubsCut: the connection between them is cut in the middle of streams, again and again; each thing is said once, here and there.
+// The connection between the hubs is closed repeatedly during streams. Each message is posted once
+// on both sides.
 func TestTwoHubsCut(t *testing.T) {
 	var streams atomic.Int64
 	far, url := newFarHub(t, func(next http.Handler) http.Handler {
@@ -134,7 +138,8 @@ func TestTwoHubsCut(t *testing.T) {
 		}
 		context = got.A2A.ContextID
 	}
-	r, err := far.Admin(t).GetUpdates(t.Context(), &parley.GetUpdatesParams{ConversationID: context, Limit: parley.MaxPage})
+	r, err := far.Admin(t).GetUpdates(t.Context(),
+		&parley.GetUpdatesParams{ConversationID: context, Limit: parley.MaxPage})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +154,8 @@ func TestTwoHubsCut(t *testing.T) {
 	}
 }
 
-// TestTwoHubsRetry: an attempt that has sent its message and heard nothing is tried again, and the message is said once over there.
+// An attempt that sent its message without an answer is repeated, and the message is posted once at
+// the other hub.
 func TestTwoHubsRetry(t *testing.T) {
 	var lost atomic.Int64
 	far, url := newFarHub(t, func(next http.Handler) http.Handler {
@@ -166,7 +172,8 @@ func TestTwoHubsRetry(t *testing.T) {
 	if got.Text != "hello" {
 		t.Errorf("%+v", got)
 	}
-	r, err := far.Admin(t).GetUpdates(t.Context(), &parley.GetUpdatesParams{ConversationID: got.A2A.ContextID, Limit: parley.MaxPage})
+	r, err := far.Admin(t).GetUpdates(t.Context(),
+		&parley.GetUpdatesParams{ConversationID: got.A2A.ContextID, Limit: parley.MaxPage})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,16 +185,20 @@ func TestTwoHubsRetry(t *testing.T) {
 	}
 }
 
-// TestTwoHubsFiles: a file goes there and back, byte for byte.
+// A file is sent unchanged in both directions.
 func TestTwoHubsFiles(t *testing.T) {
 	_, url := newFarHub(t, nil)
 	w := newWorld(t, &a2a.Options{CardURL: url})
-	at, err := w.ann.PutAttachment(t.Context(), &parley.PutAttachmentParams{ConversationID: w.id, Name: "a.bin", MediaType: "application/x-a", Data: []byte("\x00\x01\xfe\xff")})
+	at, err := w.ann.PutAttachment(t.Context(),
+		&parley.PutAttachmentParams{ConversationID: w.id, Name: "a.bin", MediaType: "application/x-a",
+			Data: []byte("\x00\x01\xfe\xff")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := w.answer(t, w.say(t, `{"text":"x","attachments":[{"sha256":"`+at.SHA256+`","name":"a.bin","mediaType":"application/x-a"}]}`))
-	if len(got.Attachments) != 1 || got.Attachments[0].SHA256 != at.SHA256 || got.Attachments[0].Name != "a.bin" || got.Attachments[0].MediaType != "application/x-a" {
+	got := w.answer(
+		t, w.say(t, `{"text":"x","attachments":[{"sha256":"`+at.SHA256+`","name":"a.bin","mediaType":"application/x-a"}]}`))
+	if len(got.Attachments) != 1 || got.Attachments[0].SHA256 != at.SHA256 || got.Attachments[0].Name != "a.bin" ||
+		got.Attachments[0].MediaType != "application/x-a" {
 		t.Errorf("%+v", got)
 	}
 }

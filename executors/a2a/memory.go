@@ -12,25 +12,27 @@ import (
 
 // The kinds of the traces of this package.
 const (
-	// TraceTask has the open task of a turn in its data, as the member a2a of the agent's messages has it.
+	// TraceTask has the open task of a turn as data, in the form of the member a2a of the agent's
+	// messages.
 	TraceTask = "a2a.task"
-	// TraceProgress has what the remote agent says while it works.
+	// TraceProgress has progress messages of the remote agent.
 	TraceProgress = "a2a.progress"
 )
 
-// tagInputRequired is on a message that asks for something.
+// tagInputRequired is the tag of a message that asks for input.
 const tagInputRequired = "input_required"
 
-// link is the member a2a of the agent's own messages: where the conversation goes on over there.
+// link is the member a2a of the agent's own messages. It identifies the task and context at the
+// peer.
 type link struct {
 	ContextID string `json:"contextId,omitempty"`
-	// TaskID is the task that the message came from. It is open if State is input-required or auth-required.
+	// TaskID is the task of the message. It is open if State is input-required or auth-required.
 	TaskID a2a.TaskID `json:"taskId,omitempty"`
 	// State is input-required, auth-required, rejected, failed or completed.
 	State string `json:"state,omitempty"`
-	// Told are the artifacts of an open task that were said already.
+	// Told are the marks of the artifacts of an open task that were already posted.
 	Told []string `json:"told,omitempty"`
-	// Peer tells remote agents apart: another one knows nothing of these ids.
+	// Peer identifies the remote agent, because the ids are only valid there.
 	Peer string `json:"peer,omitempty"`
 }
 
@@ -43,16 +45,16 @@ const (
 	stateFailed    = "failed"
 )
 
-// waits reports whether the task is open and waits for us.
+// waits reports whether the task is open and waits for input.
 func (l *link) waits() bool { return l.TaskID != "" && (l.State == stateInput || l.State == stateAuth) }
 
-// memory is what the log says before a turn.
+// memory is the state in the log before a turn.
 type memory struct {
-	// link is where the last message of the agent has come from.
+	// link is the link of the agent's last message.
 	link link
-	// said is what others have said since, in order, without what was withdrawn.
+	// said are the messages of others since then, in order, without withdrawn ones.
 	said []parley.Event
-	// begun is the task that an earlier attempt of this turn has begun, and left those of turns that are over.
+	// begun is the task of an earlier attempt of this turn. left are tasks of earlier turns.
 	begun *link
 	left  []a2a.TaskID
 
@@ -64,7 +66,8 @@ type memory struct {
 func (a *Agent) remember(ctx context.Context, turn *parley.Turn) (*memory, error) {
 	m := &memory{}
 	var err error
-	if m.snapshot, err = turn.Client.GetConversation(ctx, &parley.GetConversationParams{ConversationID: turn.ConversationID, Limit: 1}); err != nil {
+	if m.snapshot, err = turn.Client.GetConversation(
+		ctx, &parley.GetConversationParams{ConversationID: turn.ConversationID, Limit: 1}); err != nil {
 		return nil, err
 	}
 	u, err := turn.Updates(ctx)
@@ -89,7 +92,8 @@ func (a *Agent) remember(ctx context.Context, turn *parley.Turn) (*memory, error
 	return m, err
 }
 
-// readLink finds where the conversation goes on: in the last message of the agent, else, where somebody else has spoken for it, in an earlier one.
+// readLink finds the link in the last message of the agent. If another participant posted that for
+// it, the link is in an earlier message.
 func (a *Agent) readLink(ctx context.Context, turn *parley.Turn, m *memory) error {
 	found := false
 	for _, since := range []int64{turn.SinceSeq - 1, 0} {
@@ -106,7 +110,7 @@ func (a *Agent) readLink(ctx context.Context, turn *parley.Turn, m *memory) erro
 	return nil
 }
 
-// linkOf gives the link of a message; nil: it has none of this peer.
+// linkOf returns the link of a message, or nil if it has none of this peer.
 func (a *Agent) linkOf(e *parley.Event) *link {
 	if e.Type != parley.TypeMessage || !e.Finality.Final() {
 		return nil
@@ -120,14 +124,15 @@ func (a *Agent) linkOf(e *parley.Event) *link {
 	return p.A2A
 }
 
-// noteTrace takes the tasks that were begun since the last message.
+// noteTrace records the tasks that were started since the last message.
 func (a *Agent) noteTrace(m *memory, turn *parley.Turn, e *parley.Event) {
 	if e.Type != parley.TypeTrace || e.From != turn.AgentID {
 		return
 	}
 	var t parley.Trace
 	var l link
-	if json.Unmarshal(e.Payload, &t) != nil || t.Kind != TraceTask || json.Unmarshal(t.Data, &l) != nil || l.Peer != a.name || !safeID(l.TaskID) {
+	if json.Unmarshal(e.Payload, &t) != nil || t.Kind != TraceTask || json.Unmarshal(t.Data, &l) != nil ||
+		l.Peer != a.name || !safeID(l.TaskID) {
 		return
 	}
 	if e.Turn == turn.Number {
@@ -137,7 +142,7 @@ func (a *Agent) noteTrace(m *memory, turn *parley.Turn, e *parley.Event) {
 	m.left = append(m.left, l.TaskID)
 }
 
-// notePrivate takes the text that was given to this participant alone.
+// notePrivate records the private text of this participant.
 func (m *memory) notePrivate(turn *parley.Turn, e *parley.Event) {
 	if e.Type != parley.TypeSystem || turn.SinceSeq > 0 {
 		return
@@ -147,7 +152,7 @@ func (m *memory) notePrivate(turn *parley.Turn, e *parley.Event) {
 	}
 }
 
-// tail calls take for the events after since until it says to stop.
+// tail calls take for the events after since until it returns false.
 func tail(ctx context.Context, c parley.Client, conversation string, since int64, take func(*parley.Event) bool) error {
 	for {
 		page, err := c.Tail(ctx, &parley.TailParams{ConversationID: conversation, SinceSeq: since, Limit: parley.MaxPage})
@@ -166,5 +171,5 @@ func tail(ctx context.Context, c parley.Client, conversation string, since int64
 	}
 }
 
-// isSession reports whether the conversation is one for a result.
+// isSession reports whether the conversation is a session.
 func isSession(conversation string) bool { return strings.HasPrefix(conversation, "ses_") }

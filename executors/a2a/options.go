@@ -16,70 +16,78 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// Bounds of what is taken from a peer and sent to it.
+// Limits of the data from and to a peer.
 const (
-	// MaxResponseBytes bounds the body of one response, and MaxStreamBytes that of a stream; MaxEventBytes one of its events.
+	// MaxResponseBytes limits a response, MaxStreamBytes a stream, and MaxEventBytes an event of a
+	// stream.
 	MaxResponseBytes = 32 << 20
 	MaxStreamBytes   = 64 << 20
 	MaxEventBytes    = 10<<20 - 1
-	// MaxCardBytes bounds a card, and MaxInterfaces what it lists.
+	// MaxCardBytes limits a card, and MaxInterfaces its interfaces.
 	MaxCardBytes  = 1 << 20
 	MaxInterfaces = 64
-	// MaxUpdates bounds the events of one turn, MaxArtifacts the artifacts of an answer, and MaxParts their parts.
+	// MaxUpdates limits the events of one turn, MaxArtifacts the artifacts of an answer, and
+	// MaxParts their parts.
 	MaxUpdates   = 50_000
 	MaxArtifacts = 256
 	MaxParts     = 50_000
-	// MaxProgress bounds the traces of progress in one turn, and MaxProgressBytes each of them.
+	// MaxProgress limits the progress traces of one turn, and MaxProgressBytes each of them.
 	MaxProgress      = 200
 	MaxProgressBytes = 4 << 10
-	// MaxSentText bounds the text and data of a message that goes out; the newest is kept. MaxSentParts bounds its parts.
+	// MaxSentText limits the text and data of a sent message; the newest is kept. MaxSentParts
+	// limits its parts.
 	MaxSentText  = 512 << 10
 	MaxSentParts = 60
-	// MaxSentFile bounds a file that goes out as bytes, and MaxSentFiles all of one message; others are named.
+	// MaxSentFile limits a file that is sent as data, and MaxSentFiles the files of one message.
+	// For other files only the name is sent.
 	MaxSentFile  = 5 << 20
 	MaxSentFiles = 10 << 20
-	// MaxFollowed bounds the conversations that Follow watches.
+	// MaxFollowed limits the conversations that Follow watches.
 	MaxFollowed = 256
 )
 
-// DefaultMaxWait bounds a turn where Options say nothing.
+// DefaultMaxWait is the default of Options.MaxWait.
 const DefaultMaxWait = time.Hour
 
-// Options of an agent. HTTP is needed, and CardURL or Card.
+// Options are the options of an agent. HTTP is required, and exactly one of CardURL and Card.
 type Options struct {
-	// CardURL is where the card lies, or the address below which it is at a well-known path.
+	// CardURL is the address of the card, or the address above its well-known path.
 	CardURL string
-	// Card is the card, if it is known; it is not fetched then.
+	// Card is a known card. It is not fetched.
 	Card *a2a.AgentCard
-	// HTTP makes all requests. The addresses in a card are those of strangers: it should be one that refuses what must not be reached. Its Timeout is not used.
+	// HTTP makes all requests. The card contains addresses that others chose, so the client should
+	// refuse addresses that must not be reached. Its Timeout is ignored.
 	HTTP *http.Client
-	// Token goes as Authorization: Bearer, or as the header Header if that is set, to the origin of CardURL and to Origins, such as https://api.example.com.
+	// Token is sent as Authorization: Bearer, or in the header Header if that is set, to the origin
+	// of CardURL and to Origins, such as https://api.example.com.
 	Token, Header string
 	Origins       []string
-	// MaxWait bounds the work on one turn; 0, DefaultMaxWait. The claim bounds it too.
+	// MaxWait limits the work on one turn. The default is DefaultMaxWait. The claim limits it too.
 	MaxWait time.Duration
-	// MinPoll and MaxPoll bound the growing pauses between questions for a task that cannot be streamed; 0, 250 ms and 10 s.
+	// MinPoll and MaxPoll limit the growing pauses between polls of a task without streaming. The
+	// defaults are 250 ms and 10 s.
 	MinPoll, MaxPoll time.Duration
-	// Logger hears what goes wrong; nil: nobody.
+	// Logger logs failures. It may be nil.
 	Logger *slog.Logger
 }
 
-// Agent is a remote agent as a participant. It may be used from any goroutine, and serves any number of conversations.
+// Agent is a remote agent as a participant. It is safe for concurrent use, and serves any number of
+// conversations.
 type Agent struct {
 	opts Options
 	log  *slog.Logger
-	// name tells this peer from others in the log.
+	// name identifies this peer in the log.
 	name    string
 	waiting chan open // tasks that need input, for Follow
 
 	mu   sync.Mutex // guards the fields below
 	peer *Peer
-	at   time.Time // when peer was made
+	at   time.Time // time of the creation of peer
 }
 
 var _ parley.Agent = (*Agent)(nil)
 
-// New makes an agent. It fails with what is wrong with the options; the peer is not asked.
+// New returns an agent. It checks the options without calling the peer.
 func New(o *Options) (*Agent, error) {
 	a := &Agent{opts: *o, log: o.Logger, waiting: make(chan open, MaxFollowed)}
 	if a.log == nil {
@@ -92,13 +100,13 @@ func New(o *Options) (*Agent, error) {
 	case o.HTTP == nil:
 		return nil, errors.New("a2a: Options.HTTP is missing")
 	case (o.CardURL == "") == (o.Card == nil):
-		return nil, errors.New("a2a: exactly one of CardURL and Card is to be set")
+		return nil, errors.New("a2a: expected exactly one of CardURL and Card")
 	case strings.ContainsAny(o.Token, "\r\n"):
-		return nil, errors.New("a2a: the token has more than one line")
+		return nil, errors.New("a2a: the token contains a line break")
 	}
 	for _, s := range append([]string{o.CardURL}, o.Origins...) {
 		if s != "" && originOf(s) == "" {
-			return nil, fmt.Errorf("a2a: %q is no address such as https://agent.example.com", s)
+			return nil, fmt.Errorf("a2a: invalid address %q (expected: such as https://agent.example.com)", s)
 		}
 	}
 	if o.Card != nil {
@@ -110,7 +118,8 @@ func New(o *Options) (*Agent, error) {
 	return a, nil
 }
 
-// originOf gives scheme, host and port of an address of HTTP; empty: it is none.
+// originOf returns scheme, host and port of an HTTP address. It returns an empty string for other
+// addresses.
 func originOf(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {

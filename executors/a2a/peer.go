@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// callTimeout bounds a call that has nothing to wait for.
+	// callTimeout limits calls that need no waiting.
 	callTimeout = 30 * time.Second
-	// cardFor is how long a card that was fetched is trusted.
+	// cardFor is how long a fetched card is used.
 	cardFor = 5 * time.Minute
 )
 
-// Peer is a remote agent by one of its interfaces.
+// Peer is one interface of a remote agent.
 type Peer struct {
 	Card      *a2a.AgentCard
 	Interface *a2a.AgentInterface
@@ -27,14 +27,16 @@ type Peer struct {
 	client *a2aclient.Client
 }
 
-// Dial makes the client of an interface that is one of [Spoken]. Nothing is sent.
+// Dial returns the client of an interface of [Spoken]. It sends nothing.
 func Dial(ctx context.Context, o *Options, card *a2a.AgentCard, i *a2a.AgentInterface) (*Peer, error) {
 	rpc := i.ProtocolBinding == a2a.TransportProtocolJSONRPC
-	c := httpClient(o, &wire{max: MaxResponseBytes, rpc: rpc, old: !rpc && strings.HasPrefix(string(i.ProtocolVersion), "0.")})
+	c := httpClient(
+		o, &wire{max: MaxResponseBytes, rpc: rpc, old: !rpc && strings.HasPrefix(string(i.ProtocolVersion), "0.")})
 	client, err := a2aclient.NewFromEndpoints(ctx, []*a2a.AgentInterface{i},
 		a2aclient.WithDefaultsDisabled(),
 		a2aclient.WithJSONRPCTransport(c), a2aclient.WithRESTTransport(c),
-		a2av0.WithJSONRPCTransport(a2av0.JSONRPCTransportConfig{Client: c}), a2av0.WithRESTTransport(a2av0.RESTTransportConfig{Client: c}),
+		a2av0.WithJSONRPCTransport(a2av0.JSONRPCTransportConfig{Client: c}),
+		a2av0.WithRESTTransport(a2av0.RESTTransportConfig{Client: c}),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoInterface, err)
@@ -45,7 +47,8 @@ func Dial(ctx context.Context, o *Options, card *a2a.AgentCard, i *a2a.AgentInte
 // streams reports whether the peer offers streaming.
 func (p *Peer) streams() bool { return p.Card.Capabilities.Streaming }
 
-// connect gives the peer by its best interface. A card is fetched anew when it is old, and when the peer was not reached.
+// connect returns the peer with its best interface. It fetches the card again if it is old, and
+// after the peer was unreachable.
 func (a *Agent) connect(ctx context.Context) (*Peer, error) {
 	a.mu.Lock()
 	p, at := a.peer, a.at
@@ -58,7 +61,7 @@ func (a *Agent) connect(ctx context.Context) (*Peer, error) {
 		return nil, err
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%w: it has %s", ErrNoInterface, offered(card))
+		return nil, fmt.Errorf("%w: the card has %s", ErrNoInterface, offered(card))
 	}
 	p, err = Dial(ctx, &a.opts, card, all[0])
 	if err != nil {
@@ -70,7 +73,8 @@ func (a *Agent) connect(ctx context.Context) (*Peer, error) {
 	return p, nil
 }
 
-// card gives the card and what of it is spoken. Some peers show their 0.3 interfaces only to who does not ask for 1.0.
+// card returns the card and its supported interfaces. Some peers list their 0.3 interfaces only if
+// the request does not ask for 1.0.
 func (a *Agent) card(ctx context.Context) (*a2a.AgentCard, []*a2a.AgentInterface, error) {
 	if a.opts.Card != nil {
 		return a.opts.Card, Spoken(a.opts.Card), nil
@@ -91,7 +95,7 @@ func (a *Agent) card(ctx context.Context) (*a2a.AgentCard, []*a2a.AgentInterface
 	return nil, nil, fmt.Errorf("fetch the card: %w", err)
 }
 
-// forget has the card fetched anew.
+// forget discards the card.
 func (a *Agent) forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -106,7 +110,7 @@ func offered(c *a2a.AgentCard) string {
 	return strings.Join(all, ", ")
 }
 
-// caught calls the library, which may panic on what a peer says.
+// caught calls the library, which may panic on invalid data of the peer.
 func caught[T any](call func() (T, error)) (result T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -117,7 +121,7 @@ func caught[T any](call func() (T, error)) (result T, err error) {
 	return result, named(err)
 }
 
-// each calls take for the events of a stream until it says to stop, or the stream ends.
+// each calls take for the events of a stream, until it returns false or the stream ends.
 func each(stream iter.Seq2[a2a.Event, error], take func(a2a.Event) (more bool, err error)) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -136,7 +140,7 @@ func each(stream iter.Seq2[a2a.Event, error], take func(a2a.Event) (more bool, e
 	return nil
 }
 
-// get asks for a task.
+// get reads a task.
 func (p *Peer) get(ctx context.Context, id a2a.TaskID) (*a2a.Task, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -153,7 +157,7 @@ func (p *Peer) get(ctx context.Context, id a2a.TaskID) (*a2a.Task, error) {
 	return t, nil
 }
 
-// cancel cancels a task, as far as the peer lets it.
+// cancel cancels a task, if the peer permits that.
 func (p *Peer) cancel(ctx context.Context, id a2a.TaskID) error {
 	_, err := caught(func() (*a2a.Task, error) {
 		return p.client.CancelTask(ctx, &a2a.CancelTaskRequest{ID: id})
@@ -161,7 +165,7 @@ func (p *Peer) cancel(ctx context.Context, id a2a.TaskID) error {
 	return err
 }
 
-// safeID reports whether an id can be a part of a path, as it is in REST.
+// safeID reports whether an id can be a segment of a path, as in REST.
 func safeID(id a2a.TaskID) bool {
 	return id != "" && len(id) <= 512 && !strings.ContainsAny(string(id), "/?#%\\ \r\n\t") && id != "." && id != ".."
 }

@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// maxSaidText and maxSaidData are what goes into a message; more becomes a file of it.
+	// maxSaidText and maxSaidData limit the text and data of a message. More becomes a file.
 	maxSaidText = 256 << 10
 	maxSaidData = 256 << 10
-	// maxShownText is how much of a text that has become a file stands in the message.
+	// maxShownText limits the part of such a text in the message.
 	maxShownText = 8 << 10
 )
 
@@ -34,7 +34,7 @@ type said struct {
 	A2A         link                `json:"a2a"`
 }
 
-// say posts what ends the turn.
+// say posts the message that ends the turn.
 func (x *exchange) say(ctx context.Context) (parley.TurnOutcome, error) {
 	s, err := x.words(ctx)
 	if err != nil {
@@ -59,12 +59,13 @@ func (x *exchange) say(ctx context.Context) (parley.TurnOutcome, error) {
 		return parley.TurnComplete, nil
 	}
 	if s.A2A.waits() {
-		x.watch(open{client: x.turn.Client, conversation: x.turn.ConversationID, participant: x.turn.AgentID, seq: r.Seq, link: s.A2A})
+		x.watch(open{client: x.turn.Client, conversation: x.turn.ConversationID, participant: x.turn.AgentID, seq: r.Seq,
+			link: s.A2A})
 	}
 	return parley.TurnPosted, nil
 }
 
-// words makes the payload, and attaches the files.
+// words builds the payload, and attaches the files.
 func (x *exchange) words(ctx context.Context) (*said, error) {
 	s := &said{A2A: link{ContextID: x.contextID, TaskID: x.taskID, State: stateWord(x.state), Peer: x.name}}
 	if s.A2A.waits() {
@@ -82,24 +83,24 @@ func (x *exchange) words(ctx context.Context) (*said, error) {
 	switch x.state {
 	case a2a.TaskStateInputRequired:
 		s.Tags = []string{tagInputRequired}
-		s.Text = cmp.Or(s.Text, "The remote agent asks for input, and does not say which.")
+		s.Text = cmp.Or(s.Text, "The remote agent asks for input without a description.")
 	case a2a.TaskStateAuthRequired:
 		s.Tags = []string{tagInputRequired}
-		s.Text = joinText("The remote agent needs an authorization"+x.schemes()+" before it goes on.", s.Text)
+		s.Text = joinText("The remote agent needs an authorization"+x.schemes()+" before it continues.", s.Text)
 	case a2a.TaskStateFailed:
-		s.Text = cmp.Or(s.Text, "The remote agent has failed, and does not say why.")
+		s.Text = cmp.Or(s.Text, "The remote agent failed without a reason.")
 	case a2a.TaskStateRejected:
-		s.Text = cmp.Or(s.Text, "The remote agent has rejected this, and does not say why.")
+		s.Text = cmp.Or(s.Text, "The remote agent rejected the message without a reason.")
 	case a2a.TaskStateCanceled:
-		s.Text = joinText("The remote agent has canceled its task.", s.Text)
+		s.Text = joinText("The remote agent canceled its task.", s.Text)
 	}
 	if s.Text == "" && s.Data == nil && len(s.Attachments) == 0 {
-		s.Text = "The remote agent is done, without a word."
+		s.Text = "The remote agent completed its task without an answer."
 	}
 	return s, nil
 }
 
-// schemes names what the card asks for.
+// schemes lists the security schemes of the card.
 func (x *exchange) schemes() string {
 	var names []string
 	for name := range x.peer.Card.SecuritySchemes {
@@ -112,7 +113,7 @@ func (x *exchange) schemes() string {
 	return " (its card names " + strings.Join(names[:min(len(names), 8)], ", ") + ")"
 }
 
-// writer puts parts into a payload.
+// writer adds parts to a payload.
 type writer struct {
 	x    *exchange
 	said *said
@@ -132,7 +133,8 @@ func (w *writer) add(ctx context.Context, p *a2a.Part) error {
 	case a2a.Raw:
 		return w.attach(ctx, p.Filename, p.MediaType, v)
 	case a2a.URL: // it is never fetched
-		w.said.Text = joinText(w.said.Text, fmt.Sprintf("%s: %s", cmp.Or(plainName(p.Filename), plainType(p.MediaType), "file"), oneLine(string(v))))
+		w.said.Text = joinText(w.said.Text,
+			fmt.Sprintf("%s: %s", cmp.Or(plainName(p.Filename), plainType(p.MediaType), "file"), oneLine(string(v))))
 	}
 	return nil
 }
@@ -141,22 +143,22 @@ func (w *writer) add(ctx context.Context, p *a2a.Part) error {
 func (w *writer) attach(ctx context.Context, name, kind string, data []byte) error {
 	switch {
 	case len(data) == 0:
-		w.said.Text = joinText(w.said.Text, fmt.Sprintf("[the file %s is empty]", cmp.Or(plainName(name), "without a name")))
+		w.said.Text = joinText(w.said.Text, fmt.Sprintf("[file %s, empty]", cmp.Or(plainName(name), "without a name")))
 		return nil
 	case len(data) > parley.MaxAttachmentBytes:
-		return fmt.Errorf("%w: a file of %d bytes", ErrTooLarge, len(data))
+		return fmt.Errorf("%w: file with %d bytes", ErrTooLarge, len(data))
 	case len(w.said.Attachments) == parley.MaxMessageAttachments:
 		return fmt.Errorf("%w: more than %d files in an answer", ErrTooLarge, parley.MaxMessageAttachments)
 	}
 	at, err := w.x.turn.Attach(ctx, plainName(name), plainType(kind), data)
 	if err != nil {
-		return fmt.Errorf("keep a file of the remote agent: %w", err)
+		return fmt.Errorf("attach a file of the remote agent: %w", err)
 	}
 	w.said.Attachments = append(w.said.Attachments, at)
 	return nil
 }
 
-// finish puts in the data, and makes files of what is too large for a message.
+// finish adds the data, and makes files of parts that are too large for a message.
 func (w *writer) finish(ctx context.Context) error {
 	switch len(w.data) {
 	case 0:
@@ -184,7 +186,7 @@ func (w *writer) finish(ctx context.Context) error {
 	return nil
 }
 
-// depth is how deep JSON nests.
+// depth returns the nesting depth of JSON.
 func depth(raw []byte) int {
 	now, most, inText, escaped := 0, 0, false, false
 	for _, c := range raw {
@@ -212,7 +214,7 @@ func joinText(a, b string) string {
 	return a + "\n\n" + b
 }
 
-// plainName makes a name such as the hub takes for files; empty: there is none.
+// plainName returns a file name that the hub accepts. It may be empty.
 func plainName(name string) string {
 	name = path.Base(strings.ReplaceAll(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -226,9 +228,10 @@ func plainName(name string) string {
 	return clip(name, limits.MaxNameBytes)
 }
 
-// plainType gives a media type if it is one.
+// plainType returns a valid media type, or an empty string.
 func plainType(kind string) string {
-	if _, _, err := mime.ParseMediaType(kind); err != nil || len(kind) > limits.MaxMediaTypeBytes || !strings.Contains(kind, "/") {
+	if _, _, err := mime.ParseMediaType(kind); err != nil || len(kind) > limits.MaxMediaTypeBytes ||
+		!strings.Contains(kind, "/") {
 		return ""
 	}
 	return kind

@@ -10,7 +10,8 @@ import (
 	"github.com/parleyhub/parley/executors/a2a"
 )
 
-// TestTraceparentHeader: a remote agent is told the span of the turn in each request, in every dialect; and none where there is none.
+// A remote agent gets the span of the turn in each request of every dialect, and none without a
+// span.
 func TestTraceparentHeader(t *testing.T) {
 	const asker = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	for i, d := range dialects {
@@ -23,7 +24,8 @@ func TestTraceparentHeader(t *testing.T) {
 					t.Errorf("%d of %d requests say of which span they are", n, all)
 				}
 				said, err := w.ann.SendMessage(t.Context(), &parley.SendMessageParams{
-					ConversationID: w.id, Payload: json.RawMessage(`{"text":"hello"}`), Finality: parley.FinalityTurn, Traceparent: asker,
+					ConversationID: w.id, Payload: json.RawMessage(`{"text":"hello"}`), Finality: parley.FinalityTurn,
+					Traceparent: asker,
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -38,7 +40,7 @@ func TestTraceparentHeader(t *testing.T) {
 	}
 }
 
-// tracedBy counts the requests that have named a span, and all.
+// tracedBy counts all requests, and those with a span.
 func (r *remote) tracedBy(traceparent string) (n, all int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

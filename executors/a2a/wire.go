@@ -21,7 +21,7 @@ import (
 
 const eventStream = "text/event-stream"
 
-// httpClient gives the client of the options, whose requests and responses w looks at.
+// httpClient returns the client of the options with w as transport.
 func httpClient(o *Options, w *wire) *http.Client {
 	c := *o.HTTP
 	w.next = http.DefaultTransport
@@ -39,7 +39,7 @@ func httpClient(o *Options, w *wire) *http.Client {
 			w.origins = append(w.origins, originOf(s))
 		}
 	}
-	if o.CardURL == "" { // who gives a card means its addresses
+	if o.CardURL == "" { // the caller trusts the addresses of a card in the options
 		for _, i := range o.Card.SupportedInterfaces {
 			w.origins = append(w.origins, originOf(i.URL))
 		}
@@ -51,16 +51,18 @@ func httpClient(o *Options, w *wire) *http.Client {
 	return &c
 }
 
-// wire stands between the library and the network: it adds credentials and the traceparent of the request's context, bounds what comes, gives errors names, and makes of a response what the library understands. A response to
-// who wants a stream becomes one, and only whole events of it are passed on, so that a stream which breaks off does so between two of them.
+// wire is the transport between the library and the network. It adds credentials and the
+// traceparent, limits responses, classifies errors, and converts responses to a form that the
+// library understands. If a stream was requested, the response becomes one. Only complete events
+// are passed on, so a broken stream ends between two events.
 type wire struct {
 	next          http.RoundTripper
 	header, value string // the credentials
 	origins       []string
-	max           int64 // of a body that is no stream
-	rpc           bool  // JSON-RPC is spoken
-	old           bool  // HTTP+JSON of 0.3 is spoken
-	plain         bool  // nothing of A2A is expected, as of a card
+	max           int64 // limit of a response that is not streamed
+	rpc           bool  // JSON-RPC
+	old           bool  // HTTP+JSON of 0.3
+	plain         bool  // not A2A, for example a card
 }
 
 // RoundTrip makes one request.
@@ -84,7 +86,8 @@ func (w *wire) RoundTrip(q *http.Request) (*http.Response, error) {
 	}
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if streams && r.StatusCode == http.StatusOK && kind == eventStream {
-		r.Body = &events{from: bufio.NewReaderSize(&bounded{r.Body, MaxStreamBytes}, 32<<10), body: r.Body, rpc: w.rpc, old: w.old, pos: pos}
+		r.Body = &events{from: bufio.NewReaderSize(&bounded{r.Body, MaxStreamBytes}, 32<<10), body: r.Body, rpc: w.rpc,
+			old: w.old, pos: pos}
 		return r, nil
 	}
 	r.Body = &bounded{r.Body, w.max}
@@ -94,7 +97,7 @@ func (w *wire) RoundTrip(q *http.Request) (*http.Response, error) {
 	return w.settle(q, r, kind, streams, withheld)
 }
 
-// settle reads a response that is no stream, and makes it one that the library understands.
+// settle reads a response that is not streamed, and converts it for the library.
 func (w *wire) settle(q *http.Request, r *http.Response, kind string, streams, withheld bool) (*http.Response, error) {
 	defer r.Body.Close()
 	body, err := io.ReadAll(r.Body)
@@ -103,14 +106,15 @@ func (w *wire) settle(q *http.Request, r *http.Response, kind string, streams, w
 	}
 	isJSON := (kind == "application/json" || strings.HasSuffix(kind, "+json")) && json.Valid(body)
 	switch r.StatusCode {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusBadGateway,
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		isJSON = false
 	}
 	if r.StatusCode != http.StatusOK && (!isJSON || w.rpc && !hasError(body)) {
 		return nil, &StatusError{Code: r.StatusCode, Host: q.URL.Host, Withheld: withheld}
 	}
 	if !isJSON {
-		return nil, fmt.Errorf("%w: it answers with %s", ErrGarbage, cmp.Or(kind, "no type"))
+		return nil, fmt.Errorf("%w: response of type %s", ErrGarbage, cmp.Or(kind, "no type"))
 	}
 	if w.rpc {
 		r.StatusCode, r.Status, body = http.StatusOK, "200 OK", plainError(body)
@@ -133,7 +137,7 @@ func (w *wire) settle(q *http.Request, r *http.Response, kind string, streams, w
 }
 
 func hasError(body []byte) bool {
-	if !bytes.Contains(body, []byte(`"error"`)) { // nearly always
+	if !bytes.Contains(body, []byte(`"error"`)) { // the common case
 		return false
 	}
 	var e struct {
@@ -142,7 +146,8 @@ func hasError(body []byte) bool {
 	return json.Unmarshal(body, &e) == nil && len(e.Error) > 0 && string(e.Error) != "null"
 }
 
-// plainError takes error.data out of a response of JSON-RPC where it is no list, as it may be in 0.3: the library would not understand the error for it.
+// plainError removes error.data from a JSON-RPC response if it is not a list, as in 0.3, because
+// the library would not decode the error.
 func plainError(body []byte) []byte {
 	if !hasError(body) {
 		return body
@@ -166,7 +171,8 @@ func plainError(body []byte) []byte {
 
 var oldFile = regexp.MustCompile(`"(?:fileWithBytes|file_with_bytes)"\s*:\s*"([^"\\]*)"`)
 
-// doubleFiles makes files of 0.3 over HTTP+JSON, which some servers send as base64, the base64 of base64 that others send and the library wants.
+// doubleFiles encodes files of 0.3 over HTTP+JSON twice. Some servers send base64, but the library
+// expects base64 of base64, which other servers send.
 func doubleFiles(body []byte) []byte {
 	var out []byte
 	done := 0
@@ -186,7 +192,8 @@ func doubleFiles(body []byte) []byte {
 	return append(out, body[done:]...)
 }
 
-// bounded is a body that ends in ErrTooLarge, and whose failures are those of the network.
+// bounded is a body that fails with ErrTooLarge after left bytes, and with a networkError for other
+// failures.
 type bounded struct {
 	io.ReadCloser
 	left int64
@@ -204,12 +211,12 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// place is where in a stream its reader is: the id of the event that it has got last.
+// place is the position of a reader in a stream: the id of the last event.
 type place struct{ id string }
 
 type placeKey struct{}
 
-// withPlace makes streams that are opened with the context keep p, and go on behind it.
+// withPlace makes streams with the context record their position in p, and resume after it.
 func withPlace(ctx context.Context, p *place) context.Context {
 	return context.WithValue(ctx, placeKey{}, p)
 }
@@ -223,17 +230,19 @@ func position(ctx context.Context) *place {
 
 var cursor = regexp.MustCompile(`^[0-9]{1,19}(\.[0-9]{1,9})?$`)
 
-// resumable reports whether the id looks like a cursor: many servers give out random ids, which mean nothing to them.
+// resumable reports whether the id looks like a cursor. Many servers send random ids that they
+// cannot resume from.
 func (p *place) resumable() bool { return cursor.MatchString(p.id) }
 
-// events passes on one whole event at a time, and keeps its id. What comes after the last whole event is left out.
+// events passes on one complete event at a time, and records its id. It drops an incomplete event
+// at the end.
 type events struct {
 	from  *bufio.Reader
 	body  io.Closer
 	rpc   bool
 	old   bool
 	pos   *place
-	ready []byte // of the event that is being passed on
+	ready []byte // of the current event
 	count int
 }
 
@@ -277,14 +286,14 @@ func (s *events) next() error {
 	}
 }
 
-// line reads one line of an event of which size bytes were read before.
+// line reads a line of an event. size is the number of bytes of the event so far.
 func (s *events) line(size *int) ([]byte, error) {
 	var line []byte
 	for {
 		part, err := s.from.ReadSlice('\n')
 		line = append(line, part...)
 		if *size += len(part); *size > MaxEventBytes {
-			return nil, fmt.Errorf("%w: an event of more than %d bytes", ErrTooLarge, MaxEventBytes)
+			return nil, fmt.Errorf("%w: event of more than %d bytes", ErrTooLarge, MaxEventBytes)
 		}
 		if err == nil {
 			return bytes.TrimRight(line, "\r\n"), nil
@@ -295,7 +304,7 @@ func (s *events) line(size *int) ([]byte, error) {
 	}
 }
 
-// pass makes an event ready.
+// pass prepares an event for the reader.
 func (s *events) pass(data []byte, has bool, id *string) error {
 	if id != nil {
 		s.pos.id = *id
@@ -306,9 +315,9 @@ func (s *events) pass(data []byte, has bool, id *string) error {
 	if s.count++; s.count > MaxUpdates {
 		return fmt.Errorf("%w: more than %d events", ErrTooLarge, MaxUpdates)
 	}
-	var compact bytes.Buffer // one line: the library joins several with line breaks, which are no news in JSON
+	var compact bytes.Buffer // one line, because the library joins lines with line breaks
 	if json.Compact(&compact, data) != nil {
-		return fmt.Errorf("%w: an event is not JSON", ErrGarbage)
+		return fmt.Errorf("%w: event is not JSON", ErrGarbage)
 	}
 	data = compact.Bytes()
 	if s.rpc {

@@ -2,13 +2,15 @@ package a2a
 
 import "testing"
 
-// TestDoubleFiles: files of 0.3 over HTTP+JSON are base64 of base64 for the library, however they came, and nothing else changes.
+// Files of 0.3 over HTTP+JSON become base64 of base64 in both variants, and nothing else changes.
 func TestDoubleFiles(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"base64", `{"file":{"fileWithBytes":"AAEC/w=="}}`, `{"file":{"fileWithBytes":"QUFFQy93PT0="}}`},
-		{"the other name", `{"file":{"file_with_bytes": "AAEC/w=="},"x":1}`, `{"file":{"file_with_bytes": "QUFFQy93PT0="},"x":1}`},
+		{"the other name", `{"file":{"file_with_bytes": "AAEC/w=="},"x":1}`,
+			`{"file":{"file_with_bytes": "QUFFQy93PT0="},"x":1}`},
 		{"base64 of base64", `{"fileWithBytes":"QUFFQy93PT0="}`, `{"fileWithBytes":"QUFFQy93PT0="}`},
-		{"several", `[{"fileWithBytes":"AAEC/w=="},{"fileWithBytes":"QUFFQy93PT0="},{"fileWithBytes":"/w=="}]`, `[{"fileWithBytes":"QUFFQy93PT0="},{"fileWithBytes":"QUFFQy93PT0="},{"fileWithBytes":"L3c9PQ=="}]`},
+		{"several", `[{"fileWithBytes":"AAEC/w=="},{"fileWithBytes":"QUFFQy93PT0="},{"fileWithBytes":"/w=="}]`,
+			`[{"fileWithBytes":"QUFFQy93PT0="},{"fileWithBytes":"QUFFQy93PT0="},{"fileWithBytes":"L3c9PQ=="}]`},
 		{"empty", `{"fileWithBytes":""}`, `{"fileWithBytes":""}`},
 		{"no base64", `{"fileWithBytes":"*"}`, `{"fileWithBytes":"*"}`},
 		{"in a text", `{"text":"\"fileWithBytes\":\"AAEC/w==\""}`, `{"text":"\"fileWithBytes\":\"AAEC/w==\""}`},

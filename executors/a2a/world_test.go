@@ -23,24 +23,28 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// dialects are the ways in which a peer can be spoken to.
+// dialects are the protocols of a peer.
 var dialects = []struct {
 	name    string
 	binding proto.TransportProtocol
 	version proto.ProtocolVersion
 	handler func(a2asrv.RequestHandler) http.Handler
 }{
-	{"1.0 JSON-RPC", proto.TransportProtocolJSONRPC, "1.0", func(h a2asrv.RequestHandler) http.Handler { return a2asrv.NewJSONRPCHandler(h) }},
-	{"1.0 REST", proto.TransportProtocolHTTPJSON, "1.0", func(h a2asrv.RequestHandler) http.Handler { return a2asrv.NewRESTHandler(h) }},
-	{"0.3 JSON-RPC", proto.TransportProtocolJSONRPC, "0.3.0", func(h a2asrv.RequestHandler) http.Handler { return a2av0.NewJSONRPCHandler(h) }},
-	{"0.3 REST", proto.TransportProtocolHTTPJSON, "0.3.0", func(h a2asrv.RequestHandler) http.Handler { return a2av0.NewRESTHandler(h) }},
+	{"1.0 JSON-RPC", proto.TransportProtocolJSONRPC, "1.0",
+		func(h a2asrv.RequestHandler) http.Handler { return a2asrv.NewJSONRPCHandler(h) }},
+	{"1.0 REST", proto.TransportProtocolHTTPJSON, "1.0",
+		func(h a2asrv.RequestHandler) http.Handler { return a2asrv.NewRESTHandler(h) }},
+	{"0.3 JSON-RPC", proto.TransportProtocolJSONRPC, "0.3.0",
+		func(h a2asrv.RequestHandler) http.Handler { return a2av0.NewJSONRPCHandler(h) }},
+	{"0.3 REST", proto.TransportProtocolHTTPJSON, "0.3.0",
+		func(h a2asrv.RequestHandler) http.Handler { return a2av0.NewRESTHandler(h) }},
 }
 
-// remote is a peer: a server of the library, with a scripted agent.
+// remote is a peer: a server of the library with a scripted agent.
 type remote struct {
 	*httptest.Server
 	card *proto.AgentCard
-	// around is put around every request.
+	// around wraps every request.
 	around func(http.ResponseWriter, *http.Request, http.Handler)
 
 	mu       sync.Mutex // guards the fields below
@@ -72,8 +76,9 @@ func newRemote(t *testing.T, dialect int, streaming bool) *remote {
 		mux.ServeHTTP(w, q)
 	}))
 	r.card = &proto.AgentCard{
-		Name: "remote", Description: "a scripted agent", Version: "1", DefaultInputModes: []string{"text/plain"}, DefaultOutputModes: []string{"text/plain"},
-		Capabilities: proto.AgentCapabilities{Streaming: streaming}, Skills: []proto.AgentSkill{},
+		Name: "remote", Description: "a scripted agent", Version: "1", DefaultInputModes: []string{"text/plain"},
+		DefaultOutputModes: []string{"text/plain"},
+		Capabilities:       proto.AgentCapabilities{Streaming: streaming}, Skills: []proto.AgentSkill{},
 		SupportedInterfaces: []*proto.AgentInterface{{URL: r.URL, ProtocolBinding: d.binding, ProtocolVersion: d.version}},
 	}
 	t.Cleanup(func() {
@@ -84,7 +89,7 @@ func newRemote(t *testing.T, dialect int, streaming bool) *remote {
 	return r
 }
 
-// Execute plays what the last text of the message says.
+// Execute plays the last text of the message.
 func (r *remote) Execute(ctx context.Context, x *a2asrv.ExecutorContext) iter.Seq2[proto.Event, error] {
 	r.mu.Lock()
 	r.got = append(r.got, x.Message)
@@ -110,7 +115,8 @@ func agentSays(parts ...*proto.Part) *proto.Message {
 
 func text(s string) *proto.Part { return proto.NewTextPart(s) }
 
-func (r *remote) play(ctx context.Context, x *a2asrv.ExecutorContext, word string, yield func(proto.Event, error) bool) {
+func (r *remote) play(ctx context.Context, x *a2asrv.ExecutorContext, word string,
+	yield func(proto.Event, error) bool) {
 	status := func(s proto.TaskState, parts ...*proto.Part) bool {
 		var m *proto.Message
 		if len(parts) > 0 {
@@ -140,7 +146,8 @@ func (r *remote) play(ctx context.Context, x *a2asrv.ExecutorContext, word strin
 	case "silence":
 		status(proto.TaskStateCompleted)
 	case "file":
-		a := proto.NewArtifactEvent(x, proto.NewRawPart([]byte{0, 1, 2, 255}), proto.NewDataPart(map[string]any{"n": 1.0}), proto.NewFileURLPart("https://files.example/a", "text/html"))
+		a := proto.NewArtifactEvent(x, proto.NewRawPart([]byte{0, 1, 2, 255}), proto.NewDataPart(map[string]any{"n": 1.0}),
+			proto.NewFileURLPart("https://files.example/a", "text/html"))
 		a.Artifact.Parts[0].Filename, a.Artifact.Parts[0].MediaType = "four.bin", "application/octet-stream"
 		yield(a, nil)
 		status(proto.TaskStateCompleted, text("here it is"))
@@ -173,7 +180,7 @@ func (r *remote) play(ctx context.Context, x *a2asrv.ExecutorContext, word strin
 	}
 }
 
-// Cancel cancels.
+// Cancel cancels the task.
 func (r *remote) Cancel(_ context.Context, x *a2asrv.ExecutorContext) iter.Seq2[proto.Event, error] {
 	return func(yield func(proto.Event, error) bool) {
 		r.mu.Lock()
@@ -195,7 +202,7 @@ func (r *remote) cancels() int {
 	return len(r.canceled)
 }
 
-// world is a hub with a conversation of ann (and more) and bot, whose turns are the remote agent's.
+// world is a hub with a conversation of ann and bot, whose turns the remote agent takes.
 type world struct {
 	hub   *sdktest.Hub
 	ann   parley.Client
@@ -203,7 +210,7 @@ type world struct {
 	agent *a2a.Agent
 }
 
-// newWorldHub is one without an executor.
+// newWorldHub returns a world without an executor.
 func newWorldHub(t *testing.T, others ...string) *world {
 	t.Helper()
 	w := &world{hub: sdktest.NewHub(t)}
@@ -234,7 +241,7 @@ func newAgent(t *testing.T, o *a2a.Options) *a2a.Agent {
 	return a
 }
 
-// run starts an executor, and gives what stops it.
+// run starts an executor, and returns a function that stops it.
 func (w *world) run(t *testing.T, a *a2a.Agent, o *executors.Options) (stop func()) {
 	t.Helper()
 	if o == nil {
@@ -254,20 +261,21 @@ func (w *world) run(t *testing.T, a *a2a.Agent, o *executors.Options) (stop func
 	return stop
 }
 
-// say has ann speak.
+// say posts a message of ann.
 func (w *world) say(t *testing.T, payload string) int64 {
 	t.Helper()
 	if !strings.HasPrefix(payload, "{") {
 		payload = fmt.Sprintf(`{"text":%q}`, payload)
 	}
-	r, err := w.ann.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: w.id, Payload: json.RawMessage(payload), Finality: parley.FinalityTurn})
+	r, err := w.ann.SendMessage(t.Context(),
+		&parley.SendMessageParams{ConversationID: w.id, Payload: json.RawMessage(payload), Finality: parley.FinalityTurn})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r.Seq
 }
 
-// payload is what the tests look at.
+// payload has the members that the tests check.
 type payload struct {
 	Text        string              `json:"text"`
 	Data        json.RawMessage     `json:"data"`
@@ -278,7 +286,7 @@ type payload struct {
 	} `json:"a2a"`
 }
 
-// patience is how long a test waits for an event that must come. Only a program that hangs takes that long.
+// patience is how long a test waits for an event that must happen.
 const patience = 3 * time.Minute
 
 // answer waits for the final message of bot after seq.
@@ -302,7 +310,7 @@ func (w *world) answer(t *testing.T, since int64) payload {
 	return payload{}
 }
 
-// until waits for something that ann does not see.
+// until waits for a condition that ann cannot observe.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.NewTimer(patience)
@@ -318,7 +326,7 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// traces gives those of bot.
+// traces returns the traces of bot.
 func (w *world) traces(t *testing.T) []parley.Trace {
 	t.Helper()
 	r, err := w.hub.Client(t, "bot").Tail(t.Context(), &parley.TailParams{ConversationID: w.id, Limit: parley.MaxPage})

@@ -15,21 +15,24 @@ import (
 	"github.com/parleyhub/parley/executors/work"
 )
 
-// StopWait is how long a command has between SIGTERM and SIGKILL, and how long the last of a session may take when its turn is over.
+// StopWait is the time between SIGTERM and SIGKILL of a command. It also limits the last trace of a
+// session.
 const StopWait = time.Second
 
-// Options are for New. Nil and the zero value are useful.
+// Options are the options of New. Nil and the zero value are ready to use.
 type Options struct {
-	// URL is where the hub is, for commands that start sessions of their own: they get it with a token. Empty, they get neither.
+	// URL is the address of the hub, for commands that start sessions. They get it with a token. If
+	// it is empty, they get neither.
 	URL string
-	// Processes runs the commands; nil, a pool that all share.
+	// Processes runs the commands. The default is a shared pool.
 	Processes *process.Pool
-	// Functions are those of the program, by the names of their agents.
+	// Functions are the functions of the program by agent name.
 	Functions function.Set
 }
 
-// Agent runs the commands, functions and workflows of a Set, one job for each turn of a session or of a seat. It keeps nothing between turns, so one value serves any number of
-// conversations at once.
+// Agent runs the commands, functions and workflows of a Set, one job for each turn of a session or
+// seat. It keeps no state between turns, so one value serves any number of conversations
+// concurrently.
 type Agent struct {
 	set *Set
 	o   Options
@@ -40,7 +43,7 @@ type Agent struct {
 
 var _ parley.Agent = (*Agent)(nil)
 
-// New makes an agent that speaks for all blueprints of a set but LLM agents.
+// New returns an agent for all blueprints of a set except LLM agents.
 func New(set *Set, o *Options) *Agent {
 	a := &Agent{set: set, jobs: map[*File]*work.Agent{}}
 	if o != nil {
@@ -49,11 +52,11 @@ func New(set *Set, o *Options) *Agent {
 	return a
 }
 
-// job gives the agent of a blueprint.
+// job returns the agent of a blueprint.
 func (a *Agent) job(name string) (*work.Agent, error) {
 	f := a.set.File(name)
 	if f == nil {
-		return nil, fmt.Errorf("there is no blueprint %s here any more", name)
+		return nil, fmt.Errorf("the blueprint %s no longer exists here", name)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -62,7 +65,7 @@ func (a *Agent) job(name string) (*work.Agent, error) {
 	}
 	w, o := a.work(f)
 	if w == nil {
-		return nil, fmt.Errorf("the blueprint %s is none of a command, workflow or function of this program", name)
+		return nil, fmt.Errorf("the blueprint %s is not a command, a workflow or a function of this program", name)
 	}
 	b := f.Blueprint()
 	job, err := work.New(&b, w, o)
@@ -73,11 +76,12 @@ func (a *Agent) job(name string) (*work.Agent, error) {
 	return job, nil
 }
 
-// work is what a file has done, and how; nil for an LLM agent, and for a function that is not there.
+// work returns the implementation of a file and its options. It returns nil for an LLM agent, and
+// for an unknown function.
 func (a *Agent) work(f *File) (work.Work, *work.Options) {
 	switch f.Type {
 	case parley.AgentTypeDeterministic:
-		o := &work.Options{Unbounded: true, Missing: "the command has not written JSON to stdout, and nothing but that"}
+		o := &work.Options{Unbounded: true, Missing: "the command did not write JSON alone to stdout"}
 		if !f.Idempotent {
 			o.Once = errInterrupted
 		}
@@ -92,14 +96,16 @@ func (a *Agent) work(f *File) (work.Work, *work.Options) {
 	return nil, nil
 }
 
-// errInterrupted is why a session ends whose command was not let come to its end, in the words of the seed (000, section 11). An executor gives its claim back with
-// these words; where the claim was lost the hub has ended the session already.
+// errInterrupted is the error of a session whose command was interrupted, in the words of seed 000,
+// section 11. An executor releases its claim with this text. If the claim was lost, the hub already
+// ended the session.
 //
-//lint:ignore ST1005 it stands in results as it does in the seed
+//lint:ignore ST1005 the text is part of results in the seed
 var errInterrupted = errors.New("Runner disconnected during execution")
 
-// HandleTurn does the job of a session and closes it with its result, whatever that is, or that of a seat and says it. An error says that there is none: the attempt has failed, the claim was
-// lost, or the executor has stopped.
+// HandleTurn does the job of a session and closes it with its result, or does the job of a seat and
+// posts it. An error means that there is no result: the attempt failed, the claim was lost, or the
+// executor stopped.
 func (a *Agent) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 	name, _, _ := strings.Cut(turn.Agent, "@")
 	job, err := a.job(name)
@@ -117,19 +123,20 @@ type program struct {
 
 var _ work.Work = (*program)(nil)
 
-// session is one run of one command.
+// session is one run of a command.
 type session struct {
 	*program
 	job     *work.Job
 	turn    *parley.Turn
 	timeout time.Duration
-	trace   string // the traceparent of the conversation; empty without one
+	trace   string // traceparent of the conversation; may be empty
 	log     *slog.Logger
 }
 
 // Execute runs the command to its end.
 func (p *program) Execute(ctx context.Context, j *work.Job) (*work.Output, error) {
-	s := &session{program: p, job: j, turn: j.Turn, timeout: p.file.Timeout, trace: traceOf(j.Metadata), log: j.Turn.Logger}
+	s := &session{program: p, job: j, turn: j.Turn, timeout: p.file.Timeout, trace: traceOf(j.Metadata),
+		log: j.Turn.Logger}
 	if j.Session != nil && j.Session.TimeoutMs > 0 {
 		s.timeout = min(s.timeout, time.Duration(j.Session.TimeoutMs)*time.Millisecond) // the claim lasts no longer
 	}

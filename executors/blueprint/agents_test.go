@@ -19,7 +19,7 @@ import (
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
-// TestAgentFaults: every fault of a file of an LLM agent is told, at its place.
+// Every fault of an LLM agent's file is reported with its position.
 func TestAgentFaults(t *testing.T) {
 	withPrograms(t, "python")
 	t.Chdir("testdata")
@@ -30,7 +30,7 @@ func TestAgentFaults(t *testing.T) {
 	}
 }
 
-// TestAgentSeed: the example of seed 002 is loaded, with the tools that it names declared.
+// The example of seed 002 is loaded, with declared tools.
 func TestAgentSeed(t *testing.T) {
 	set, faults := blueprint.Load(filepath.Join("testdata", "agents"))
 	f := set.File("ops-supervisor")
@@ -54,12 +54,13 @@ func TestAgentSeed(t *testing.T) {
 	if diff := cmp.Diff(said, config); diff != "" {
 		t.Error(diff)
 	}
-	if !f.IsAgent() || b.Type != parley.AgentTypeAgent || f.Config.MaxParallelSubagents != 4 || b.TimeoutMs != 0 || b.ParamsVia != "" || string(b.ParametersSchema) != string(paramschema.Prompt().Raw()) {
+	if !f.IsAgent() || b.Type != parley.AgentTypeAgent || f.Config.MaxParallelSubagents != 4 || b.TimeoutMs != 0 ||
+		b.ParamsVia != "" || string(b.ParametersSchema) != string(paramschema.Prompt().Raw()) {
 		t.Errorf("%+v", b)
 	}
 }
 
-// TestAgentFile: what a file says arrives as it stands there, in its order, numbers and all.
+// The values of a file are passed on unchanged and in order.
 func TestAgentFile(t *testing.T) {
 	set, faults := blueprint.Load(filepath.Join("testdata", "agents"))
 	if len(faults) > 0 || set.File("refund") == nil {
@@ -67,9 +68,13 @@ func TestAgentFile(t *testing.T) {
 	}
 	got := set.File("refund").Blueprint()
 	want := parley.Blueprint{
-		Name: "refund", Type: parley.AgentTypeAgent, Description: "Gives money back.", TimeoutMs: (10 * time.Minute).Milliseconds(), Labels: map[string]string{"zone": "eu"},
-		AgentConfig: json.RawMessage(`{"model":"scripted:refund","instructions":"Look <first>, & then pay.\n","planning_model":null,"temperature":0.10,"agents":["ledger"],"hitl_tools":["ledger"],` +
-			`"mcp_servers":{"files":{"command":"mcp-files","args":["--root","${ROOT}"],"tools":[]}},"run_options":{"seed":7,"budget":{"tokens":50000,"on_exceeded":"partial"}}}`),
+		Name: "refund", Type: parley.AgentTypeAgent, Description: "Gives money back.",
+		TimeoutMs: (10 * time.Minute).Milliseconds(), Labels: map[string]string{"zone": "eu"},
+		AgentConfig: json.RawMessage(
+			`{"model":"scripted:refund","instructions":"Look <first>, & then pay.\n","planning_model":null,` +
+				`"temperature":0.10,"agents":["ledger"],"hitl_tools":["ledger"],` +
+				`"mcp_servers":{"files":{"command":"mcp-files","args":["--root","${ROOT}"],"tools":[]}},"run_options":{"seed":7,` +
+				`"budget":{"tokens":50000,"on_exceeded":"partial"}}}`),
 		ParametersSchema: json.RawMessage(`{"type":"object","required":["order"],"properties":{"order":{"type":"string"}}}`),
 		OutputSchema:     json.RawMessage(`{"type":"object","required":["refunded"]}`),
 	}
@@ -78,7 +83,7 @@ func TestAgentFile(t *testing.T) {
 	}
 }
 
-// TestConfigKeys: a file can say all that an agent config has.
+// A file can have every member of an agent config.
 func TestConfigKeys(t *testing.T) {
 	var published struct {
 		Properties map[string]json.RawMessage

@@ -19,16 +19,16 @@ import (
 	"github.com/parleyhub/parley/internal/arguments"
 )
 
-// declared is a schema that takes anything under some names.
+// declared is a schema that accepts anything under some names.
 const declared = `"parameters_schema":{"type":"object","properties":{"s":{},"l":{},"o":{},"n":{}}}`
 
-// attacks are values that a shell, a parser of flags or a careless program would take for something else.
+// attacks are values with a meaning for shells, flag parsers and careless programs.
 var attacks = []string{
 	"; rm -rf /", "$(id)", "`id`", "| cat", "&& true", "> /tmp/x", "a\nb\r\nc", "\t", " ", "", "-", "--", "-rf", "--o=evil", "--s", "a,b", "a=b", "=", "'", `"`, `\`, "*", "~", "$HOME", "%s", "\x01\x7f",
 	"é😀\u2028\u202e\ufeff", "\ufffd", "null", "true", "1", `{"a":1}`, "[1]", strings.Repeat("x", 50<<10),
 }
 
-// TestAttacks: a command gets each value exactly as it was given, in every way, through a hub and a process.
+// A command gets each value unchanged, in every way, through a hub and a process.
 func TestAttacks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
@@ -81,7 +81,7 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// reportedWhole is reported, also of what is in a file.
+// reportedWhole is reported, but also reads the attached file.
 func (w *world) reportedWhole(s *parley.Session) seen {
 	w.Helper()
 	r := w.completed(s)
@@ -92,7 +92,7 @@ func (w *world) reportedWhole(s *parley.Session) seen {
 	return w.reported(r)
 }
 
-// TestValues: values that are no strings keep their text, and the largest string arrives whole where it may.
+// Values that are not strings keep their text, and the largest string is complete.
 func TestValues(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
@@ -124,7 +124,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestLongest: the largest argument that is given is one that the system takes, and so is the largest number of them.
+// The longest allowed argument and the largest allowed number of them fit the system.
 func TestLongest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
@@ -155,7 +155,8 @@ func TestLongest(t *testing.T) {
 	}
 }
 
-// TestRefusedParameters: what cannot be given is refused by the hub before there is a session, and by the runner, which trusts nobody.
+// Parameters that cannot be passed on are refused by the hub before the session, and by the runner
+// independently.
 func TestRefusedParameters(t *testing.T) {
 	dir := t.TempDir()
 	file(t, dir, "flags", declared, "report")
@@ -191,7 +192,7 @@ func TestRefusedParameters(t *testing.T) {
 	}
 }
 
-// TestTrustsNobody: a runner whose file is stricter than what the hub was told holds parameters against its own.
+// A runner whose file is stricter than the registered schema validates with its own file.
 func TestTrustsNobody(t *testing.T) {
 	dir := t.TempDir()
 	file(t, dir, "typed", `"parameters_schema":{"type":"object","properties":{"s":{},"z":{}}}`, "report")

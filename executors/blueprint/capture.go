@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// capture keeps what a command writes to stdout, up to a bound.
+// capture keeps the stdout of a command up to a limit.
 type capture struct {
 	most int
 
@@ -14,7 +14,7 @@ type capture struct {
 	text []byte
 }
 
-// Write refuses what is beyond the bound, which ends the command.
+// Write fails beyond the limit, which stops the command.
 func (c *capture) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -26,29 +26,29 @@ func (c *capture) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// bytes gives what was written. Nothing is added any more when the command has ended.
+// bytes returns the output. It is complete after the command ended.
 func (c *capture) bytes() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.text
 }
 
-// tooMuch is why a command is stopped that writes without an end.
+// tooMuch is the cause of a stop because of too much output.
 type tooMuch struct{ most int }
 
 func (t *tooMuch) Error() string {
-	return fmt.Sprintf("the command has written more than %d bytes", t.most)
+	return fmt.Sprintf("the command wrote more than %d bytes", t.most)
 }
 
-// maxTail is how much of stderr is kept, in bytes.
+// maxTail limits the kept part of stderr, in bytes.
 const maxTail = 4 << 10
 
-// tail keeps the newest of stderr.
+// tail keeps the newest part of stderr.
 type tail struct {
 	mu    sync.Mutex // guards the fields below
 	text  []byte
-	fresh int  // how much at the end of text was not fetched yet
-	cut   bool // text does not begin where a line does
+	fresh int  // bytes at the end of text that were not fetched yet
+	cut   bool // text starts in the middle of a line
 }
 
 // Write never fails.
@@ -69,7 +69,8 @@ func (t *tail) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// fetch gives what was written since: whole lines, unless it is the last or the line is a long one. Empty when there is nothing.
+// fetch returns the text since the last fetch. It returns whole lines, except for the last text and
+// for very long lines.
 func (t *tail) fetch(last bool) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,15 +82,15 @@ func (t *tail) fetch(last bool) string {
 	return clean(t.text[begin:end], begin == 0 && t.cut)
 }
 
-// last gives all that is kept.
+// last returns all kept text.
 func (t *tail) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return clean(t.text, t.cut)
 }
 
-// clean makes text of lines as a terminal would show them: of a line that was written over, what was written last. Of one whose beginning was cut off
-// nothing is left, if there are others.
+// clean returns lines as a terminal shows them: of a line with carriage returns, only the last
+// part. It removes a first line that was cut, if there are others.
 func clean(b []byte, cut bool) string {
 	text := strings.ReplaceAll(string(b), "\r\n", "\n")
 	if at := strings.IndexByte(text, '\n'); cut && at >= 0 && at < len(text)-1 {
@@ -103,5 +104,5 @@ func clean(b []byte, cut bool) string {
 	return valid(strings.Join(lines, "\n"))
 }
 
-// valid replaces what is not UTF-8.
+// valid replaces invalid UTF-8.
 func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }

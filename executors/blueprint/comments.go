@@ -2,7 +2,8 @@ package blueprint
 
 import "bytes"
 
-// withoutComments gives JSON with spaces in the place of its comments, from // to the end of the line: so everything else stays where it stands.
+// withoutComments replaces comments in JSON, from // to the end of the line, by spaces. So the
+// positions of everything else stay the same.
 func withoutComments(text []byte) []byte {
 	if !bytes.Contains(text, []byte("//")) {
 		return text

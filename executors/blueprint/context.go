@@ -10,26 +10,27 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// contextMember is the member of stdin that has the context.
+// contextMember is the member of stdin with the context.
 const contextMember = "context"
 
-// hasContext reports whether the parameters would take the place of the context.
+// hasContext reports whether a parameter has the name of the context member.
 func (s *session) hasContext() bool {
 	var members map[string]json.RawMessage
-	if s.job.Context == nil || s.file.ParamsVia != parley.ParamsStdin || json.Unmarshal(s.job.Parameters, &members) != nil {
+	if s.job.Context == nil || s.file.ParamsVia != parley.ParamsStdin ||
+		json.Unmarshal(s.job.Parameters, &members) != nil {
 		return false
 	}
 	_, taken := members[contextMember]
 	return taken
 }
 
-// withContext adds the context to what a command reads from stdin: one JSON object. The bytes of both stay as they are.
+// withContext adds the context to the JSON object on stdin. The bytes of both stay the same.
 func withContext(stdin []byte, context json.RawMessage) []byte {
 	if context == nil {
 		return stdin
 	}
 	object := bytes.TrimRight(stdin, " \t\r\n")
-	object = bytes.TrimRight(object[:len(object)-1], " \t\r\n") // without its brace
+	object = bytes.TrimRight(object[:len(object)-1], " \t\r\n") // without the closing brace
 	with := append([]byte{}, object...)
 	if len(object) > 1 {
 		with = append(with, ',')
@@ -38,17 +39,18 @@ func withContext(stdin []byte, context json.RawMessage) []byte {
 	return append(with, '}')
 }
 
-// contextFile writes the context where the command finds it, for the user of this process alone, until remove.
+// contextFile writes the context to a file that only the user of this process can read. remove
+// deletes it.
 func contextFile(context json.RawMessage) (path string, remove func(), err error) {
 	f, err := os.CreateTemp("", "parley-context-*.json")
 	if err != nil {
-		return "", nil, fmt.Errorf("keep the context for the command: %w", err)
+		return "", nil, fmt.Errorf("write the context for the command: %w", err)
 	}
-	remove = func() { _ = os.Remove(f.Name()) } // what is left is the system's to clean up
+	remove = func() { _ = os.Remove(f.Name()) } // a failure leaves the file to the system
 	_, err = f.Write(context)
 	if err = errors.Join(err, f.Close()); err != nil {
 		remove()
-		return "", nil, fmt.Errorf("keep the context for the command: %w", err)
+		return "", nil, fmt.Errorf("write the context for the command: %w", err)
 	}
 	return f.Name(), remove, nil
 }

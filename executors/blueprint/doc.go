@@ -1,41 +1,54 @@
-// Package blueprint reads the files in which agents are described, and runs those that are no LLM agents: commands, functions of the program and workflows. A command has a schema for its
-// parameters, is run once for each session, or for each turn at a seat that wakes it, and its output is the result.
+// Package blueprint reads the files that describe agents, and runs agents that are not LLM agents:
+// commands, functions of the program and workflows. A command has a schema for its parameters. It
+// runs once for each session, or for each turn of a seat that a trigger starts, and its output is
+// the result.
 //
 //	set, faults := blueprint.Load("blueprints")
 //	agent := blueprint.New(set, &blueprint.Options{URL: url})
 //	err := executors.Run(ctx, client, agent, &executors.Options{Blueprints: set.Blueprints(), ...})
 //
-// A file of type agent is an LLM agent. It is read and checked here, and run by package executors/llm/agent; [Agent] runs the others, in the shape of package executors/work. [Set.Seats] are the
-// agents that may sit in conversations.
+// A file of type agent is an LLM agent. This package reads and checks it, and package
+// executors/llm/agent runs it. [Agent] runs the others, based on package executors/work.
+// [Set.Seats] are the agents that may have seats in conversations.
 //
-// A blueprint is a file, in JSON or YAML, on the machine where its command is installed; docs/blueprint.schema.json is its form. The hub is told what the
-// agent is called, what it takes and what wakes it, and never what the command is, or the steps.
+// A blueprint is a JSON or YAML file on the machine where its command is installed.
+// docs/blueprint.schema.json is its schema. The hub gets the name, the schemas and the triggers of
+// the agent, but neither its command nor its steps.
 //
 // # Guarantees
 //
-//   - A command is started without a shell. Its parameters are held against the schema again, and arrive as package arguments says: each as it is,
-//     or the session fails before anything is started.
-//   - Its environment is made from nothing: PATH, HOME, TZ and LANG of this process, what the file declares, its parameters where they are variables, and
-//     PARLEY_SESSION (at a seat PARLEY_CONVERSATION), PARLEY_AGENT, and TRACEPARENT where the turn or the session has one; with [Options.URL] also PARLEY_URL and PARLEY_TOKEN, a token that is good for
-//     sessions of its own while it runs.
-//   - Where the agent has subscriptions, the context is in a file of PARLEY_CONTEXT_FILE, which is there while the command runs, and, with params_via stdin, the member context of what it reads:
-//     the same bytes in both.
-//   - It is started at most once for each claim, and a claim is in the log before [Agent.HandleTurn] is called. A blueprint that is not idempotent is not
-//     started in a second attempt either, whatever the hub says. At a seat the log says that it is started before it is.
-//   - It ends, with all that it has started, by its timeout at the latest (see package process), when the session is stopped and when the claim is lost. A
-//     session whose claim was lost is not spoken in.
-//   - What it writes is bounded: max_output_bytes of stdout, more of which ends it. Of stderr the newest is kept.
+//   - A command is started without a shell. Its parameters are validated again, and passed on as
+//     package arguments defines. If a parameter cannot be passed on unchanged, the session fails
+//     before the command starts.
+//   - Its environment has PATH, HOME, TZ and LANG of this process, the variables of the file, its
+//     parameters if they are variables, PARLEY_SESSION (in a seat PARLEY_CONVERSATION) and
+//     PARLEY_AGENT. It has TRACEPARENT if the turn or the session has one. With [Options.URL] it
+//     also has PARLEY_URL and PARLEY_TOKEN, a token that can start sessions while the command runs.
+//   - If the agent has subscriptions, the context is in the file of PARLEY_CONTEXT_FILE while the
+//     command runs. With params_via stdin, it is also the member context of stdin, with the same
+//     bytes.
+//   - It is started at most once for each claim, and the claim is in the log before
+//     [Agent.HandleTurn] is called. A blueprint that is not idempotent is never started in a second
+//     attempt. In a seat, a trace marks the start.
+//   - It is stopped with all its processes at its timeout at the latest (see package process), when
+//     the session is stopped, and when the claim is lost. After a lost claim, nothing is posted in
+//     the session.
+//   - Its output is limited: exceeding max_output_bytes of stdout stops it, and only the newest
+//     stderr is kept.
 //
 // # The result
 //
-// stdout is result_text, made valid UTF-8, and result_data as well when all of it is JSON that every reader takes in one way. A text of more than
-// [MaxTextBytes] becomes a file of the session, as it was written, of which result_text is the beginning. Exit code 0 is a session that has completed.
-// Everything else is one that has failed, with its error: what the command wrote to stderr last, or how it has ended. A result that does not match
-// output_schema has failed too, and stands there with what is wrong with it.
+// stdout is result_text, as valid UTF-8. It is also result_data if it is JSON alone that all
+// readers decode in the same way. A text of more than [MaxTextBytes] becomes a file with the
+// unchanged bytes, and result_text is its beginning. With exit code 0 the session is completed.
+// Otherwise it failed, and its error is the last stderr of the command, or how it ended. A result
+// that does not match output_schema is a failure with the errors.
 //
-// What comes on stderr while it runs is told as traces of kind progress: at most one a second in the first ten minutes, and ever fewer after that.
+// stderr of a running command becomes traces of kind progress: at most one per second in the first
+// ten minutes, then fewer.
 //
 // # Goroutines
 //
-// A session is one goroutine, the caller's. One more tells of progress while the command runs, and those of package process carry its streams; all are awaited.
+// A session uses the goroutine of the caller, one that writes progress while the command runs, and
+// those of package process for its streams. All end before the call returns.
 package blueprint

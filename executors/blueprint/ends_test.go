@@ -16,7 +16,7 @@ import (
 
 const interrupted = "Runner disconnected during execution"
 
-// TestStop: a session that is stopped ends its command at once, and nothing more is said in it.
+// A stopped session ends its command at once, and nothing more is posted in it.
 func TestStop(t *testing.T) {
 	dir := t.TempDir()
 	file(t, dir, "wait", anyOf, "wait")
@@ -38,7 +38,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestDrain: a runner that stops fails the sessions that it has begun, in the words of the seed, and leaves nothing that runs.
+// A stopping runner fails its sessions in the words of the seed, and leaves no process.
 func TestDrain(t *testing.T) {
 	dir := t.TempDir()
 	file(t, dir, "wait", anyOf, "wait")
@@ -62,7 +62,8 @@ func TestDrain(t *testing.T) {
 	w.gone(0, pid)
 }
 
-// TestLost: a command whose runner has died is not started again, unless it is idempotent. The next process of the runner is known again.
+// A command whose runner died is not started again unless it is idempotent. The next process of the
+// runner has the same id.
 func TestLost(t *testing.T) {
 	dir := t.TempDir()
 	file(t, dir, "once", anyOf, "count")
@@ -83,7 +84,8 @@ func TestLost(t *testing.T) {
 	if pids = w.lines(again, 2); len(pids) != 2 {
 		t.Errorf("started %d times", len(pids))
 	}
-	if s, err := w.caller.StopSession(t.Context(), &parley.StopSessionParams{SessionID: second.SessionID}); err != nil || s.Status != parley.SessionStopped {
+	if s, err := w.caller.StopSession(t.Context(), &parley.StopSessionParams{SessionID: second.SessionID}); err != nil ||
+		s.Status != parley.SessionStopped {
 		t.Errorf("%s %v", indent(s), err)
 	}
 	w.gone(patience, pids...)
@@ -92,7 +94,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestSecondAttempt: whatever it is asked to, a runner does not start a command again that is not idempotent.
+// A runner never starts a command again that is not idempotent.
 func TestSecondAttempt(t *testing.T) {
 	dir := t.TempDir()
 	file(t, dir, "once", anyOf, "count")
@@ -107,7 +109,8 @@ func TestSecondAttempt(t *testing.T) {
 		s := w.begin(name, fmt.Sprintf(`{"file":%q}`, path))
 		for _, attempt := range attempts {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			turn := &parley.Turn{ConversationID: s.SessionID, AgentID: name, Agent: name, Number: 2, Attempt: attempt, Key: "k", Client: w.caller}
+			turn := &parley.Turn{ConversationID: s.SessionID, AgentID: name, Agent: name, Number: 2, Attempt: attempt, Key: "k",
+				Client: w.caller}
 			done := make(chan error, 1)
 			go func() {
 				_, err := agent.HandleTurn(ctx, turn)
@@ -129,7 +132,7 @@ func TestSecondAttempt(t *testing.T) {
 	}
 }
 
-// TestNotStarted: a command that cannot be started fails its session, which does not learn where it should have been.
+// A command that cannot be started fails its session without the path of the program.
 func TestNotStarted(t *testing.T) {
 	dir := t.TempDir()
 	script := write(t, dir, "secret-script", "#!/nowhere/interpreter\n")
@@ -151,7 +154,7 @@ func TestNotStarted(t *testing.T) {
 	w.completed(w.start("say", ``)) // the runner goes on
 }
 
-// TestTraceparent: a trace of which the conversation is a part is passed on, and nothing that only looks like one.
+// A valid trace of the conversation is passed on, and an invalid one is not.
 func TestTraceparent(t *testing.T) {
 	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	for metadata, want := range map[string]string{
@@ -169,7 +172,7 @@ func TestTraceparent(t *testing.T) {
 	}
 }
 
-// TestReconnect: a connection that breaks while a command runs, and a hub that is started again, disturb nothing.
+// A closed connection or a restarted hub does not affect a running command.
 func TestReconnect(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -181,7 +184,9 @@ func TestReconnect(t *testing.T) {
 		path := w.temp("go")
 		s := w.begin("tell", fmt.Sprintf(`{"file":%q}`, path))
 		since := int64(0)
-		if _, err := w.caller.GetSession(t.Context(), &parley.GetSessionParams{SessionID: s.SessionID, TimeoutMs: patience.Milliseconds(), ProgressSince: &since}); err != nil {
+		if _, err := w.caller.GetSession(t.Context(),
+			&parley.GetSessionParams{SessionID: s.SessionID, TimeoutMs: patience.Milliseconds(),
+				ProgressSince: &since}); err != nil {
 			t.Fatal(name, err)
 		}
 		disturb()

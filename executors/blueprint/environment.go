@@ -11,14 +11,16 @@ import (
 	"github.com/parleyhub/parley/internal/arguments"
 )
 
-// passedOn are the variables that every command needs to find its tools and its language.
+// passedOn are the inherited variables, which commands need to find their tools and their language.
 var passedOn = []string{"PATH", "HOME", "TZ", "LANG"}
 
-// traceparent is where a trace is passed on, in the conversation (in small letters) and in the environment.
+// traceparent is the variable with the trace, and in lower case the member of the metadata of a
+// conversation.
 const traceparent = "TRACEPARENT"
 
-// Arguments gives what a command is started with for these parameters: all of argv, the variables that are its parameters, and what it reads. What cannot be given
-// comes as ErrParameters, with what is wrong, or as ErrValidationFailed where they are no object.
+// Arguments returns the argv, the parameter variables and the stdin of a command for the given
+// parameters. It returns ErrParameters with the errors if a parameter cannot be passed on, and
+// ErrValidationFailed if the parameters are not an object.
 func Arguments(f *File, parameters json.RawMessage) (argv, env []string, stdin []byte, err error) {
 	g, wrong, err := arguments.Give(f.ParamsVia, f.Parameters.Properties(), parameters)
 	if err == nil && len(wrong) > 0 {
@@ -33,11 +35,12 @@ func Arguments(f *File, parameters json.RawMessage) (argv, env []string, stdin [
 func mismatch(f *File, wrong []parley.ValidationError) error {
 	return &parley.Error{
 		Err: parley.ErrParameters, Message: "The parameters do not match the agent's parameters_schema",
-		Validation: &parley.ValidationFailure{AgentName: f.Name, ValidationErrors: wrong, ParametersSchema: f.Parameters.Raw()},
+		Validation: &parley.ValidationFailure{AgentName: f.Name, ValidationErrors: wrong,
+			ParametersSchema: f.Parameters.Raw()},
 	}
 }
 
-// inherited gives what a command gets from this process.
+// inherited returns the variables of a command from this process and its file.
 func (f *File) inherited() []string {
 	var env []string
 	for _, name := range passedOn {
@@ -55,7 +58,8 @@ func (f *File) inherited() []string {
 	return env
 }
 
-// environment gives all variables of the command: of two with one name the last counts. A command in a session makes its token of the claim; at a seat the hub makes one for the claim.
+// environment returns the variables of the command. Of duplicate names, the last one applies. In a
+// session the token is derived from the claim; in a seat the hub creates one for the claim.
 func (s *session) environment(ctx context.Context, parameters []string) ([]string, error) {
 	env := append(s.file.inherited(), parameters...)
 	where := "PARLEY_SESSION"
@@ -66,7 +70,7 @@ func (s *session) environment(ctx context.Context, parameters []string) ([]strin
 	if t := s.traceparent(ctx); t != "" {
 		env = append(env, traceparent+"="+t)
 	}
-	if s.o.URL == "" || s.turn.ClaimID == "" { // the token is the claim's
+	if s.o.URL == "" || s.turn.ClaimID == "" { // the token belongs to the claim
 		return env, nil
 	}
 	token := "plc_" + s.turn.ConversationID + "_" + s.turn.ClaimID
@@ -75,14 +79,14 @@ func (s *session) environment(ctx context.Context, parameters []string) ([]strin
 			AgentID: s.turn.AgentID, Claim: &parley.ClaimRef{ConversationID: s.turn.ConversationID, ClaimID: s.turn.ClaimID},
 		})
 		if err != nil {
-			return nil, fmt.Errorf("make a token for the turn: %w", err)
+			return nil, fmt.Errorf("create a token for the turn: %w", err)
 		}
 		token = made.Token
 	}
 	return append(env, "PARLEY_URL="+s.o.URL, "PARLEY_TOKEN="+token), nil
 }
 
-// traceOf gives the trace of which a conversation is a part.
+// traceOf returns the traceparent in the metadata of a conversation.
 func traceOf(metadata json.RawMessage) string {
 	var m map[string]json.RawMessage
 	var trace string

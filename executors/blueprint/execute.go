@@ -15,23 +15,23 @@ import (
 	"github.com/parleyhub/parley/executors/work"
 )
 
-// Why sessions fail here, as the reasons of their outcomes.
+// The reasons of failed sessions.
 const (
 	reasonStart   = "start"        // the command could not be started
-	reasonExit    = "exit_code"    // it has ended with another code than 0
-	reasonSignal  = "signal"       // a signal has ended it
-	reasonTimeout = "timeout"      // it has used up its time
-	reasonOutput  = "output_limit" // it has written too much
+	reasonExit    = "exit_code"    // it ended with a code other than 0
+	reasonSignal  = "signal"       // it ended by a signal
+	reasonTimeout = "timeout"      // it exceeded its timeout
+	reasonOutput  = "output_limit" // it wrote too much
 	reasonProcess = "process"      // it could not be run to its end
 )
 
-// ending is how a run has ended.
+// ending is the end of a run.
 type ending struct {
 	stdout []byte
-	// whole is false when there was more of stdout.
+	// whole is false if stdout was cut off.
 	whole bool
 	code  *int
-	// failure is empty when the exit code was 0; else reason is the outcome's.
+	// failure is empty for exit code 0. Otherwise reason is the reason of the outcome.
 	failure, reason string
 	wrong           []parley.ValidationError
 }
@@ -40,32 +40,34 @@ func failed(reason, format string, args ...any) *ending {
 	return &ending{whole: true, reason: reason, failure: fmt.Sprintf(format, args...)}
 }
 
-// startWait bounds the time until a command runs. It is a part of what its claim lasts longer than its timeout.
+// startWait limits the time until a command runs. The claim is longer than the timeout by at least
+// this time.
 const startWait = 4 * time.Second
 
-// Why a command is stopped.
+// The causes for which a command is stopped.
 var (
-	errTimeout = errors.New("the command has used up its time")
+	errTimeout = errors.New("the command exceeded its timeout")
 	errStart   = errors.New("the command could not be started in time")
 )
 
-// execute runs the command to its end. An error says that it was not let come to one.
+// execute runs the command to its end. An error means that the command was interrupted.
 func (s *session) execute(ctx context.Context) (*ending, error) {
 	ctx, span := s.startSpan(ctx)
 	defer span.End()
 	e, err := s.supervise(ctx)
-	tellSpan(span, e)
+	setSpanResult(span, e)
 	return e, err
 }
 
-// supervise runs the command within its bounds.
+// supervise runs the command within its limits.
 func (s *session) supervise(ctx context.Context) (*ending, error) {
 	argv, parameters, stdin, err := Arguments(s.file, s.job.Parameters)
 	if err != nil {
 		return refused(err), nil
 	}
 	if s.hasContext() {
-		return failed(work.ReasonParameters, "The parameters cannot be given to the command: %s is the member of stdin that has the context", contextMember), nil
+		return failed(work.ReasonParameters,
+			"The parameters cannot be passed to the command: %s is the member of stdin with the context", contextMember), nil
 	}
 	env, err := s.environment(ctx, parameters)
 	if err != nil {
@@ -99,11 +101,11 @@ func (s *session) supervise(ctx context.Context) (*ending, error) {
 	return s.ended(p, stdout, stderr)
 }
 
-// refused is the end of a run that never began.
+// refused returns the end of a run whose parameters were refused.
 func refused(err error) *ending {
 	var refusal *parley.Error
 	if !errors.As(err, &refusal) {
-		return failed(work.ReasonParameters, "The parameters cannot be given to the command: %v", err)
+		return failed(work.ReasonParameters, "The parameters cannot be passed to the command: %v", err)
 	}
 	e := failed(work.ReasonParameters, "%s", refusal.Message)
 	if refusal.Validation != nil {
@@ -112,7 +114,7 @@ func refused(err error) *ending {
 	return e
 }
 
-// notStarted says why a command does not run, and not where it should have been: that is for the log.
+// notStarted returns the reason why a command does not run. Paths are only in the log.
 func (s *session) notStarted(running context.Context, err error) (*ending, error) {
 	switch cause := context.Cause(running); {
 	case errors.Is(cause, errStart):
@@ -122,34 +124,34 @@ func (s *session) notStarted(running context.Context, err error) (*ending, error
 	case errors.Is(err, process.ErrClosed):
 		return nil, errInterrupted
 	}
-	s.log.Warn("the command could not be started", "blueprint", s.file.Path, "error", err)
+	s.log.Warn("starting the command failed", "blueprint", s.file.Path, "error", err)
 	why := "see the runner's log"
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		why = "a file is missing: the program, its interpreter or its directory"
 	case errors.Is(err, fs.ErrPermission):
-		why = "it may not be executed"
+		why = "the program is not executable"
 	case errors.Is(err, syscall.E2BIG):
-		why = "its arguments and its environment are too large for the runner's system"
+		why = "the arguments and the environment are too large for the runner's system"
 	}
 	return failed(reasonStart, "The command could not be started: %s", why), nil
 }
 
-// ended tells how a command has ended. An error says that it was stopped for a reason of the runner.
+// ended returns how a command ended. An error means that the runner stopped it.
 func (s *session) ended(p *process.Process, stdout *capture, stderr *tail) (*ending, error) {
 	err, exit := p.Wait(), p.Exit()
 	e := &ending{stdout: stdout.bytes(), whole: true}
 	var much *tooMuch
 	switch {
 	case errors.Is(err, process.ErrLeft), errors.Is(err, process.ErrSupervisor):
-		s.log.Warn("the command could not be held", "blueprint", s.file.Path, "error", err)
+		s.log.Warn("the command is out of control", "blueprint", s.file.Path, "error", err)
 		e.reason, e.failure = reasonProcess, err.Error()
 	case errors.As(exit.Stopped, &much):
 		e.whole, e.reason, e.failure = false, reasonOutput, much.Error()
 	case errors.Is(exit.Stopped, errStart):
 		e.reason, e.failure = reasonStart, "The command could not be started within "+spoken(startWait)
 	case errors.Is(exit.Stopped, errTimeout):
-		e.reason, e.failure = reasonTimeout, "The command has not ended within "+spoken(s.timeout)
+		e.reason, e.failure = reasonTimeout, "The command did not end within "+spoken(s.timeout)
 	case exit.Stopped != nil:
 		return nil, errInterrupted
 	case exit.Signal != 0:
@@ -160,15 +162,15 @@ func (s *session) ended(p *process.Process, stdout *capture, stderr *tail) (*end
 			e.failure = fmt.Sprintf("Exit code: %d", exit.Code)
 		}
 	case err != nil:
-		s.log.Warn("the command could not be run to its end", "blueprint", s.file.Path, "error", err)
-		e.reason, e.failure = reasonProcess, "The command could not be run to its end: see the runner's log"
+		s.log.Warn("running the command failed", "blueprint", s.file.Path, "error", err)
+		e.reason, e.failure = reasonProcess, "Running the command failed; see the runner's log"
 	default:
 		e.code = &exit.Code
 	}
 	return e, nil
 }
 
-// spoken is a time as people write it: 5m and not 5m0s.
+// spoken returns a short form of a duration: 5m instead of 5m0s.
 func spoken(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

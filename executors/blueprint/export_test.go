@@ -1,16 +1,16 @@
 package blueprint
 
-// For tests.
+// Exported for tests.
 var (
 	TraceOf = traceOf
 	Pause   = pause
 )
 
-// Tail is what is kept of stderr.
+// Tail is the kept part of stderr.
 type Tail = tail
 
-// Fetch gives what is new.
+// Fetch returns new text.
 func (t *tail) Fetch(last bool) string { return t.fetch(last) }
 
-// Last gives all.
+// Last returns all text.
 func (t *tail) Last() string { return t.last() }

@@ -15,50 +15,53 @@ import (
 	"github.com/parleyhub/parley/internal/toolnames"
 )
 
-// Bounds and defaults of files.
+// Limits and defaults of files.
 const (
-	// DefaultTimeout and MinTimeout to MaxTimeout are how long a command may run.
+	// DefaultTimeout, MinTimeout and MaxTimeout limit the run time of a command.
 	DefaultTimeout = limits.DefaultSessionTimeoutMs * time.Millisecond
 	MinTimeout     = limits.MinDurationMs * time.Millisecond
 	MaxTimeout     = limits.MaxSessionTimeoutMs * time.Millisecond
-	// DefaultOutputBytes and MaxOutputBytes are how much it may write to stdout.
+	// DefaultOutputBytes and MaxOutputBytes limit its stdout.
 	DefaultOutputBytes = 1 << 20
 	MaxOutputBytes     = parley.MaxAttachmentBytes
-	// MaxArgv bounds the words of a command, and MaxArgvBytes all of them together.
+	// MaxArgv limits the arguments of a command, and MaxArgvBytes their sum.
 	MaxArgv      = 256
 	MaxArgvBytes = 64 << 10
-	// MaxEnv bounds the variables that a file declares, and MaxEnvBytes each.
+	// MaxEnv limits the variables of a file, and MaxEnvBytes each of them.
 	MaxEnv      = 64
 	MaxEnvBytes = 4 << 10
 )
 
-// File is one blueprint. It is not changed after Parse.
+// File is one blueprint. It is immutable after Parse.
 type File struct {
-	// Path is where it stands.
+	// Path is the path of the file.
 	Path string
-	// Type is parley.AgentTypeDeterministic, a command; parley.AgentTypeAgent, an LLM agent; parley.AgentTypeFunction, a function of the program; or parley.AgentTypeWorkflow.
+	// Type is the type of the agent: parley.AgentTypeDeterministic (a command),
+	// parley.AgentTypeAgent (an LLM agent), parley.AgentTypeFunction (a function of the program) or
+	// parley.AgentTypeWorkflow.
 	Type        parley.AgentType
 	Name        string
 	Description string
-	// AgentConfig are the keys of an agent config as they stand in the file of an LLM agent, and Config is what they mean; nil for a command.
+	// AgentConfig has the agent config members of an LLM agent's file, unchanged. Config is the
+	// parsed form. Both are nil for other types.
 	AgentConfig json.RawMessage
 	Config      *parley.AgentConfig
-	// Plan are the steps of a workflow.
+	// Plan has the steps of a workflow.
 	Plan *workflow.Plan
-	// Subscriptions are what wakes the agent, and its context, as they stand in the file; nil, nothing.
+	// Subscriptions are the subscriptions in the file, unchanged, or nil.
 	Subscriptions json.RawMessage
-	// Argv is the command, and Program the file that it names.
+	// Argv is the command, and Program the path of its program.
 	Argv    []string
 	Program string
-	// Dir is where it runs: the directory of the file unless cwd says otherwise.
+	// Dir is the working directory. The default is the directory of the file.
 	Dir string
-	// Parameters is what it takes, and Output what its result is held against; nil, nothing.
+	// Parameters is the schema of the parameters. Output is the schema of the result, or nil.
 	Parameters *paramschema.Schema
 	Output     *paramschema.Schema
 	ParamsVia  parley.ParamsVia
-	// Env are names of variables that it gets from this process, or NAME=VALUE.
+	// Env are names of inherited variables, or NAME=VALUE.
 	Env []string
-	// Timeout is 0 for an agent that has none and is no command.
+	// Timeout is 0 without a timeout. A command always has one.
 	Timeout        time.Duration
 	MaxOutputBytes int
 	Idempotent     bool
@@ -67,23 +70,25 @@ type File struct {
 	place func(field string) Fault
 }
 
-// Fault is one about what stands at a field, such as mcp_servers.files, or where nothing does about the next one above it.
+// Fault returns a fault at a field, such as mcp_servers.files. If the field is missing, the
+// position is that of the nearest parent.
 func (f *File) Fault(field, what string) Fault {
 	fault := f.place(field)
 	fault.What = what
 	return fault
 }
 
-// IsAgent reports whether it is an LLM agent.
+// IsAgent reports whether the file is an LLM agent.
 func (f *File) IsAgent() bool { return f.Type == parley.AgentTypeAgent }
 
-// IsCommand reports whether it is a command.
+// IsCommand reports whether the file is a command.
 func (f *File) IsCommand() bool { return f.Type == parley.AgentTypeDeterministic }
 
-// Sits reports whether it may take a seat in conversations: LLM agents, and what subscriptions wake.
+// Sits reports whether the agent may have a seat in conversations: LLM agents, and agents with
+// subscriptions.
 func (f *File) Sits() bool { return f.IsAgent() || f.Subscriptions != nil }
 
-// Blueprint is what the hub is told of it.
+// Blueprint returns the blueprint to register at the hub.
 func (f *File) Blueprint() parley.Blueprint {
 	b := parley.Blueprint{
 		Name: f.Name, Description: f.Description, ParametersSchema: f.Parameters.Raw(), ParamsVia: f.ParamsVia,
@@ -98,12 +103,12 @@ func (f *File) Blueprint() parley.Blueprint {
 	return b
 }
 
-// Set are the blueprints of a runner, in the order of their files. Their names differ.
+// Set has the blueprints of a runner in the order of their files. Their names are unique.
 type Set struct {
 	Files []*File
 }
 
-// File gives the blueprint of a name; nil when there is none.
+// File returns the blueprint with a name, or nil.
 func (s *Set) File(name string) *File {
 	i := slices.IndexFunc(s.Files, func(f *File) bool { return f.Name == name })
 	if i < 0 {
@@ -112,7 +117,8 @@ func (s *Set) File(name string) *File {
 	return s.Files[i]
 }
 
-// Seats are the names of the agents that may sit in conversations, in the order of their files: Agents of the options of the executor that runs them.
+// Seats returns the names of the agents that may have seats in conversations, in the order of their
+// files. They are Options.Agents of the executor that runs them.
 func (s *Set) Seats() []string {
 	names := []string{}
 	for _, f := range s.Files {
@@ -123,20 +129,20 @@ func (s *Set) Seats() []string {
 	return names
 }
 
-// NeedFunctions leaves out the functions that a program does not have, and tells of them.
+// NeedFunctions removes the functions that the program does not have, and returns a fault for each.
 func (s *Set) NeedFunctions(have function.Set) []Fault {
 	var faults []Fault
 	s.Files = slices.DeleteFunc(s.Files, func(f *File) bool {
 		if f.Type != parley.AgentTypeFunction || have[f.Name] != nil {
 			return false
 		}
-		faults = append(faults, f.Fault("name", "this program has no function "+f.Name))
+		faults = append(faults, f.Fault("name", "unknown function "+f.Name))
 		return true
 	})
 	return faults
 }
 
-// child gives the file of which a name is that of the children; nil where there is none.
+// child returns the file whose children have the name, or nil.
 func (s *Set) child(name string) *File {
 	parent, ok := strings.CutSuffix(name, toolnames.ChildSuffix)
 	if f := s.File(parent); ok && f != nil && f.IsAgent() && f.Config.Spawns() {
@@ -145,7 +151,8 @@ func (s *Set) child(name string) *File {
 	return nil
 }
 
-// Blueprints is what the hub is told of all, but for the children of LLM agents: those the agents themselves tell.
+// Blueprints returns the blueprints to register at the hub, except those of the children of LLM
+// agents, which the agents provide.
 func (s *Set) Blueprints() []parley.Blueprint {
 	all := make([]parley.Blueprint, len(s.Files))
 	for i, f := range s.Files {
@@ -154,18 +161,19 @@ func (s *Set) Blueprints() []parley.Blueprint {
 	return all
 }
 
-// Fault is one thing that is wrong with a file. It repeats no value of the file, which may be a secret, but for what stands in a schema.
+// Fault is one fault of a file. It contains no value of the file, which may be a secret, except
+// values in a schema.
 type Fault struct {
 	Path string
-	// Line and Column are from 1; 0 when it is about the file or the directory as a whole.
+	// Line and Column start at 1. They are 0 for a fault of the whole file or directory.
 	Line, Column int
-	// Field is the path of what is at fault in the file, such as argv[2]; empty for the whole.
+	// Field is the path of the fault in the file, such as argv[2]. It is empty for the whole file.
 	Field string
-	// What says what was expected.
+	// What describes the expected value.
 	What string
 }
 
-// String is one line, such as "blueprints/crawl.yaml:3:5: timeout: expected ...".
+// String returns one line, such as "blueprints/crawl.yaml:3:5: timeout: expected ...".
 func (f Fault) String() string {
 	var b strings.Builder
 	b.WriteString(f.Path)

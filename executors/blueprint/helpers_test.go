@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// withPrograms makes these names programs that can be found, and no others.
+// withPrograms makes only these programs available in PATH.
 func withPrograms(t testing.TB, names ...string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -18,7 +18,7 @@ func withPrograms(t testing.TB, names ...string) {
 	t.Setenv("PATH", dir)
 }
 
-// write puts a file into a directory.
+// write writes a file in a directory.
 func write(t testing.TB, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)

@@ -21,7 +21,8 @@ import (
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
-// TestKindFaults: every fault of functions, workflows and subscriptions is told, at its place, and none of them is loaded.
+// Every fault of functions, workflows and subscriptions is reported with its position, and no such
+// file is loaded.
 func TestKindFaults(t *testing.T) {
 	withPrograms(t, "python")
 	t.Chdir("testdata")
@@ -32,13 +33,15 @@ func TestKindFaults(t *testing.T) {
 	}
 }
 
-// TestSubscriptionSeed: the examples of seed 004, as they stand there with their comments, are loaded as functions, and they may sit in conversations. What the program does not have is left out.
+// The examples of seed 004, with their comments, are loaded as functions with seats. Functions that
+// the program does not have are removed.
 func TestSubscriptionSeed(t *testing.T) {
 	set, faults := blueprint.Load(filepath.Join("testdata", "seed"))
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	names := []string{"browser-context-capture", "context-builder", "default-chat-assistant", "smart-search", "web-analyzer"}
+	names := []string{"browser-context-capture", "context-builder", "default-chat-assistant", "smart-search",
+		"web-analyzer"}
 	if diff := cmp.Diff(names, set.Seats()); diff != "" {
 		t.Error(diff)
 	}
@@ -61,8 +64,11 @@ func TestSubscriptionSeed(t *testing.T) {
 			t.Errorf("%s is a %s: %s", f.Name, b.Type, diff)
 		}
 	}
-	missing := set.NeedFunctions(function.Set{"smart-search": func(context.Context, *work.Job) (any, error) { return nil, nil }})
-	if len(missing) != 4 || !strings.HasSuffix(missing[0].String(), "browser-context-capture.json:2:11: name: this program has no function browser-context-capture") {
+	missing := set.NeedFunctions(
+		function.Set{"smart-search": func(context.Context, *work.Job) (any, error) { return nil, nil }})
+	if len(missing) != 4 ||
+		!strings.HasSuffix(missing[0].String(),
+			"browser-context-capture.json:2:11: name: unknown function browser-context-capture") {
 		t.Errorf("%v", missing)
 	}
 	if diff := cmp.Diff([]string{"smart-search"}, set.Seats()); diff != "" {
@@ -70,7 +76,8 @@ func TestSubscriptionSeed(t *testing.T) {
 	}
 }
 
-// TestComments: in JSON a comment ends with its line, whatever stands in it, and what stands in a text is none; faults behind it have their places.
+// A comment in JSON ends with its line, and a string contains no comment. Later faults keep their
+// positions.
 func TestComments(t *testing.T) {
 	for text, want := range map[string]string{
 		"// a \" é\n{\"name\":\"a\", // b\n \"description\": \"http://x \\\" // y\", \"subscriptions\":[{}]} // c": "",
@@ -79,13 +86,14 @@ func TestComments(t *testing.T) {
 		"{\"name\":\"a\", / \"subscriptions\":[{}]}":                                                               "a.json:1:14: not JSON",
 	} {
 		f, faults := blueprint.Parse("a.json", []byte(text))
-		if (f != nil) != (want == "") || f == nil && !strings.HasPrefix(faults[0].String(), want) || f != nil && f.Description != `http://x " // y` {
+		if (f != nil) != (want == "") || f == nil && !strings.HasPrefix(faults[0].String(), want) ||
+			f != nil && f.Description != `http://x " // y` {
 			t.Errorf("%q: %+v %v, want %s", text, f, faults, want)
 		}
 	}
 }
 
-// TestKinds: what files say of their kind, and how the Schema for editors sees them.
+// TestKinds has files with the types that the loader and the schema for editors derive.
 func TestKinds(t *testing.T) {
 	withPrograms(t, "python")
 	for text, want := range map[string]parley.AgentType{

@@ -16,8 +16,9 @@ import (
 
 var suffixes = []string{".json", ".yaml", ".yml"}
 
-// Load reads every .json, .yaml and .yml file of a directory, in the order of their names; not what is below it, and not hidden ones. A file that has faults is
-// left out, and of two with one name the second; the others are there. The Set is never nil.
+// Load reads the .json, .yaml and .yml files of a directory in the order of their names. It skips
+// subdirectories and hidden files. Files with faults are left out, and of two files with the same
+// name the second. The Set is never nil.
 func Load(dir string) (*Set, []Fault) {
 	s := &Set{}
 	entries, err := os.ReadDir(dir)
@@ -26,7 +27,8 @@ func Load(dir string) (*Set, []Fault) {
 	}
 	var faults []Fault
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".") || e.IsDir() || !slices.Contains(suffixes, strings.ToLower(filepath.Ext(e.Name()))) {
+		if strings.HasPrefix(e.Name(), ".") || e.IsDir() ||
+			!slices.Contains(suffixes, strings.ToLower(filepath.Ext(e.Name()))) {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())
@@ -39,7 +41,7 @@ func Load(dir string) (*Set, []Fault) {
 	return s, faults
 }
 
-// add puts a file into the set.
+// add adds a file to the set.
 func (s *Set) add(f *File) []Fault {
 	first := s.File(f.Name)
 	children := s.child(f.Name)
@@ -52,22 +54,22 @@ func (s *Set) add(f *File) []Fault {
 	case first != nil:
 		return []Fault{f.Fault("name", fmt.Sprintf("expected another name: %s has it already", first.Path))}
 	case len(s.Files) == limits.MaxBlueprints:
-		return []Fault{{Path: f.Path, What: fmt.Sprintf("expected at most %d blueprints in a directory",
-			limits.MaxBlueprints)}}
+		return []Fault{
+			{Path: f.Path, What: fmt.Sprintf("expected at most %d blueprints in a directory", limits.MaxBlueprints)}}
 	}
 	s.Files = append(s.Files, f)
 	return nil
 }
 
-// clash says how two files are named of which one is named as the children of the other are.
+// clash describes two files of which one has the name of the other's children.
 func clash(f, other *File) string {
 	if len(f.Name) > len(other.Name) {
-		return "the children of " + other.Path + " have it"
+		return "the children of " + other.Path + " have this name"
 	}
-	return "its children would have that of " + other.Path
+	return "its children would have the name of " + other.Path
 }
 
-// read reads a file, if it is a regular one: no pipe that never ends, no device.
+// read reads a regular file. It refuses pipes and devices, which may block.
 func read(path string) (*File, []Fault) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -78,12 +80,12 @@ func read(path string) (*File, []Fault) {
 		text, err = yamlfile.Read(path)
 	}
 	if err != nil {
-		return nil, []Fault{{Path: path, What: "it cannot be read: " + reason(err)}}
+		return nil, []Fault{{Path: path, What: "the file cannot be read: " + reason(err)}}
 	}
 	return Parse(path, text)
 }
 
-// reason is an error of the system without the path, which is told beside it.
+// reason returns an error of the file system without the path, which the fault already has.
 func reason(err error) string {
 	var at *fs.PathError
 	if errors.As(err, &at) {

@@ -22,7 +22,8 @@ import (
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
-// TestFaults: every fault of every file is told, with its place and what was expected; what is good is loaded; and no value is repeated.
+// Every fault of every file is reported with its position and the expected value, without values of
+// the file. Valid files are loaded.
 func TestFaults(t *testing.T) {
 	withPrograms(t, "python")
 	t.Chdir("testdata")
@@ -35,7 +36,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestGood: all that a file says arrives.
+// All members of a file are loaded.
 func TestGood(t *testing.T) {
 	withPrograms(t, "python")
 	set, faults := blueprint.Load(filepath.Join("testdata", "good"))
@@ -53,27 +54,32 @@ func TestGood(t *testing.T) {
 	if diff := cmp.Diff([]string{"./profile.sh", "--deep", "", `a "b" $(c)`}, all.Argv); diff != "" {
 		t.Error(diff)
 	}
-	if all.Dir != filepath.Join(dir, "scripts") || all.Program != filepath.Join(dir, "scripts", "profile.sh") || all.MaxOutputBytes != 16<<20 {
+	if all.Dir != filepath.Join(dir, "scripts") || all.Program != filepath.Join(dir, "scripts", "profile.sh") ||
+		all.MaxOutputBytes != 16<<20 {
 		t.Errorf("%+v", all)
 	}
 	if diff := cmp.Diff([]string{"TOKEN", "MODE=fast", "EMPTY=", "TEXT=a=b c"}, all.Env); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(parley.Blueprint{
-		Name: "profile.v2", Description: "Profiles a table.\n", ParamsVia: parley.ParamsStdin, TimeoutMs: 5_400_500, Idempotent: true,
-		Labels:           map[string]string{"gpu": "true", "zone/a": "eu"},
-		ParametersSchema: json.RawMessage(`{"type":"object","properties":{"file":{"type":"string"},"limit":{"type":"integer","default":1000000000000000000000}}}`),
-		OutputSchema:     json.RawMessage(`{"type":"object","required":["rows"]}`),
+		Name: "profile.v2", Description: "Profiles a table.\n", ParamsVia: parley.ParamsStdin, TimeoutMs: 5_400_500,
+		Idempotent: true,
+		Labels:     map[string]string{"gpu": "true", "zone/a": "eu"},
+		ParametersSchema: json.RawMessage(
+			`{"type":"object","properties":{"file":{"type":"string"},"limit":{"type":"integer",` +
+				`"default":1000000000000000000000}}}`),
+		OutputSchema: json.RawMessage(`{"type":"object","required":["rows"]}`),
 	}, all.Blueprint()); diff != "" {
 		t.Error(diff)
 	}
 	smile := set.File("smile").Blueprint()
-	if smile.Description != "😀 /" || string(smile.ParametersSchema) != `{"properties":{"weight":{"maximum":1e300,"enum":[1E5,1e300]}}}` {
+	if smile.Description != "😀 /" ||
+		string(smile.ParametersSchema) != `{"properties":{"weight":{"maximum":1e300,"enum":[1E5,1e300]}}}` {
 		t.Errorf("%+v", smile)
 	}
 }
 
-// TestSeed: the seed's own example is taken as it stands, with the defaults.
+// The example of the seed is loaded unchanged, with the defaults.
 func TestSeed(t *testing.T) {
 	withPrograms(t, "python")
 	set, _ := blueprint.Load(filepath.Join("testdata", "good"))
@@ -88,22 +94,26 @@ func TestSeed(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	want := parley.Blueprint{
-		Name: "web-crawler", Description: "Crawls websites to specified depth", ParamsVia: parley.ParamsFlags, TimeoutMs: 300_000,
-		ParametersSchema: json.RawMessage(`{"type":"object","required":["url"],"properties":{"url":{"type":"string","format":"uri"},"depth":{"type":"integer","default":2}}}`),
+		Name: "web-crawler", Description: "Crawls websites to specified depth", ParamsVia: parley.ParamsFlags,
+		TimeoutMs: 300_000,
+		ParametersSchema: json.RawMessage(
+			`{"type":"object","required":["url"],"properties":{"url":{"type":"string","format":"uri"},` +
+				`"depth":{"type":"integer","default":2}}}`),
 	}
 	if diff := cmp.Diff(want, f.Blueprint()); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// TestDirectory: what is no file of blueprints is told of, or left alone, and holds nothing up.
+// Files that are not blueprints are reported or ignored, and none blocks.
 func TestDirectory(t *testing.T) {
 	withPrograms(t, "python")
 	dir := t.TempDir()
 	if set, faults := blueprint.Load(dir); len(set.Files) != 0 || len(faults) != 0 {
 		t.Errorf("an empty one: %v, %v", set.Files, faults)
 	}
-	if set, faults := blueprint.Load(filepath.Join(dir, "none")); set == nil || len(faults) != 1 || !strings.Contains(faults[0].String(), "expected a directory of blueprints") {
+	if set, faults := blueprint.Load(filepath.Join(dir, "none")); set == nil || len(faults) != 1 ||
+		!strings.Contains(faults[0].String(), "expected a directory of blueprints") {
 		t.Errorf("none: %v, %v", set, faults)
 	}
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe.json"), 0o600); err != nil {
@@ -124,19 +134,21 @@ func TestDirectory(t *testing.T) {
 		told = append(told, strings.TrimPrefix(f.String(), dir+"/"))
 	}
 	want := []string{
-		"large.yaml:1:1: expected a file of at most 1048576 bytes", "loop.yaml: it cannot be read: too many levels of symbolic links", "pipe.json: expected a regular file",
+		"large.yaml:1:1: expected a file of at most 1048576 bytes",
+		"loop.yaml: the file cannot be read: too many levels of symbolic links", "pipe.json: expected a regular file",
 	}
 	if diff := cmp.Diff(want, told); diff != "" || len(set.Files) != 1 {
 		t.Errorf("%v %s", set.Files, diff)
 	}
 }
 
-// TestTooMany: a directory has no more blueprints than a hub takes.
+// A directory must not have more blueprints than a hub accepts.
 func TestTooMany(t *testing.T) {
 	withPrograms(t, "python")
 	dir := t.TempDir()
 	for i := range limits.MaxBlueprints + 1 {
-		write(t, dir, fmt.Sprintf("b%03d.json", i), fmt.Sprintf(`{"name":"b%03d","argv":["python"],"parameters_schema":{}}`, i))
+		write(t, dir, fmt.Sprintf("b%03d.json", i),
+			fmt.Sprintf(`{"name":"b%03d","argv":["python"],"parameters_schema":{}}`, i))
 	}
 	set, faults := blueprint.Load(dir)
 	if len(set.Files) != limits.MaxBlueprints || len(faults) != 1 ||
@@ -145,7 +157,7 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
-// TestTable: a file can say all that the hub is told, in the hub's words.
+// A file can express every field of a registered blueprint, with the same names.
 func TestTable(t *testing.T) {
 	var published struct{ Properties map[string]any }
 	if err := json.Unmarshal(blueprint.Schema(), &published); err != nil {
@@ -212,10 +224,11 @@ func seedFile(t *testing.T) string {
 	return string(text)
 }
 
-// FuzzParse: any text gives a file or faults with their places, and what is taken can be told to a hub and written again.
+// Any text is a file or faults with positions. A valid file can be registered and written again.
 func FuzzParse(f *testing.F) {
 	withPrograms(f, "python")
-	patterns := map[string][]string{"good": {"*.json", "*.y*ml"}, "faults": {"*.json", "*.y*ml"}, "seed": {"*.json"}, "kind-faults": {"*.y*ml"}}
+	patterns := map[string][]string{"good": {"*.json", "*.y*ml"}, "faults": {"*.json", "*.y*ml"}, "seed": {"*.json"},
+		"kind-faults": {"*.y*ml"}}
 	for _, dir := range []string{"good", "faults", "seed", "kind-faults"} {
 		for _, pattern := range patterns[dir] {
 			names, err := filepath.Glob(filepath.Join("testdata", dir, pattern))
@@ -249,11 +262,13 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		b := file.Blueprint()
-		if !parley.ValidParticipantID(b.Name) || !json.Valid(b.ParametersSchema) || b.TimeoutMs < limits.MinDurationMs &&
-			(file.IsCommand() || b.TimeoutMs != 0) || b.TimeoutMs > limits.MaxSessionTimeoutMs {
+		if !parley.ValidParticipantID(b.Name) || !json.Valid(b.ParametersSchema) ||
+			b.TimeoutMs < limits.MinDurationMs && (file.IsCommand() || b.TimeoutMs != 0) ||
+			b.TimeoutMs > limits.MaxSessionTimeoutMs {
 			t.Errorf("%+v", b)
 		}
-		if (file.Plan != nil) != (file.Type == parley.AgentTypeWorkflow) || file.Subscriptions != nil && !json.Valid(file.Subscriptions) {
+		if (file.Plan != nil) != (file.Type == parley.AgentTypeWorkflow) ||
+			file.Subscriptions != nil && !json.Valid(file.Subscriptions) {
 			t.Errorf("%+v", file)
 		}
 		if !file.IsCommand() {

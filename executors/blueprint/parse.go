@@ -24,16 +24,18 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// MaxFileBytes bounds a file.
+// MaxFileBytes limits a file.
 const MaxFileBytes = yamlfile.MaxBytes
 
-const expectedBlueprint = `expected a blueprint, such as {"name": "hello", "argv": ["echo"], "parameters_schema": {"type": "object"}}`
+const expectedBlueprint = `expected a blueprint, such as {"name": "hello", "argv": ["echo"], "parameters_schema": ` +
+	`{"type": "object"}}`
 
-// errTable is what a table that does not fit its type is: a test holds them together.
-const errTable = "the table of blueprints does not fit its type: %v"
+// errTable reports a table that does not match its type. A test compares both.
+const errTable = "the table of blueprints does not match its type: %v"
 
-// Parse reads the text of a blueprint: JSON, with comments, where path ends in .json, else YAML. Its directory is where a command is looked for. There is a File, or there are
-// faults: all of them, in the order of the text.
+// Parse parses a blueprint: JSON with comments if the path ends in .json, otherwise YAML. Commands
+// are relative to the directory of the path. It returns either a File or all faults, in the order
+// of the text.
 func Parse(path string, text []byte) (*File, []Fault) {
 	c := &checker{Reader: shape.Reader{File: path, Expected: expectedBlueprint}}
 	parse := yamlfile.Parse
@@ -47,7 +49,7 @@ func Parse(path string, text []byte) (*File, []Fault) {
 	}
 	shape, check := c.kind(members)
 	taken := c.Read(shape, n, faults)
-	if c.untyped(members) { // of which kind it is to be nobody knows: more would mislead
+	if c.untyped(members) { // the kind is unknown, so more faults would mislead
 		taken, c.Findings = nil, slices.DeleteFunc(c.Findings, func(f yamlfile.Finding) bool { return f.Field != "type" })
 	}
 	if taken != nil {
@@ -73,18 +75,19 @@ func faultsOf(findings yamlfile.Findings) []Fault {
 	return faults
 }
 
-// checker makes a File of what a text says.
+// checker builds a File from a text.
 type checker struct {
 	shape.Reader
 	content content
-	taken   json.RawMessage  // all that could be read
-	of      parley.AgentType // the kind of the file
+	taken   json.RawMessage  // the members that could be read
+	of      parley.AgentType // the type of the file
 	file    *File
 }
 
 func (c *checker) fault(path, format string, args ...any) { c.At(path, fmt.Sprintf(format, args...)) }
 
-// check holds what all blueprints have against the rules that the table cannot tell. Of a part that could not be read nothing more is said.
+// check checks the rules of all blueprints that the table cannot express. It ignores parts that
+// could not be read.
 func (c *checker) check() {
 	t := &c.content
 	c.file = &File{Path: c.File, Type: c.of, Name: cmp.Or(t.Name, t.AgentID), Description: t.Description, Labels: t.Labels}
@@ -97,27 +100,28 @@ func (c *checker) check() {
 	c.subscriptions()
 }
 
-// name holds the two words for it against each other.
+// name checks the name, which has two keys.
 func (c *checker) name() {
 	t := &c.content
 	switch {
 	case !c.Has("name") && !c.Has("agent_id"):
 		c.fault("", "name is missing")
 	case t.Name != "" && t.AgentID != "" && t.Name != t.AgentID:
-		c.fault("agent_id", "expected what name says, or only one of them: both are the name of the agent")
+		c.fault("agent_id", "agent_id differs from name: both are the name of the agent")
 	}
 	for _, said := range []struct{ field, name string }{{"name", t.Name}, {"agent_id", t.AgentID}} {
 		if said.name == parley.HubID {
-			c.fault(said.field, "expected another name: hub is the hub itself")
+			c.fault(said.field, "the name hub is reserved")
 		}
 	}
 }
 
-// checkCommand is check for what only commands have.
+// checkCommand checks the rules of commands.
 func (c *checker) checkCommand() {
 	t := &c.content
 	c.file.Env, c.file.Idempotent = t.Env, t.Idempotent
-	c.file.ParamsVia, c.file.MaxOutputBytes = cmp.Or(t.ParamsVia, parley.ParamsFlags), cmp.Or(t.MaxOutputBytes, DefaultOutputBytes)
+	c.file.ParamsVia, c.file.MaxOutputBytes = cmp.Or(t.ParamsVia, parley.ParamsFlags), cmp.Or(t.MaxOutputBytes,
+		DefaultOutputBytes)
 	if t.Timeout == "" {
 		c.file.Timeout = DefaultTimeout
 	}
@@ -143,9 +147,9 @@ func (c *checker) env() {
 	for i, v := range c.content.Env {
 		path := fmt.Sprintf("env[%d]", i)
 		name, _, _ := strings.Cut(v, "=")
-		switch upper := strings.ToUpper(name); { // some systems do not tell them apart
+		switch upper := strings.ToUpper(name); { // names are not case-sensitive on all systems
 		case strings.HasPrefix(upper, "PARLEY_"), strings.HasPrefix(upper, "PARAM_"), upper == traceparent:
-			c.fault(path, "expected another name: PARLEY_..., PARAM_... and %s are set for each run", traceparent)
+			c.fault(path, "reserved name: PARLEY_..., PARAM_... and %s are set for each run", traceparent)
 		case len(v) > MaxEnvBytes:
 			c.fault(path, "expected at most %d bytes", MaxEnvBytes)
 		}
@@ -163,7 +167,7 @@ func (c *checker) labels() {
 
 func isControl(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) }
 
-// directory finds where the command runs.
+// directory determines the working directory.
 func (c *checker) directory() {
 	dir := c.content.Cwd
 	if !filepath.IsAbs(dir) {
@@ -171,34 +175,35 @@ func (c *checker) directory() {
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		c.fault("cwd", "it cannot be told where this is: %v", err)
+		c.fault("cwd", "the directory cannot be determined: %v", err)
 		return
 	}
 	info, err := os.Stat(dir)
 	switch {
 	case err != nil && c.content.Cwd != "":
-		c.fault("cwd", "expected a directory: there is none")
+		c.fault("cwd", "the directory does not exist")
 	case err == nil && !info.IsDir():
-		c.fault("cwd", "expected a directory: it is something else")
+		c.fault("cwd", "expected a directory")
 	}
 	c.file.Dir = dir
 }
 
-// shellSigns are what a shell would take for itself.
+// shellSigns are characters with a meaning in a shell.
 const shellSigns = "\"'\\$`|&;<>()"
 
-// command finds the program.
+// command determines the program.
 func (c *checker) command() {
 	t := &c.content
 	given, path := c.Has("command"), "argv"
 	switch {
 	case given && c.Has("argv"):
-		c.fault("argv", "expected either command or argv, and not both")
+		c.fault("argv", "command and argv are mutually exclusive")
 		return
 	case given:
 		path = "command"
 		if strings.ContainsAny(t.Command, shellSigns) {
-			c.fault(path, "expected none of %s: no shell reads it; give the words as argv, a list, where each is taken as it is", shellSigns)
+			c.fault(path, "expected none of %s, because no shell runs the command; write a list of arguments in argv instead",
+				shellSigns)
 			return
 		}
 		c.file.Argv = strings.Fields(t.Command)
@@ -206,7 +211,8 @@ func (c *checker) command() {
 		c.file.Argv = t.Argv
 	default:
 		if !c.Faulty("command") && !c.Faulty("argv") {
-			c.fault("", "argv is missing: expected the program and its arguments as a list; or command, a text that is split at white space")
+			c.fault("", "argv is missing: expected the program and its arguments as a list; or command, a string that is split "+
+				"at white space")
 		}
 		return
 	}
@@ -219,38 +225,38 @@ func (c *checker) program(path string) {
 	argv, total := c.file.Argv, 0
 	for i, a := range argv {
 		if total += len(a); strings.ContainsRune(a, 0) {
-			c.fault(fmt.Sprintf("argv[%d]", i), "expected no NUL in it: an argument ends there")
+			c.fault(fmt.Sprintf("argv[%d]", i), "the argument contains a NUL byte, which would end it")
 			return
 		}
 	}
 	switch {
 	case len(argv) == 0 || argv[0] == "":
-		c.fault(path, "expected a program: its name or path comes first")
+		c.fault(path, "missing program: expected its name or path first")
 		return
 	case total > MaxArgvBytes || len(argv) > MaxArgv:
-		c.fault(path, "expected at most %d words of %d bytes together", MaxArgv, MaxArgvBytes)
+		c.fault(path, "expected at most %d arguments with %d bytes in total", MaxArgv, MaxArgvBytes)
 		return
 	}
 	program, err := process.Find(c.file.Dir, argv[0])
 	if err != nil {
-		c.fault(path, "expected a program that can be started, in PATH or as a path that begins at cwd: %s", whyNot(err))
+		c.fault(path, "expected an executable program, in PATH or as a path relative to cwd: %s", whyNot(err))
 		return
 	}
 	c.file.Program = program
 }
 
-// whyNot says why a program was not found, without its name.
+// whyNot returns the reason why a program was not found, without its name.
 func whyNot(err error) string {
 	switch {
 	case errors.Is(err, os.ErrPermission):
-		return "it may not be executed"
+		return "the file is not executable"
 	case errors.Is(err, os.ErrNotExist):
-		return "there is no such file"
+		return "the file does not exist"
 	}
-	return "it is not in PATH"
+	return "not found in PATH"
 }
 
-// schema compiles a schema. What is wrong in it is told at its place there.
+// schema compiles a schema. Its faults have their position in it.
 func (c *checker) schema(name string, text json.RawMessage) *paramschema.Schema {
 	if len(text) == 0 {
 		return nil
@@ -278,10 +284,10 @@ func (c *checker) schema(name string, text json.RawMessage) *paramschema.Schema 
 	return nil
 }
 
-// item is how the place of a schema writes an item of a list.
+// item matches an index in the path of a schema fault.
 var item = regexp.MustCompile(`\.([0-9]+)`)
 
-// within gives the path of a place in a schema as it stands in the file, or the next one above it.
+// within returns the path of a place in a schema, or that of the nearest existing parent.
 func (c *checker) within(name, where string) string {
 	for path := name + "." + item.ReplaceAllString(where, "[$1]"); ; {
 		at := strings.LastIndexAny(path, ".[")
@@ -292,7 +298,7 @@ func (c *checker) within(name, where string) string {
 	}
 }
 
-// names refuses parameters that the command could not be given.
+// names refuses parameters that cannot be passed to the command.
 func (c *checker) names() {
 	if c.file.Parameters == nil {
 		return
@@ -301,7 +307,9 @@ func (c *checker) names() {
 	if err := arguments.CheckNames(c.file.ParamsVia, c.file.Parameters.Properties()); errors.As(err, &refusal) {
 		c.fault("parameters_schema", "%s (expected %s)", refusal.Message, refusal.Expected)
 	}
-	if c.file.Subscriptions != nil && c.file.ParamsVia == parley.ParamsStdin && slices.Contains(c.file.Parameters.Properties(), contextMember) {
-		c.fault("parameters_schema", "expected another name than %s for a parameter: that member of stdin is what the subscriptions bring", contextMember)
+	if c.file.Subscriptions != nil && c.file.ParamsVia == parley.ParamsStdin &&
+		slices.Contains(c.file.Parameters.Properties(), contextMember) {
+		c.fault("parameters_schema",
+			"the parameter name %s is reserved: that member of stdin has the context of the subscriptions", contextMember)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/internal/toolnames"
 )
 
-// checkAgent is check for what only LLM agents have.
+// checkAgent checks the rules of LLM agents.
 func (c *checker) checkAgent() {
 	if c.file.Parameters == nil {
 		c.file.Parameters = paramschema.Prompt()
@@ -23,23 +23,22 @@ func (c *checker) checkAgent() {
 	for _, f := range faults {
 		path := strings.TrimPrefix(strings.TrimPrefix(f.Path, "$"), ".")
 		if path == "model" && !c.Has(path) || c.Faulty(path) && path != "" {
-			continue // that was told
+			continue // already reported
 		}
 		c.At(c.nearest(path), f.Message)
 	}
 	if c.file.Config = config; config != nil && config.Spawns() && len(c.content.Name) > toolnames.MaxSpawnerName {
-		c.fault("name", "expected at most %d bytes: its children are named NAME%s", toolnames.MaxSpawnerName,
-			toolnames.ChildSuffix)
+		c.fault("name", "expected at most %d bytes, because its children have the name NAME%s", toolnames.MaxSpawnerName, toolnames.ChildSuffix)
 	}
 	if config != nil && config.RunOptions != nil && !c.Faulty("parameters_schema") {
 		c.template(config.RunOptions.UserTemplate)
 	}
 }
 
-// braces are the parts of a user_template that are no text.
+// braces matches the parts of a user_template that are not text.
 var braces = regexp.MustCompile(`\{\{|\}\}|\{([^{} \t\n]+)\}`)
 
-// template refuses one that names what no session has: the first such name.
+// template refuses the first unknown parameter in a user_template.
 func (c *checker) template(text string) {
 	names, closed := namesOf(c.file.Parameters)
 	for _, at := range braces.FindAllStringSubmatchIndex(text, -1) {
@@ -47,15 +46,17 @@ func (c *checker) template(text string) {
 		case !closed || at[2] < 0 || slices.Contains(names, text[at[2]:at[3]]):
 			continue
 		case len(names) == 0:
-			c.fault("run_options.user_template", "expected no {name}, as at byte %d: there are no parameters", at[0])
+			c.fault("run_options.user_template", "unexpected {name} at byte %d, because there are no parameters", at[0])
 		default:
-			c.fault("run_options.user_template", "expected the name of a parameter at byte %d: there are %s", at[2], strings.Join(names, ", "))
+			c.fault("run_options.user_template", "unknown parameter at byte %d: expected one of %s", at[2],
+				strings.Join(names, ", "))
 		}
 		return
 	}
 }
 
-// namesOf gives the names of the parameters of a schema, and whether there can be no others.
+// namesOf returns the names of the parameters in a schema. closed reports whether no other names
+// are allowed.
 func namesOf(s *paramschema.Schema) (names []string, closed bool) {
 	var top map[string]json.RawMessage
 	if json.Unmarshal(s.Raw(), &top) != nil || top["$ref"] != nil || top["patternProperties"] != nil {
@@ -64,7 +65,7 @@ func namesOf(s *paramschema.Schema) (names []string, closed bool) {
 	return s.Properties(), string(top["additionalProperties"]) == "false"
 }
 
-// nearest gives a path, or the next one above it at which something stands.
+// nearest returns the path, or that of the nearest existing parent.
 func (c *checker) nearest(path string) string {
 	for path != "" && !c.Has(path) {
 		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
@@ -72,7 +73,7 @@ func (c *checker) nearest(path string) string {
 	return path
 }
 
-// configOf gives the keys of an agent config of what stands in a file, as they stand there.
+// configOf returns the agent config members of a file, unchanged.
 func configOf(taken json.RawMessage) json.RawMessage {
 	dec := json.NewDecoder(bytes.NewReader(taken))
 	_, err := dec.Token()

@@ -12,7 +12,8 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// kind finds out what a file is of, and gives its table and what checks it. A file that does not say is a command's, or a function's where it has subscriptions, and nothing that another kind has.
+// kind determines the type of a file, and returns its table and its check. Without a type, the file
+// is a command. If it has subscriptions, and no member of another type, it is a function.
 func (c *checker) kind(members []yamlfile.Member) (*shape.Shape, func()) {
 	c.of = parley.AgentTypeDeterministic
 	if t := typeOf(members); t != "" {
@@ -29,11 +30,11 @@ func (c *checker) kind(members []yamlfile.Member) (*shape.Shape, func()) {
 	case parley.AgentTypeWorkflow:
 		return workflowTable, c.checkWorkflow
 	}
-	c.of = parley.AgentTypeDeterministic // of a type that is none only that is told
+	c.of = parley.AgentTypeDeterministic // for an unknown type, only that is reported
 	return table, c.checkCommand
 }
 
-// typeOf gives what a file says of its type.
+// typeOf returns the type in a file.
 func typeOf(members []yamlfile.Member) parley.AgentType {
 	i := slices.IndexFunc(members, isType)
 	if i < 0 {
@@ -44,7 +45,7 @@ func typeOf(members []yamlfile.Member) parley.AgentType {
 
 func isType(m yamlfile.Member) bool { return m.Named && m.Before == 0 && m.Key.Value == "type" }
 
-// isFunction reports whether a file that does not say its type is a function's.
+// isFunction reports whether a file without a type is a function.
 func isFunction(members []yamlfile.Member) bool {
 	subscribes := false
 	for _, m := range members {
@@ -60,7 +61,7 @@ func isFunction(members []yamlfile.Member) bool {
 	return subscribes
 }
 
-// untyped reports whether the type of a file is none that there is.
+// untyped reports whether the type of a file is unknown.
 func (c *checker) untyped(members []yamlfile.Member) bool {
 	if !slices.ContainsFunc(c.Findings, func(f yamlfile.Finding) bool { return f.Field == "type" }) {
 		return false
@@ -70,12 +71,13 @@ func (c *checker) untyped(members []yamlfile.Member) bool {
 	})
 }
 
-// kinds are what the files of each type are called.
+// kinds has the names of the types in faults.
 var kinds = map[parley.AgentType]string{
-	parley.AgentTypeDeterministic: "a command", parley.AgentTypeAgent: "an LLM agent (type: agent)", parley.AgentTypeFunction: "a function", parley.AgentTypeWorkflow: "a workflow (type: workflow)",
+	parley.AgentTypeDeterministic: "a command", parley.AgentTypeAgent: "an LLM agent (type: agent)",
+	parley.AgentTypeFunction: "a function", parley.AgentTypeWorkflow: "a workflow (type: workflow)",
 }
 
-// elsewhere ends what is said of a key that belongs in another kind of file.
+// elsewhere returns the end of a fault for a key that belongs to another type.
 func (c *checker) elsewhere(path, name string) string {
 	if path != "" {
 		return ""
@@ -91,21 +93,21 @@ func (c *checker) elsewhere(path, name string) string {
 	default:
 		return ""
 	}
-	return ": it is for " + of + ", and this is " + kinds[c.of] + expected
+	return ": this key is for " + of + ", but the file is " + kinds[c.of] + expected
 }
 
-// checkHosted is check for what is no command and has nothing of its own.
+// checkHosted checks the rules of functions and workflows.
 func (c *checker) checkHosted() {
 	if c.file.Parameters == nil {
 		c.file.Parameters = paramschema.Prompt()
 	}
 }
 
-// checkWorkflow is check for what only workflows have.
+// checkWorkflow checks the rules of workflows.
 func (c *checker) checkWorkflow() {
 	c.checkHosted()
 	if c.content.Steps == nil || c.Faulty("steps") || c.Faulty("output") {
-		return // that was told
+		return // already reported
 	}
 	plan, faults := workflow.Parse(c.content.Steps, c.content.Output)
 	for _, f := range faults {
@@ -114,7 +116,7 @@ func (c *checker) checkWorkflow() {
 	c.file.Plan = plan
 }
 
-// subscriptions holds them against what the hub takes. What is wrong in them is told at its place.
+// subscriptions checks the subscriptions like the hub. Faults have their position.
 func (c *checker) subscriptions() {
 	raw := c.content.Subscriptions
 	if raw == nil {
@@ -127,7 +129,8 @@ func (c *checker) subscriptions() {
 	c.file.Subscriptions = raw
 }
 
-// subscription gives the path of a place in subscriptions as it stands in the file, or the next one above it: they may be the bare list of selectors.
+// subscription returns the path of a place in the subscriptions, or that of the nearest existing
+// parent. The subscriptions may be only the list of selectors.
 func (c *checker) subscription(where string) string {
 	path := c.nearest("subscriptions" + where)
 	if rest, ok := strings.CutPrefix(where, ".selectors"); ok {

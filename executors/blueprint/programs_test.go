@@ -19,7 +19,7 @@ import (
 	"github.com/parleyhub/parley/executors/process"
 )
 
-// TestMain lets the binary of the tests be the commands that they run: it is started again as "program NAME ARGS...".
+// TestMain runs the tests, or one of the commands of the tests: "program NAME ARGS...".
 func TestMain(m *testing.M) {
 	process.Supervise()
 	if len(os.Args) > 2 && os.Args[1] == "program" {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// seen is what the program "report" was started with.
+// seen is the environment of the program "report".
 type seen struct {
 	Args  []string `json:"args"`
 	Env   []string `json:"env"`
@@ -37,9 +37,9 @@ type seen struct {
 	Dir   string   `json:"dir"`
 }
 
-// programs are the commands. What their arguments say stands in blueprints, before the flags.
+// programs are the commands. Blueprints pass their arguments before the flags.
 var programs = map[string]func(args []string){
-	// report says what it was started with.
+	// report prints its environment.
 	"report": func(args []string) {
 		s := seen{Args: args, Env: os.Environ()}
 		stdin, err := io.ReadAll(os.Stdin)
@@ -55,7 +55,7 @@ var programs = map[string]func(args []string){
 			os.Exit(1)
 		}
 	},
-	// say writes the parameter text to stdout, err to stderr, and ends with code.
+	// say writes the parameter text to stdout and err to stderr, and ends with code.
 	"say": func(args []string) {
 		f := flags(args)
 		fmt.Fprint(os.Stderr, f["err"])
@@ -63,7 +63,7 @@ var programs = map[string]func(args []string){
 		code, _ := strconv.Atoi(f["code"])
 		os.Exit(code)
 	},
-	// repeat writes the parameter text as often as count says, between two others.
+	// repeat writes the parameter text count times, between two other texts.
 	"repeat": func(args []string) {
 		f := flags(args)
 		count, _ := strconv.Atoi(f["count"])
@@ -75,12 +75,12 @@ var programs = map[string]func(args []string){
 		fmt.Fprint(w, f["last"])
 		w.Flush()
 	},
-	// raw writes bytes that are no text.
+	// raw writes bytes that are not text.
 	"raw": func(args []string) {
 		count, _ := strconv.Atoi(flags(args)["count"])
 		os.Stdout.Write([]byte(strings.Repeat("a\xff", count)))
 	},
-	// spill writes without an end.
+	// spill writes without end.
 	"spill": func([]string) {
 		for {
 			if _, err := os.Stdout.WriteString("spilling\n"); err != nil {
@@ -88,7 +88,7 @@ var programs = map[string]func(args []string){
 			}
 		}
 	},
-	// stubborn does not end on SIGTERM; it says first who it is, and starts one that leaves the session.
+	// stubborn ignores SIGTERM. It prints its pid, and starts a process that leaves the session.
 	"stubborn": func(args []string) {
 		signal.Ignore(syscall.SIGTERM)
 		if len(args) == 0 || args[0] != "child" {
@@ -101,14 +101,14 @@ var programs = map[string]func(args []string){
 		fmt.Println(os.Getpid())
 		time.Sleep(time.Hour)
 	},
-	// wait writes its pid into a file, and ends when it is told to.
+	// wait writes its pid into a file, and ends on request.
 	"wait": func(args []string) {
 		if err := os.WriteFile(flags(args)["file"], []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
 			os.Exit(1)
 		}
 		time.Sleep(time.Hour)
 	},
-	// count adds a line to a file for each time that it is started.
+	// count adds a line to a file at each start.
 	"count": func(args []string) {
 		f, err := os.OpenFile(flags(args)["file"], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
@@ -123,7 +123,7 @@ var programs = map[string]func(args []string){
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		time.Sleep(time.Hour)
 	},
-	// tell writes lines to stderr until its stdin, a file, is there.
+	// tell writes lines to stderr until its stdin, a file, exists.
 	"tell": func(args []string) {
 		fmt.Fprint(os.Stderr, "10%\r20%\r30%\nhalf")
 		for {
@@ -147,7 +147,7 @@ var programs = map[string]func(args []string){
 	"start": startProgram,
 }
 
-// flags reads --key=value.
+// flags parses --key=value.
 func flags(args []string) map[string]string {
 	all := map[string]string{}
 	for _, a := range args {

@@ -8,29 +8,30 @@ import (
 	"github.com/parleyhub/parley/executors/process"
 )
 
-// TraceProgress is the kind of the traces that tell what a command writes to stderr.
+// TraceProgress is the kind of traces with stderr of a command.
 const TraceProgress = "progress"
 
 const (
-	// progressEvery is the least time between two of them.
+	// progressEvery is the shortest pause between two traces.
 	progressEvery = time.Second
-	// progressOften is how long they come as often as that. From then on the pause is the time that the command has run, divided by as many as came until
-	// then: what a session may hold is bounded, and a command may run for a day.
+	// progressOften is how long traces are that frequent. After that the pause is the run time
+	// divided by the number of traces up to then, because a session has a limited size and a
+	// command may run for a day.
 	progressOften = 10 * time.Minute
 )
 
-// pause is the time to the next trace of a command that has run for so long.
+// pause returns the time to the next trace of a command that has run for the given time.
 func pause(ran time.Duration) time.Duration {
 	return max(progressEvery, ran/time.Duration(progressOften/progressEvery))
 }
 
-// follow tells what a command writes to stderr, until it has ended.
+// follow traces stderr of a command until it ends.
 func (s *session) follow(ctx context.Context, p *process.Process, stderr *tail) {
 	telling, stop := context.WithCancel(ctx)
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
-		s.tellAll(telling, stderr)
+		s.traceUntilDone(telling, stderr)
 	}()
 	<-p.Done()
 	stop()
@@ -40,11 +41,11 @@ func (s *session) follow(ctx context.Context, p *process.Process, stderr *tail) 
 	}
 	last, cancel := context.WithTimeout(ctx, StopWait)
 	defer cancel()
-	s.tell(last, stderr.fetch(true))
+	s.traceProgress(last, stderr.fetch(true))
 }
 
-// tellAll tells what is new, again and again.
-func (s *session) tellAll(ctx context.Context, stderr *tail) {
+// traceUntilDone traces new text periodically.
+func (s *session) traceUntilDone(ctx context.Context, stderr *tail) {
 	began := time.Now()
 	timer := time.NewTimer(progressEvery)
 	defer timer.Stop()
@@ -54,17 +55,17 @@ func (s *session) tellAll(ctx context.Context, stderr *tail) {
 			return
 		case <-timer.C:
 		}
-		s.tell(ctx, stderr.fetch(false))
+		s.traceProgress(ctx, stderr.fetch(false))
 		timer.Reset(pause(time.Since(began)))
 	}
 }
 
-// tell adds a trace. That it fails is no fault of the command.
-func (s *session) tell(ctx context.Context, text string) {
+// traceProgress writes a trace. A failure is only logged.
+func (s *session) traceProgress(ctx context.Context, text string) {
 	if text == "" {
 		return
 	}
 	if _, err := s.turn.Trace(ctx, parley.Trace{Kind: TraceProgress, Text: text}); err != nil {
-		s.log.Debug("the progress of a command could not be told", "error", err)
+		s.log.Debug("writing the progress of a command failed", "error", err)
 	}
 }

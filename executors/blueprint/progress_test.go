@@ -11,7 +11,7 @@ import (
 	"github.com/parleyhub/parley/executors/blueprint"
 )
 
-// TestPause: the traces of a command are bounded, however long it runs and whatever it writes.
+// The traces of a command are limited, whatever its run time and output.
 func TestPause(t *testing.T) {
 	for ran, want := range map[time.Duration]time.Duration{
 		0: time.Second, 10 * time.Minute: time.Second, 20 * time.Minute: 2 * time.Second, 10 * time.Hour: time.Minute,
@@ -29,7 +29,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestTail: of stderr the newest lines are kept, as a terminal would show them.
+// The newest lines of stderr are kept, in the form that a terminal shows.
 func TestTail(t *testing.T) {
 	const kept = 4 << 10
 	for name, c := range map[string]struct {
@@ -39,16 +39,21 @@ func TestTail(t *testing.T) {
 		rest    string
 		last    string
 	}{
-		"lines":     {writes: []string{"a\nb", "c\n", ""}, fetched: []string{"a", "bc", ""}, last: "a\nbc"},
-		"no end":    {writes: []string{"a"}, fetched: []string{""}, rest: "a", last: "a"},
-		"progress":  {writes: []string{"1%\r", "2%\r3%\r", "done\n"}, fetched: []string{"1%", "3%", "done"}, last: "done"},
-		"crlf":      {writes: []string{"a\r\nb\r\n"}, fetched: []string{"a\nb"}, last: "a\nb"},
-		"blank":     {writes: []string{"\n\n", "  \n"}, fetched: []string{"", ""}, last: ""},
-		"long line": {writes: []string{strings.Repeat("x", kept+1)}, fetched: []string{strings.Repeat("x", kept)}, last: strings.Repeat("x", kept)},
-		"much":      {writes: []string{strings.Repeat("line\n", 2000) + "end\n"}, fetched: []string{strings.Repeat("line\n", 818) + "end"}, last: strings.Repeat("line\n", 818) + "end"},
-		"runes":     {writes: []string{"x\n" + strings.Repeat("é", kept)}, fetched: []string{strings.Repeat("é", kept/2)}, last: strings.Repeat("é", kept/2)},
-		"half rune": {writes: []string{strings.Repeat("é", kept) + "x"}, fetched: []string{"\ufffd" + strings.Repeat("é", kept/2-1) + "x"}, last: "\ufffd" + strings.Repeat("é", kept/2-1) + "x"},
-		"no text":   {writes: []string{"a\xff\x00b\n"}, fetched: []string{"a\ufffd\x00b"}, last: "a\ufffd\x00b"},
+		"lines":    {writes: []string{"a\nb", "c\n", ""}, fetched: []string{"a", "bc", ""}, last: "a\nbc"},
+		"no end":   {writes: []string{"a"}, fetched: []string{""}, rest: "a", last: "a"},
+		"progress": {writes: []string{"1%\r", "2%\r3%\r", "done\n"}, fetched: []string{"1%", "3%", "done"}, last: "done"},
+		"crlf":     {writes: []string{"a\r\nb\r\n"}, fetched: []string{"a\nb"}, last: "a\nb"},
+		"blank":    {writes: []string{"\n\n", "  \n"}, fetched: []string{"", ""}, last: ""},
+		"long line": {writes: []string{strings.Repeat("x", kept+1)}, fetched: []string{strings.Repeat("x", kept)},
+			last: strings.Repeat("x", kept)},
+		"much": {writes: []string{strings.Repeat("line\n", 2000) + "end\n"},
+			fetched: []string{strings.Repeat("line\n", 818) + "end"}, last: strings.Repeat("line\n", 818) + "end"},
+		"runes": {writes: []string{"x\n" + strings.Repeat("é", kept)}, fetched: []string{strings.Repeat("é", kept/2)},
+			last: strings.Repeat("é", kept/2)},
+		"half rune": {writes: []string{strings.Repeat("é", kept) + "x"},
+			fetched: []string{"\ufffd" + strings.Repeat("é", kept/2-1) + "x"}, last: "\ufffd" + strings.Repeat("é", kept/2-1) +
+				"x"},
+		"no text": {writes: []string{"a\xff\x00b\n"}, fetched: []string{"a\ufffd\x00b"}, last: "a\ufffd\x00b"},
 	} {
 		tail := &blueprint.Tail{}
 		for i, w := range c.writes {
@@ -68,10 +73,11 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// TestArguments: numbers that no double holds keep their text.
+// Numbers beyond a double keep their text.
 func TestArguments(t *testing.T) {
 	withPrograms(t, "python")
-	f, faults := blueprint.Parse("b.json", []byte(`{"name":"b","argv":["python","-u"],"parameters_schema":{"properties":{"n":{"type":"number"}}}}`))
+	f, faults := blueprint.Parse("b.json",
+		[]byte(`{"name":"b","argv":["python","-u"],"parameters_schema":{"properties":{"n":{"type":"number"}}}}`))
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}

@@ -13,18 +13,20 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// Bounds of the message that closes a session.
+// Limits of the final message of a session.
 const (
-	// MaxTextBytes is how much of stdout stands in it. More becomes a file, and HeadBytes of it stand in the message.
+	// MaxTextBytes limits the text. A longer text becomes a file, and the message has its first
+	// HeadBytes.
 	MaxTextBytes = work.MaxTextBytes
 	HeadBytes    = work.HeadBytes
-	// MaxMessageBytes is what the message takes at most, as JSON: a shorter text becomes a file too if it would not fit.
+	// MaxMessageBytes limits the message as JSON. A shorter text also becomes a file if it exceeds
+	// this limit.
 	MaxMessageBytes = work.MaxMessageBytes
-	// maxDataDepth is how deep result_data may nest: it stands inside of other values wherever it is read.
+	// maxDataDepth limits the nesting of result_data, because it is nested in other values.
 	maxDataDepth = limits.MaxDepth - 16
 )
 
-// output says what came of a run.
+// output returns the Output of a run.
 func (e *ending) output() *work.Output {
 	text := valid(string(e.stdout))
 	r := &parley.SessionResult{ResultText: &text, ExitCode: e.code, Error: e.failure, ValidationErrors: e.wrong}
@@ -34,7 +36,8 @@ func (e *ending) output() *work.Output {
 	return &work.Output{Result: r, Reason: e.reason, File: e.file(r.ResultData != nil)}
 }
 
-// dataOf gives stdout as JSON, when all of it is: no name twice, no number beyond a double, which readers take in many ways, and not deeper than can be passed on.
+// dataOf returns stdout as JSON if it is JSON alone. It returns nil for duplicate names, numbers
+// beyond a double, which readers decode differently, and for deep nesting.
 func dataOf(stdout []byte) json.RawMessage {
 	dec := jsontext.NewDecoder(bytes.NewReader(stdout))
 	for {
@@ -50,7 +53,7 @@ func dataOf(stdout []byte) json.RawMessage {
 				return nil
 			}
 			var b bytes.Buffer
-			_ = json.Compact(&b, stdout) // it was read
+			_ = json.Compact(&b, stdout) // stdout is valid JSON
 			return b.Bytes()
 		}
 	}
@@ -62,7 +65,7 @@ func isBeyond(number string) bool {
 	return err != nil
 }
 
-// file is stdout as it is; empty where it had no end.
+// file returns the file with stdout. It is empty if stdout was cut off.
 func (e *ending) file(isJSON bool) *work.File {
 	f := &work.File{Name: "stdout.txt", MediaType: "text/plain; charset=utf-8", Data: e.stdout}
 	switch {

@@ -17,8 +17,8 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// TestConfigThroughTheHub: a config goes through a file, a registration over the wire, the hub's log and a restart, and comes back as the bytes that stood in the file, but for white space, and so
-// with the same meaning. Who has no business with it gets none.
+// An agent config passes through a file, a registration, the log of the hub and a restart, and
+// keeps its bytes except white space. Callers without permission do not get it.
 func TestConfigThroughTheHub(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -61,7 +61,8 @@ func TestConfigThroughTheHub(t *testing.T) {
 	}
 }
 
-// writeAgent writes the file of an LLM agent, in lines or on one, and gives its config as it stands there, compact.
+// writeAgent writes the file of an LLM agent, on several lines or on one, and returns its compact
+// config.
 func writeAgent(t *testing.T, dir, name string, c *parley.AgentConfig) []byte {
 	t.Helper()
 	config, err := json.Marshal(c)
@@ -88,11 +89,12 @@ func writeAgent(t *testing.T, dir, name string, c *parley.AgentConfig) []byte {
 	return f.AgentConfig
 }
 
-// register registers blueprints as a runner does, and goes.
+// register registers blueprints like a runner, and disconnects.
 func register(t *testing.T, hub *sdktest.Hub, id string, blueprints []parley.Blueprint) {
 	t.Helper()
 	client := hub.Client(t, "ops-"+id)
-	for n, err := range client.RegisterExecutor(t.Context(), &parley.RegisterExecutorParams{ExecutorID: id, Agents: []string{}, Mode: parley.ModePush}, nil) {
+	for n, err := range client.RegisterExecutor(t.Context(),
+		&parley.RegisterExecutorParams{ExecutorID: id, Agents: []string{}, Mode: parley.ModePush}, nil) {
 		if err != nil || n.Registered == nil {
 			t.Fatal(n, err)
 		}
@@ -104,7 +106,7 @@ func register(t *testing.T, hub *sdktest.Hub, id string, blueprints []parley.Blu
 	}
 }
 
-// agentConfigs are the configs that a caller is told.
+// agentConfigs returns the configs that a caller gets.
 func agentConfigs(t *testing.T, client parley.Client) map[string]json.RawMessage {
 	t.Helper()
 	r, err := client.ListAgents(t.Context(), &parley.ListAgentsParams{IncludeConfig: true})

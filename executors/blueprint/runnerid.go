@@ -15,17 +15,19 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// The files of a runner in its directory, which no blueprint is read from.
+// The files of a runner in its directory. They are not read as blueprints.
 const (
 	runnerIDFile   = ".parley-runner-id"
 	runnerLockFile = ".parley-runner-lock"
 )
 
-// byFlag is what helps where the id cannot be kept.
+// byFlag is the expected value if the id cannot be stored.
 const byFlag = "a directory that can be written; or the runner's id by flag"
 
-// RunnerID gives the id by which a hub knows the runner of a directory again. The first time it is made up and written there. The directory is the caller's until
-// release is called, or its process ends: another runner there is ErrAlreadyExists. Who gives a runner its id needs none of this.
+// RunnerID returns the id of the runner of a directory, which is created and stored in the
+// directory at the first call. The directory is locked until release is called or the process ends.
+// It returns ErrAlreadyExists if another runner has the lock. A runner with a configured id does
+// not need this function.
 func RunnerID(dir string) (id string, release func(), err error) {
 	lock := flock.New(filepath.Join(dir, runnerLockFile), flock.SetPermissions(0o600))
 	held, err := lock.TryLock()
@@ -42,13 +44,14 @@ func RunnerID(dir string) (id string, release func(), err error) {
 	return id, func() { _ = lock.Close() }, nil
 }
 
-// taken says who runs the directory.
+// taken returns the error for a locked directory.
 func taken(dir string) error {
 	who := "another runner"
 	if id, err := readID(filepath.Join(dir, runnerIDFile)); err == nil {
 		who = "the runner " + id
 	}
-	return parley.Refuse(parley.ErrAlreadyExists, who+" serves the blueprints of "+dir+" already", "one runner for each directory")
+	return parley.Refuse(parley.ErrAlreadyExists, who+" serves the blueprints of "+dir+" already",
+		"one runner for each directory")
 }
 
 func refusal(dir string, err error) error {
@@ -56,10 +59,11 @@ func refusal(dir string, err error) error {
 	if errors.As(err, &known) {
 		return err
 	}
-	return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("the runner's id cannot be kept in %s: %s", dir, reason(err)), byFlag)
+	return parley.Refuse(parley.ErrValidationFailed,
+		fmt.Sprintf("the runner's id cannot be stored in %s: %s", dir, reason(err)), byFlag)
 }
 
-// keepID gives the id that is kept, or makes one. The caller holds the lock.
+// keepID returns the stored id, or creates one. The caller has the lock.
 func keepID(path string) (string, error) {
 	id, err := readID(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -76,18 +80,19 @@ func readID(path string) (string, error) {
 	}
 	id := strings.TrimSuffix(string(text), "\n")
 	if !parley.ValidParticipantID(id) {
-		return "", parley.Refuse(parley.ErrValidationFailed, path+" holds no id of a runner", "1 to 64 of A-Z a-z 0-9 . _ -; or the file removed")
+		return "", parley.Refuse(parley.ErrValidationFailed, path+" has no valid id of a runner",
+			"1 to 64 of A-Z a-z 0-9 . _ -; or the file removed")
 	}
 	return id, nil
 }
 
-// writeID makes the file, whole or not at all.
+// writeID creates the file atomically.
 func writeID(path, id string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), runnerIDFile+"-*") // for this user alone
+	f, err := os.CreateTemp(filepath.Dir(path), runnerIDFile+"-*") // readable only for this user
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // it was renamed, or is of no use
+	defer os.Remove(f.Name()) // it was renamed, or is not needed
 	_, err = f.WriteString(id + "\n")
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 var runnerID = regexp.MustCompile(`^run-[a-z2-7]{16}$`)
 
-// TestRunnerID: a directory has one id for ever, and one runner at a time.
+// A directory has one permanent id, and one runner at a time.
 func TestRunnerID(t *testing.T) {
 	dir := t.TempDir()
 	id, release, err := blueprint.RunnerID(dir)
@@ -48,7 +48,7 @@ func TestRunnerID(t *testing.T) {
 	release()
 }
 
-// TestRunnerIDAtOnce: of many that begin at once one has the directory, and all that ever have it have the same id.
+// Of several concurrent runners, one gets the directory. All see the same id.
 func TestRunnerIDAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	var mu sync.Mutex
@@ -74,7 +74,7 @@ func TestRunnerIDAtOnce(t *testing.T) {
 	}
 }
 
-// TestRunnerIDOfTheDead: a runner that was killed leaves its directory to the next.
+// After a runner was killed, the next one gets the directory.
 func TestRunnerIDOfTheDead(t *testing.T) {
 	dir := t.TempDir()
 	self, err := os.Executable()
@@ -105,7 +105,7 @@ func TestRunnerIDOfTheDead(t *testing.T) {
 	release()
 }
 
-// TestRunnerIDRefused: where no id can be kept, or the one that is kept is none, it is said what helps.
+// If the id cannot be stored, or the stored id is invalid, the error names the remedy.
 func TestRunnerIDRefused(t *testing.T) {
 	_, _, err := blueprint.RunnerID(filepath.Join(t.TempDir(), "none"))
 	if !errors.Is(err, parley.ErrValidationFailed) || !strings.Contains(err.Error(), "the runner's id by flag") {
@@ -113,7 +113,8 @@ func TestRunnerIDRefused(t *testing.T) {
 	}
 	dir := t.TempDir()
 	write(t, dir, ".parley-runner-id", "two words\n")
-	if _, _, err := blueprint.RunnerID(dir); !errors.Is(err, parley.ErrValidationFailed) || !strings.Contains(err.Error(), "holds no id of a runner") {
+	if _, _, err := blueprint.RunnerID(dir); !errors.Is(err, parley.ErrValidationFailed) ||
+		!strings.Contains(err.Error(), "has no valid id of a runner") {
 		t.Errorf("no id: %v", err)
 	}
 	write(t, dir, ".parley-runner-id", "mine\n")

@@ -21,11 +21,12 @@ import (
 
 const woken = `"subscriptions":[{"schema_name":"ask.v1"}],`
 
-// seatOf runs the blueprints of the world at seats too, with a token that may speak as them.
+// seatOf also runs the blueprints in seats, with a token for them.
 func (w *world) seatOf() {
 	w.Helper()
 	names := w.set.Seats()
-	token, err := w.hub.Admin(w.T).CreateToken(w.Context(), &parley.CreateTokenParams{AgentID: "runner", Agents: names, Scopes: parley.DefaultScopes})
+	token, err := w.hub.Admin(w.T).CreateToken(w.Context(),
+		&parley.CreateTokenParams{AgentID: "runner", Agents: names, Scopes: parley.DefaultScopes})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -36,7 +37,8 @@ func (w *world) seatOf() {
 	agent := blueprint.New(w.set, &blueprint.Options{URL: w.hub.URL, Processes: w.pool})
 	go func() {
 		w.ended <- executors.Run(ctx, client, agent, &executors.Options{
-			Agents: names, Blueprints: w.set.Blueprints(), ExecutorID: "run-test", Drain: -1, Registered: func(*parley.RegisterBlueprintsResult) { registered <- struct{}{} },
+			Agents: names, Blueprints: w.set.Blueprints(), ExecutorID: "run-test", Drain: -1,
+			Registered: func(*parley.RegisterBlueprintsResult) { registered <- struct{}{} },
 		})
 	}()
 	w.stop = cancel
@@ -50,7 +52,7 @@ func (w *world) seatOf() {
 	}
 }
 
-// answer waits for what a tool says after a seq.
+// answer waits for the answer of a tool after a seq.
 func (w *world) answer(conversation string, since int64) parley.Message {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
@@ -71,8 +73,8 @@ func (w *world) answer(conversation string, since int64) parley.Message {
 	return parley.Message{}
 }
 
-// TestSeats: a command at a seat is run for the message that wakes it and answers with what it has written, its failure too; it speaks to the hub with a token of its turn; and when its runner dies
-// it is not started again.
+// A command in a seat runs for its trigger message and answers with its output or its failure. It
+// calls the hub with a token of its turn. If its runner dies, it is not started again.
 func TestSeats(t *testing.T) {
 	dir := t.TempDir()
 	file(t, dir, "say", woken+anyOf, "say")
@@ -88,7 +90,8 @@ func TestSeats(t *testing.T) {
 	w.seatOf()
 	conversation := func(tool string) string {
 		s, err := w.caller.CreateConversation(t.Context(), &parley.CreateConversationParams{
-			Participants: []parley.Participant{{ID: "caller", Kind: parley.KindHuman}, {ID: tool, Kind: parley.KindTool}}, Policy: &parley.Policy{Kind: parley.PolicyTriggers},
+			Participants: []parley.Participant{{ID: "caller", Kind: parley.KindHuman}, {ID: tool, Kind: parley.KindTool}},
+			Policy:       &parley.Policy{Kind: parley.PolicyTriggers},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -97,19 +100,22 @@ func TestSeats(t *testing.T) {
 	}
 	ask := func(id, input string) int64 {
 		payload := fmt.Sprintf(`{"schema":"ask.v1","data":{"input":%s}}`, input)
-		r, err := w.caller.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: id, Payload: json.RawMessage(payload), Finality: parley.FinalityTurn})
+		r, err := w.caller.SendMessage(t.Context(),
+			&parley.SendMessageParams{ConversationID: id, Payload: json.RawMessage(payload), Finality: parley.FinalityTurn})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r.Seq
 	}
 	id := conversation("say")
-	if m := w.answer(id, ask(id, `{"text":"{\"a\": 1}"}`)); m.Text != `{"a": 1}` || string(m.Data) != `{"a":1}` || m.Schema != parley.ToolResponseSchema {
+	if m := w.answer(id, ask(id, `{"text":"{\"a\": 1}"}`)); m.Text != `{"a": 1}` || string(m.Data) != `{"a":1}` ||
+		m.Schema != parley.ToolResponseSchema {
 		t.Errorf("%s", indent(m))
 	}
 	m := w.answer(id, ask(id, `{"code":3,"err":"no such table"}`))
 	var f work.Failure
-	if err := json.Unmarshal(m.Data, &f); err != nil || f.Reason != "exit_code" || f.Error != "no such table" || m.Text != f.Error || f.Agent != "say" {
+	if err := json.Unmarshal(m.Data, &f); err != nil || f.Reason != "exit_code" || f.Error != "no such table" ||
+		m.Text != f.Error || f.Agent != "say" {
 		t.Errorf("%s", indent(m))
 	}
 	id = conversation("report")
@@ -118,7 +124,8 @@ func TestSeats(t *testing.T) {
 		t.Fatal(err)
 	}
 	variables := strings.Join(s.Env, "\n")
-	if !strings.Contains(variables, "PARLEY_CONVERSATION="+id) || strings.Contains(variables, "PARLEY_SESSION=") || !strings.Contains(variables, "PARLEY_TOKEN=") || !strings.Contains(variables, "PARLEY_CONTEXT_FILE=") {
+	if !strings.Contains(variables, "PARLEY_CONVERSATION="+id) || strings.Contains(variables, "PARLEY_SESSION=") ||
+		!strings.Contains(variables, "PARLEY_TOKEN=") || !strings.Contains(variables, "PARLEY_CONTEXT_FILE=") {
 		t.Errorf("%s", variables)
 	}
 

@@ -20,9 +20,11 @@ import (
 	"github.com/parleyhub/parley/sdk"
 )
 
-const anyOf = `"parameters_schema":{"type":"object","properties":{"first":{"type":"string"},"last":{"type":"string"},"text":{"type":"string"},"err":{"type":"string"},"code":{"type":"integer"},"count":{"type":"integer"},"file":{"type":"string"}}}`
+const anyOf = `"parameters_schema":{"type":"object","properties":{"first":{"type":"string"},` +
+	`"last":{"type":"string"},"text":{"type":"string"},"err":{"type":"string"},"code":{"type":"integer"},` +
+	`"count":{"type":"integer"},"file":{"type":"string"}}}`
 
-// TestResults: how a command ends is how its session does, in the words of the seed.
+// The end of a command determines the end of its session, in the words of the seed.
 func TestResults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
@@ -35,10 +37,12 @@ func TestResults(t *testing.T) {
 	w := newWorld(t, dir)
 
 	r := w.completed(w.start("say", `{"text":" {\"a\": [1.50, 1e300]}\n"}`))
-	if text(r) != " {\"a\": [1.50, 1e300]}\n" || string(r.ResultData) != `{"a":[1.50,1e300]}` || r.ResultType != parley.AgentTypeDeterministic {
+	if text(r) != " {\"a\": [1.50, 1e300]}\n" || string(r.ResultData) != `{"a":[1.50,1e300]}` ||
+		r.ResultType != parley.AgentTypeDeterministic {
 		t.Errorf("%s", indent(r))
 	}
-	for _, plain := range []string{``, `hello`, `{"a":1} x`, `{"a":1,"a":2}`, `NaN`, `[1e400]`, `{"a":"\ud800"}`, strings.Repeat("[", 60) + strings.Repeat("]", 60)} {
+	for _, plain := range []string{``, `hello`, `{"a":1} x`, `{"a":1,"a":2}`, `NaN`, `[1e400]`, `{"a":"\ud800"}`,
+		strings.Repeat("[", 60) + strings.Repeat("]", 60)} {
 		p, _ := json.Marshal(map[string]string{"text": plain})
 		if r := w.completed(w.start("say", string(p))); text(r) != plain || r.ResultData != nil {
 			t.Errorf("%s: %s", plain, indent(r))
@@ -53,7 +57,8 @@ func TestResults(t *testing.T) {
 		t.Errorf("%s", indent(r))
 	}
 	w.failed(w.start("say", `{"code":255}`), "exit_code", "Exit code: 255")
-	long, _ := json.Marshal(map[string]any{"code": 1, "err": "first line\n" + strings.Repeat("é", 4<<10) + "\nlast line\n"})
+	long, _ := json.Marshal(
+		map[string]any{"code": 1, "err": "first line\n" + strings.Repeat("é", 4<<10) + "\nlast line\n"})
 	r = w.start("say", string(long)).Result
 	if len(r.Error) > 4<<10 || !strings.HasSuffix(r.Error, "é\nlast line") && r.Error != "last line" {
 		t.Errorf("%q", r.Error)
@@ -63,13 +68,13 @@ func TestResults(t *testing.T) {
 	if r.ExitCode != nil || text(r) != "before\n" {
 		t.Errorf("%s", indent(r))
 	}
-	r = w.failed(w.start("spill", ``), "output_limit", "the command has written more than 100000 bytes")
+	r = w.failed(w.start("spill", ``), "output_limit", "the command wrote more than 100000 bytes")
 	if r.ExitCode != nil || len(text(r)) != blueprint.HeadBytes || r.Attachment != nil {
 		t.Errorf("%s", indent(r))
 	}
 }
 
-// TestTimeout: a command that does not end is killed, with all that it has started, soon after its time; its session says so.
+// A command is killed with all its processes at its timeout, and its session reports that.
 func TestTimeout(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -78,7 +83,7 @@ func TestTimeout(t *testing.T) {
 	file(t, dir, "slow", `"timeout":"5s"`, "stubborn")
 	w := newWorld(t, dir)
 	begun := time.Now()
-	r := w.failed(w.start("slow", ``), "timeout", "The command has not ended within 5s")
+	r := w.failed(w.start("slow", ``), "timeout", "The command did not end within 5s")
 	took := time.Since(begun)
 	var pids []int
 	for _, line := range strings.Fields(text(r)) {
@@ -97,7 +102,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// TestLarge: what is too long for a message becomes a file, whole, and its beginning stands in the result.
+// Output that is too long for a message becomes a complete file, and the result has its beginning.
 func TestLarge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
@@ -113,12 +118,15 @@ func TestLarge(t *testing.T) {
 		file, media   string
 		data, invalid bool
 	}{
-		"fits":       {agent: "repeat", text: "x", count: blueprint.MaxTextBytes},
-		"text":       {agent: "repeat", text: "é", count: blueprint.MaxTextBytes/2 + 1, file: "stdout.txt", media: "text/plain; charset=utf-8"},
-		"json":       {agent: "repeat", text: " ", count: 100_000, file: "stdout.txt", media: "text/plain; charset=utf-8"},
-		"list":       {agent: "repeat", first: "[", text: "1,", last: "1]", count: 100_000, file: "stdout.json", media: "application/json"},
-		"escapes":    {agent: "repeat", text: "<", count: 60_000, file: "stdout.txt", media: "text/plain; charset=utf-8"},
-		"megabytes":  {agent: "repeat", text: "0123456789abcdef", count: 1 << 16, file: "stdout.txt", media: "text/plain; charset=utf-8"},
+		"fits": {agent: "repeat", text: "x", count: blueprint.MaxTextBytes},
+		"text": {agent: "repeat", text: "é", count: blueprint.MaxTextBytes/2 + 1, file: "stdout.txt",
+			media: "text/plain; charset=utf-8"},
+		"json": {agent: "repeat", text: " ", count: 100_000, file: "stdout.txt", media: "text/plain; charset=utf-8"},
+		"list": {agent: "repeat", first: "[", text: "1,", last: "1]", count: 100_000, file: "stdout.json",
+			media: "application/json"},
+		"escapes": {agent: "repeat", text: "<", count: 60_000, file: "stdout.txt", media: "text/plain; charset=utf-8"},
+		"megabytes": {agent: "repeat", text: "0123456789abcdef", count: 1 << 16, file: "stdout.txt",
+			media: "text/plain; charset=utf-8"},
 		"bytes":      {agent: "raw", count: 50_000, file: "stdout.bin", media: "application/octet-stream", invalid: true},
 		"few bytes":  {agent: "raw", count: 5, invalid: true},
 		"few digits": {agent: "repeat", text: "7", count: 5, data: true},
@@ -153,11 +161,12 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// attachment gives a whole file of a conversation.
+// attachment returns a complete file of a conversation.
 func (w *world) attachment(id, hash string) (all []byte) {
 	w.Helper()
 	for {
-		r, err := w.caller.GetAttachment(w.Context(), &parley.GetAttachmentParams{ConversationID: id, SHA256: hash, Offset: int64(len(all))})
+		r, err := w.caller.GetAttachment(w.Context(),
+			&parley.GetAttachmentParams{ConversationID: id, SHA256: hash, Offset: int64(len(all))})
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -167,19 +176,22 @@ func (w *world) attachment(id, hash string) (all []byte) {
 	}
 }
 
-// TestOutputSchema: a result that does not match has failed, and says where; what the command has said stays.
+// A result that does not match is a failure with the errors, and keeps the output.
 func TestOutputSchema(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
 	}
 	dir := t.TempDir()
-	file(t, dir, "say", anyOf+`,"output_schema":{"type":"object","required":["rows"],"properties":{"rows":{"type":"integer"}}}`, "say")
+	file(t, dir, "say",
+		anyOf+`,"output_schema":{"type":"object","required":["rows"],"properties":{"rows":{"type":"integer"}}}`, "say")
 	w := newWorld(t, dir)
 	w.completed(w.start("say", `{"text":"{\"rows\":1}"}`))
 	const mismatch = "The result does not match the agent's output_schema"
 	r := w.failed(w.start("say", `{"text":"{\"rows\":\"x\"}"}`), "output_schema", mismatch)
-	want := []parley.ValidationError{{Path: "$.rows", Message: "'x' is not of type 'integer'", SchemaPath: "properties.rows.type"}}
-	if diff := cmp.Diff(want, r.ValidationErrors); diff != "" || string(r.ResultData) != `{"rows":"x"}` || *r.ExitCode != 0 {
+	want := []parley.ValidationError{
+		{Path: "$.rows", Message: "'x' is not of type 'integer'", SchemaPath: "properties.rows.type"}}
+	if diff := cmp.Diff(want, r.ValidationErrors); diff != "" || string(r.ResultData) != `{"rows":"x"}` ||
+		*r.ExitCode != 0 {
 		t.Errorf("%s %s", indent(r), diff)
 	}
 	r = w.failed(w.start("say", `{"text":"rows: 1"}`), "output_schema", mismatch)
@@ -192,7 +204,8 @@ func TestOutputSchema(t *testing.T) {
 	}
 }
 
-// TestProgress: what comes on stderr is told while the command runs, whole lines, and the rest at its end; the error is what came last.
+// Lines on stderr are traced while the command runs, and the rest at its end. The error is the last
+// text.
 func TestProgress(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -203,7 +216,8 @@ func TestProgress(t *testing.T) {
 	go_ := w.temp("go")
 	s := w.begin("tell", fmt.Sprintf(`{"file":%q}`, go_))
 	since := int64(0)
-	now, err := w.caller.GetSession(t.Context(), &parley.GetSessionParams{SessionID: s.SessionID, TimeoutMs: patience.Milliseconds(), ProgressSince: &since})
+	now, err := w.caller.GetSession(t.Context(),
+		&parley.GetSessionParams{SessionID: s.SessionID, TimeoutMs: patience.Milliseconds(), ProgressSince: &since})
 	if err != nil || now.Status != parley.SessionRunning || now.Progress == nil || now.Progress.Text != "30%" {
 		t.Fatalf("%s %v", indent(now), err)
 	}
@@ -217,7 +231,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestEnvironment: a command has what is its own, and nothing of the runner's but what is declared.
+// A command gets only its own and the declared variables.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("LANG", "C.UTF-8")
 	t.Setenv("TZ", "UTC")
@@ -225,7 +239,9 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("DECLARED", "yes")
 	t.Setenv("PARLEY_TOKEN", "the runner's")
 	dir := t.TempDir()
-	file(t, dir, "report", `"params_via":"env","env":["DECLARED","MISSING","FIXED=a=b","HOME=/elsewhere"],"parameters_schema":{"properties":{"a-b":{"default":2},"path":{}}}`, "report")
+	file(t, dir, "report",
+		`"params_via":"env","env":["DECLARED","MISSING","FIXED=a=b","HOME=/elsewhere"],`+
+			`"parameters_schema":{"properties":{"a-b":{"default":2},"path":{}}}`, "report")
 	w := newWorld(t, dir)
 	s := w.start("report", `{"path":"/evil"}`)
 	got := w.reported(w.completed(s))
@@ -240,18 +256,20 @@ func TestEnvironment(t *testing.T) {
 	token := env["PARLEY_TOKEN"]
 	delete(env, "PARLEY_TOKEN")
 	want := map[string]string{
-		"PATH": os.Getenv("PATH"), "HOME": "/elsewhere", "TZ": "UTC", "LANG": "C.UTF-8", "DECLARED": "yes", "FIXED": "a=b", "PARAM_A_B": "2", "PARAM_PATH": "/evil",
+		"PATH": os.Getenv("PATH"), "HOME": "/elsewhere", "TZ": "UTC", "LANG": "C.UTF-8", "DECLARED": "yes", "FIXED": "a=b",
+		"PARAM_A_B": "2", "PARAM_PATH": "/evil",
 		"PARLEY_SESSION": s.SessionID, "PARLEY_AGENT": "report", "PARLEY_URL": w.hub.URL,
 	}
 	if diff := cmp.Diff(want, env); diff != "" {
 		t.Error(diff)
 	}
-	if !strings.HasPrefix(token, "plc_"+s.SessionID+"_") || got.Dir != w.set.Files[0].Dir || got.Stdin != "" || len(got.Args) != 0 {
+	if !strings.HasPrefix(token, "plc_"+s.SessionID+"_") || got.Dir != w.set.Files[0].Dir || got.Stdin != "" ||
+		len(got.Args) != 0 {
 		t.Errorf("%+v", got)
 	}
 }
 
-// startProgram starts a session of its own, with the token of its environment, and says what came of it.
+// startProgram starts a session with the token of its environment, and prints the result.
 func startProgram([]string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -259,7 +277,8 @@ func startProgram([]string) {
 	if err == nil {
 		defer client.Close()
 		var s *parley.Session
-		s, err = client.StartSession(ctx, &parley.StartSessionParams{AgentName: "say", Parameters: json.RawMessage(`{"text":"from below"}`)})
+		s, err = client.StartSession(
+			ctx, &parley.StartSessionParams{AgentName: "say", Parameters: json.RawMessage(`{"text":"from below"}`)})
 		if err == nil {
 			fmt.Print(*s.Result.ResultText, " ", s.Depth, " ", s.ParentConversationID == os.Getenv("PARLEY_SESSION"))
 			return
@@ -269,7 +288,7 @@ func startProgram([]string) {
 	os.Exit(1)
 }
 
-// TestCalls: a command may call an agent, also one of its own runner.
+// A command may call an agent, including one of its own runner.
 func TestCalls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")

@@ -9,14 +9,14 @@ import (
 	"github.com/parleyhub/parley/internal/spannames"
 )
 
-// startSpan begins the span of a command: what it does at the hub is a part of it.
+// startSpan starts the span of a command, which includes its calls of the hub.
 func (s *session) startSpan(ctx context.Context) (context.Context, parley.Span) {
-	return parley.StartSpan(ctx, parley.SpanStart{Name: spannames.SpanProcess +
-		filepath.Base(cmp.Or(s.file.Program, s.file.Argv[0]))})
+	return parley.StartSpan(
+		ctx, parley.SpanStart{Name: spannames.SpanProcess + filepath.Base(cmp.Or(s.file.Program, s.file.Argv[0]))})
 }
 
-// tellSpan tells how a command has ended; e is nil where it was not let come to an end.
-func tellSpan(span parley.Span, e *ending) {
+// setSpanResult sets the end of a command on its span. e is nil if the command was interrupted.
+func setSpanResult(span parley.Span, e *ending) {
 	switch {
 	case e == nil:
 		span.Fail(parley.ErrorKind(context.Canceled))
@@ -29,8 +29,9 @@ func tellSpan(span parley.Span, e *ending) {
 	}
 }
 
-// traceparent gives the traceparent for the command: that of its span or, where nobody tells spans and nobody has named one, that of the conversation. The one in the environment of this
-// process is never passed on: it is of what has started the runner, and not of what it does.
+// traceparent returns the traceparent for the command: that of its span, or that of the
+// conversation. The variable of this process is never passed on, because it belongs to the start of
+// the runner.
 func (s *session) traceparent(ctx context.Context) string {
 	return cmp.Or(parley.TraceparentOf(ctx), s.trace)
 }

@@ -20,7 +20,7 @@ const (
 	inherited = "00-2af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" // what the runner was started with
 )
 
-// given runs the command report in a session, and tells the TRACEPARENT that it was started with; empty, it had none.
+// given runs the command report in a session, and returns its TRACEPARENT, or an empty string.
 func (w *world) given(p parley.StartSessionParams) string {
 	w.Helper()
 	p.AgentName, p.TimeoutMs = "report", patience.Milliseconds()
@@ -41,7 +41,8 @@ func (w *world) given(p parley.StartSessionParams) string {
 	return found
 }
 
-// TestTraceparentOfACommand: a command is told the span that it runs in: its own, else that of who has asked, else what the conversation says; and never the one that the runner was started in.
+// A command gets its own span, otherwise that of the caller, otherwise that of the conversation,
+// and never that of the runner's environment.
 func TestTraceparentOfACommand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -60,7 +61,7 @@ func TestTraceparentOfACommand(t *testing.T) {
 	}
 }
 
-// TestSpanOfACommand: a command is a span, with how it has ended, and told which it is.
+// A command is a span with its exit, and gets it in TRACEPARENT.
 func TestSpanOfACommand(t *testing.T) {
 	dir, r := t.TempDir(), &spantest.Recorder{}
 	file(t, dir, "report", `"parameters_schema":{}`, "report")

@@ -11,58 +11,77 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// Members that all blueprints have.
+// Members of all blueprints.
 var (
-	kind = shape.May("type", shape.Among("deterministic, a command; agent, an LLM agent; function, one of the program that runs it; or workflow; absent, deterministic, or function with subscriptions and no command",
-		parley.AgentTypeDeterministic, parley.AgentTypeAgent, parley.AgentTypeFunction, parley.AgentTypeWorkflow))
+	kind = shape.May("type",
+		shape.Among(
+			"deterministic, a command; agent, an LLM agent; function, a function of the program that runs it; or workflow; "+
+				"absent, deterministic, or function with subscriptions and no command",
+			parley.AgentTypeDeterministic, parley.AgentTypeAgent, parley.AgentTypeFunction, parley.AgentTypeWorkflow))
 	name          = shape.May("name", shape.ID("the name of the agent; not hub"))
-	agentID       = shape.May("agent_id", shape.ID("another word for name"))
+	agentID       = shape.May("agent_id", shape.ID("another key for name"))
 	subscriptions = shape.May("subscriptions",
-		shape.Any("what wakes the agent, and what it is given when it runs: {selectors: [...]}, or the list of selectors",
+		shape.Any("the triggers and the context of the agent: {selectors: [...]}, or the list of selectors",
 			limits.MaxSubscriptionBytes))
-	description = shape.May("description", shape.Prose("what it does, for who chooses among agents",
-		limits.MaxAgentDescriptionBytes))
-	output  = shape.May("output_schema", schemaOf("a JSON Schema of the result, which is then JSON: of a command, on stdout"))
-	timeout = shape.May("timeout", shape.Line("how long it may run, such as 90s or 1h30m: 100ms to 23h; absent, 5m for a command, and what the conversation allows for an LLM agent", 32))
-	labels  = shape.May("labels",
-		shape.MapOf("what sessions may demand of who runs it, besides the labels of the runner", limits.MaxLabels,
+	description = shape.May("description",
+		shape.Prose("the purpose of the agent, for callers that choose an agent", limits.MaxAgentDescriptionBytes))
+	output = shape.May("output_schema",
+		schemaOf("a JSON Schema of the result, which must then be JSON; the result of a command is its stdout"))
+	timeout = shape.May("timeout",
+		shape.Line("the longest run time, such as 90s or 1h30m: 100ms to 23h; absent, 5m for a command, and the limit of "+
+			"the conversation for an LLM agent", 32))
+	labels = shape.May("labels",
+		shape.MapOf("labels that sessions may require of the runner, in addition to its own labels", limits.MaxLabels,
 			shape.Line("a value", limits.MaxLabelBytes)))
 )
 
-// table is all that the file of a command can say. What it cannot say of a value is held against the others by the checker.
+// table defines the members of a command's file. The checker has the rules that it cannot express.
 var table = &shape.Shape{Kind: shape.Object, Members: []shape.Member{
 	kind, name, agentID, description, subscriptions,
-	shape.May("command", shape.Prose("the program and its arguments, split at white space and given to no shell; this or argv", MaxArgvBytes)),
-	shape.May("argv", shape.ListOf("the program and its arguments, as they are", 1, MaxArgv, &shape.Shape{Kind: shape.Text, Doc: "an argument", Empty: true, Most: MaxArgvBytes})),
-	shape.Must("parameters_schema", schemaOf("a JSON Schema of what a session takes: draft 7 unless $schema says otherwise; absent, for all but commands, {prompt}")),
+	shape.May("command",
+		shape.Prose("the program and its arguments, split at white space, without a shell; alternative to argv", MaxArgvBytes)),
+	shape.May("argv",
+		shape.ListOf("the program and its arguments, unchanged", 1, MaxArgv,
+			&shape.Shape{Kind: shape.Text, Doc: "an argument", Empty: true, Most: MaxArgvBytes})),
+	shape.Must("parameters_schema",
+		schemaOf("a JSON Schema of the parameters, by default draft 7; absent, for all except "+
+			"commands, {prompt}")),
 	output,
-	shape.May("params_via", shape.Among("how the command gets its parameters; absent, flags", parley.ParamsFlags, parley.ParamsStdin, parley.ParamsEnv)),
-	shape.May("env", shape.ListOf("variables besides PATH, HOME, TZ and LANG: a NAME gets the runner's value, NAME=VALUE that one", 0, MaxEnv, variable)),
-	shape.May("cwd", shape.Line("the directory where the command runs; relative to, and absent, that of this file", 4096)),
+	shape.May("params_via",
+		shape.Among("how the parameters are passed to the command; absent, flags", parley.ParamsFlags, parley.ParamsStdin,
+			parley.ParamsEnv)),
+	shape.May("env",
+		shape.ListOf("variables in addition to PATH, HOME, TZ and LANG: NAME for the runner's value, or NAME=VALUE", 0,
+			MaxEnv, variable)),
+	shape.May("cwd", shape.Line("the working directory of the command, relative to the directory of this file; absent, that directory", 4096)),
 	timeout,
-	shape.May("max_output_bytes", shape.Number("how much it may write to stdout; absent, 1048576", 1, MaxOutputBytes)),
-	shape.May("idempotent", shape.Switch("whether a run that was interrupted may be begun again, at most twice; absent, false")),
+	shape.May("max_output_bytes", shape.Number("the limit of stdout in bytes; absent, 1048576", 1, MaxOutputBytes)),
+	shape.May("idempotent",
+		shape.Switch("whether an interrupted run may be started again, at most twice; absent, false")),
 	labels,
 }}
 
-// commandKeys are those that only commands have.
+// commandKeys are the members that only commands have.
 var commandKeys = []string{"command", "argv", "params_via", "env", "cwd", "max_output_bytes", "idempotent"}
 
 var variable = &shape.Shape{
-	Kind: shape.Text, Doc: "NAME or NAME=VALUE", Most: MaxEnvBytes, Pattern: regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(=[^\x00]*)?$`),
+	Kind: shape.Text, Doc: "NAME or NAME=VALUE", Most: MaxEnvBytes,
+	Pattern:  regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(=[^\x00]*)?$`),
 	Expected: "NAME or NAME=VALUE, the name of letters, digits and _",
 }
 
-// schemaOf is an object that paramschema looks into; white space counts for nothing in its bound there.
+// schemaOf returns the shape of a schema, which paramschema checks further.
 func schemaOf(doc string) *shape.Shape { return shape.Open(doc, limits.MaxAgentSchemaBytes) }
 
-// Schema gives the JSON Schema (draft 7) of a blueprint, as it stands in docs/blueprint.schema.json.
+// Schema returns the JSON Schema (draft 7) of a blueprint, which is docs/blueprint.schema.json.
 func Schema() []byte {
 	o := table.Schema()
 	o["title"] = "Parley blueprint"
-	o["description"] = "A file of parley run --blueprints: a command that is an agent, an LLM agent, a function or a workflow."
-	delete(o, "required") // it is said of each kind
-	properties, none, others, foreign := o["properties"].(yamlfile.Object), yamlfile.Object{}, yamlfile.Object{}, yamlfile.Object{}
+	o["description"] = "A file of parley run --blueprints: a command that is an agent, an LLM agent, a function or a " +
+		"workflow."
+	delete(o, "required") // it depends on the type
+	properties := o["properties"].(yamlfile.Object)
+	none, others, foreign := yamlfile.Object{}, yamlfile.Object{}, yamlfile.Object{}
 	for _, k := range configKeys {
 		k.schema["description"] = k.doc
 		properties[k.name], others[k.name] = k.schema, false
@@ -78,7 +97,8 @@ func Schema() []byte {
 	o["then"] = yamlfile.Object{"required": []string{"model"}, "properties": with(none, foreign)}
 	o["else"] = yamlfile.Object{
 		"properties": others,
-		"if":         typeIs(parley.AgentTypeWorkflow), "then": yamlfile.Object{"required": []string{"steps"}, "properties": none},
+		"if":         typeIs(parley.AgentTypeWorkflow),
+		"then":       yamlfile.Object{"required": []string{"steps"}, "properties": none},
 		"else": yamlfile.Object{
 			"properties": foreign,
 			"if":         typeIs(parley.AgentTypeFunction), "then": yamlfile.Object{"properties": none},
@@ -93,12 +113,13 @@ func Schema() []byte {
 	return yamlfile.EncodeSchema(o)
 }
 
-// typeIs is the Schema of a file that says its type.
+// typeIs returns the schema of a file with a type.
 func typeIs(t parley.AgentType) yamlfile.Object {
-	return yamlfile.Object{"required": []string{"type"}, "properties": yamlfile.Object{"type": yamlfile.Object{"const": t}}}
+	return yamlfile.Object{"required": []string{"type"},
+		"properties": yamlfile.Object{"type": yamlfile.Object{"const": t}}}
 }
 
-// with puts objects together.
+// with merges objects.
 func with(all ...yamlfile.Object) yamlfile.Object {
 	o := yamlfile.Object{}
 	for _, a := range all {
@@ -107,7 +128,7 @@ func with(all ...yamlfile.Object) yamlfile.Object {
 	return o
 }
 
-// content is what the table gives of a file.
+// content is the content of a file.
 type content struct {
 	Type             parley.AgentType  `json:"type"`
 	Name             string            `json:"name"`

@@ -9,45 +9,50 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// agentTable is all that the file of an LLM agent can say: what all blueprints have, and the keys of an agent config, which parley.ParseAgentConfig looks into.
+// agentTable defines the members of an LLM agent's file: those of all blueprints, and those of an
+// agent config, which parley.ParseAgentConfig checks.
 var agentTable = &shape.Shape{Kind: shape.Object, Members: slices.Concat(
 	hostedMembers, configMembers(),
 )}
 
-// configKey is one key of an agent config.
+// configKey is one member of an agent config.
 type configKey struct {
 	name, doc string
 	schema    yamlfile.Object
 }
 
-// configKeys are those of parley.AgentConfig, in its order. What holds them together is a test.
+// configKeys are the members of parley.AgentConfig in the same order. A test compares both.
 var configKeys = []configKey{
-	{"model", "the runtime, a colon and what that calls the model, such as openai:gpt-4o", yamlfile.Object{"type": "string", "pattern": `^[a-z][a-z0-9_-]*:[!-~]+$`, "maxLength": 233}},
-	{"instructions", "what the agent is to be and do", prose(limits.MaxInstructionsBytes)},
+	{"model", "the runtime, a colon and the vendor's name of the model, such as openai:gpt-4o",
+		yamlfile.Object{"type": "string", "pattern": `^[a-z][a-z0-9_-]*:[!-~]+$`, "maxLength": 233}},
+	{"instructions", "the instructions of the agent", prose(limits.MaxInstructionsBytes)},
 	{"max_steps", "calls of the model in one turn; absent, 12", whole(1, limits.MaxMaxSteps)},
-	{"temperature", "absent, the model's", yamlfile.Object{"type": nullable("number"), "minimum": 0, "maximum": 2}},
-	{"top_p", "absent, the model's", yamlfile.Object{"type": nullable("number"), "exclusiveMinimum": 0, "maximum": 1}},
-	{"max_tokens", "what the model says at once; absent, the model's bound", whole(1, limits.MaxModelTokens)},
-	{"context_window", "tokens that the model takes; absent, what is known of it", whole(256, limits.MaxModelTokens)},
-	{"planning_enabled", "a planner looks first; absent, false", flag()},
-	{"planning_model", "its model; absent, the agent's", yamlfile.Object{"type": nullable("string"), "maxLength": 256}},
-	{"planning_instructions", "its instructions; absent, built-in ones", prose(limits.MaxInstructionsBytes)},
-	{"budget_awareness", "per-message, or limit:N, a percentage of the context window; absent, neither", yamlfile.Object{"type": nullable("string"), "pattern": `^(|per-message|limit:(0|[1-9][0-9]?|100))$`}},
-	{"hitl_tools", "tools that run only once somebody has approved of it", texts()},
-	{"hitl_timeout_ms", "how long that may take; absent, 600000", whole(limits.MinApprovalMs, limits.MaxApprovalMs)},
-	{"emit_mcp_progress", "pass on the progress of tools of MCP servers; absent, true", flag()},
-	{"injected_tool_args", "optional parameters that the model sees in every tool and that no tool gets, with their descriptions", mapOf("string", limits.MaxInjectedArgs)},
-	{"allow_self_spawn", "gives the tool spawn_self; absent, false", flag()},
-	{"allow_parallel_subagents", "gives the tool run_parallel_subagents; absent, false", flag()},
-	{"max_parallel_subagents", "jobs of one call of it; absent, 3", whole(1, limits.MaxSubagents)},
+	{"temperature", "the temperature; absent, the default of the model", yamlfile.Object{"type": nullable("number"), "minimum": 0, "maximum": 2}},
+	{"top_p", "top_p; absent, the default of the model", yamlfile.Object{"type": nullable("number"), "exclusiveMinimum": 0, "maximum": 1}},
+	{"max_tokens", "the limit of one answer of the model; absent, the limit of the model", whole(1, limits.MaxModelTokens)},
+	{"context_window", "the context window in tokens; absent, the known window of the model", whole(256, limits.MaxModelTokens)},
+	{"planning_enabled", "whether a planner runs first; absent, false", flag()},
+	{"planning_model", "the model of the planner; absent, that of the agent", yamlfile.Object{"type": nullable("string"), "maxLength": 256}},
+	{"planning_instructions", "the instructions of the planner; absent, built-in ones", prose(limits.MaxInstructionsBytes)},
+	{"budget_awareness", "per-message, or limit:N, a percentage of the context window; absent, neither",
+		yamlfile.Object{"type": nullable("string"), "pattern": `^(|per-message|limit:(0|[1-9][0-9]?|100))$`}},
+	{"hitl_tools", "tools that run only after an approval", texts()},
+	{"hitl_timeout_ms", "the timeout of an approval; absent, 600000", whole(limits.MinApprovalMs, limits.MaxApprovalMs)},
+	{"emit_mcp_progress", "whether the progress of tools of MCP servers is traced; absent, true", flag()},
+	{"injected_tool_args",
+		"optional parameters, with descriptions, that the model sees in every tool but that no tool gets",
+		mapOf("string", limits.MaxInjectedArgs)},
+	{"allow_self_spawn", "enables the tool spawn_self; absent, false", flag()},
+	{"allow_parallel_subagents", "enables the tool run_parallel_subagents; absent, false", flag()},
+	{"max_parallel_subagents", "the limit of jobs in one call of run_parallel_subagents; absent, 3", whole(1, limits.MaxSubagents)},
 	{"tools", "functions of the program that runs the agent", texts()},
 	{"agents", "agents of the hub that are tools", texts()},
-	{"mcp_servers", "servers of the Model Context Protocol whose tools it has", serversSchema()},
-	{"child_tools", "tools that children may have; absent, all but hitl_tools", texts()},
-	{"run_options", "how its model is run", runOptionsSchema()},
+	{"mcp_servers", "MCP servers whose tools the agent has", serversSchema()},
+	{"child_tools", "tools that children may have; absent, all except hitl_tools", texts()},
+	{"run_options", "options of the model calls", runOptionsSchema()},
 }
 
-// configMembers takes any value for each key: an agent config is checked as a whole.
+// configMembers accepts any value for each member, because an agent config is checked as a whole.
 func configMembers() []shape.Member {
 	all := make([]shape.Member, len(configKeys))
 	for i, k := range configKeys {
@@ -77,9 +82,10 @@ func texts() yamlfile.Object {
 		"items": yamlfile.Object{"type": "string"}}
 }
 
-// mapOf is an object whose members have any name and one type.
+// mapOf returns the schema of an object with any names and one type of values.
 func mapOf(kind string, most int) yamlfile.Object {
-	return yamlfile.Object{"type": nullable("object"), "maxProperties": most, "additionalProperties": yamlfile.Object{"type": kind}}
+	return yamlfile.Object{"type": nullable("object"), "maxProperties": most,
+		"additionalProperties": yamlfile.Object{"type": kind}}
 }
 
 func orNull(o yamlfile.Object) yamlfile.Object {
@@ -89,9 +95,13 @@ func orNull(o yamlfile.Object) yamlfile.Object {
 
 func serversSchema() yamlfile.Object {
 	server := yamlfile.Closed(yamlfile.Object{
-		"command": yamlfile.Object{"type": nullable("string"), "description": "a program that speaks over stdin and stdout; this or url"},
-		"args":    list(), "env": mapOf("string", 64), "url": yamlfile.Object{"type": nullable("string"), "description": "where it is served over HTTP"},
-		"headers": mapOf("string", 64), "tools": yamlfile.Object{"type": nullable("array"), "items": yamlfile.Object{"type": "string"}, "description": "narrows to these; absent, all"},
+		"command": yamlfile.Object{"type": nullable("string"),
+			"description": "a program that speaks MCP over stdin and stdout; alternative to url"},
+		"args": list(), "env": mapOf("string", 64),
+		"url":     yamlfile.Object{"type": nullable("string"), "description": "the address of a server over HTTP"},
+		"headers": mapOf("string", 64),
+		"tools": yamlfile.Object{"type": nullable("array"), "items": yamlfile.Object{"type": "string"},
+			"description": "the tools to use; absent, all"},
 	})
 	return yamlfile.Object{"type": nullable("object"), "maxProperties": limits.MaxMCPServers,
 		"additionalProperties": server}
@@ -104,12 +114,14 @@ func list() yamlfile.Object {
 func runOptionsSchema() yamlfile.Object {
 	budget := orNull(yamlfile.Closed(yamlfile.Object{
 		"tokens": whole(1, 1_000_000_000), "ms": whole(limits.MinDurationMs, limits.MaxTurnMs),
-		"on_exceeded": yamlfile.Object{"type": nullable("string"), "enum": []any{parley.BudgetAbort, parley.BudgetPartial, nil}},
+		"on_exceeded": yamlfile.Object{"type": nullable("string"),
+			"enum": []any{parley.BudgetAbort, parley.BudgetPartial, nil}},
 	}))
-	budget["description"] = "bounds one turn: tokens, ms or both"
+	budget["description"] = "the limit of one turn: tokens, ms or both"
 	return orNull(yamlfile.Closed(yamlfile.Object{
-		"deterministic": flag(), "seed": yamlfile.Object{"type": nullable("integer")}, "strict": flag(), "responses_use_instructions": flag(),
-		"user_template": prose(limits.MaxInstructionsBytes), "budget": budget, "max_tool_calls": whole(1, 10_000),
+		"deterministic": flag(), "seed": yamlfile.Object{"type": nullable("integer")}, "strict": flag(),
+		"responses_use_instructions": flag(),
+		"user_template":              prose(limits.MaxInstructionsBytes), "budget": budget, "max_tool_calls": whole(1, 10_000),
 		"max_retries": whole(0, limits.MaxMaxRetries), "stream": flag(), "metadata": mapOf("string", 16),
 	}))
 }

@@ -7,22 +7,29 @@ import (
 	"github.com/parleyhub/parley/internal/shape"
 )
 
-// hostedMembers are those of files that are no commands.
+// hostedMembers are the members of files that are not commands.
 var hostedMembers = []shape.Member{
-	kind, name, agentID, description, subscriptions, shape.May("parameters_schema", schemaOf("a JSON Schema of what a session takes; absent, {prompt}")), output, timeout, labels,
+	kind, name, agentID, description, subscriptions,
+	shape.May("parameters_schema", schemaOf("a JSON Schema of the parameters; absent, {prompt}")), output, timeout,
+	labels,
 }
 
-// functionTable is all that the file of a function can say.
+// functionTable defines the members of a function's file.
 var functionTable = &shape.Shape{Kind: shape.Object, Members: hostedMembers}
 
-// workflowMembers are those that only workflows have. What stands in them package workflow looks into.
+// workflowMembers are the members that only workflows have. Package workflow checks their values.
 var workflowMembers = []shape.Member{
-	shape.Must("steps", &shape.Shape{Kind: shape.List, Doc: "what is done, in order: steps, or groups of them", Least: 1, Most: workflow.MaxSteps, Item: shape.Any("a step {name, agent, input, on_error, optional}, or a group {parallel: [...]} or {steps: [...]}", maxStepBytes)}),
-	shape.May("output", shape.Any("the result: a JSONPath such as $.steps.a.output, or JSON in which there are some; absent, what the last step has brought", maxStepBytes)),
+	shape.Must("steps", &shape.Shape{Kind: shape.List, Doc: "the steps, in order, or groups of steps", Least: 1,
+		Most: workflow.MaxSteps,
+		Item: shape.Any("a step {name, agent, input, on_error, optional}, or a group {parallel: [...]} or {steps: [...]}",
+			maxStepBytes)}),
+	shape.May("output",
+		shape.Any("the result: a JSONPath such as $.steps.a.output, or JSON that contains paths; absent, the result of the "+
+			"last step", maxStepBytes)),
 }
 
-// maxStepBytes bounds one step, or group, as JSON.
+// maxStepBytes limits one step or group as JSON.
 const maxStepBytes = 256 << 10
 
-// workflowTable is all that the file of a workflow can say.
+// workflowTable defines the members of a workflow's file.
 var workflowTable = &shape.Shape{Kind: shape.Object, Members: slices.Concat(hostedMembers, workflowMembers)}

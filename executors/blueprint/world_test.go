@@ -23,10 +23,10 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for an event that must happen.
 const patience = 3 * time.Minute
 
-// world is a real hub, a runner of blueprints and a caller, each on a connection of its own.
+// world is a real hub, a runner of blueprints and a caller, each with a separate connection.
 type world struct {
 	*testing.T
 	hub    *sdktest.Hub
@@ -39,7 +39,8 @@ type world struct {
 	ended  chan error
 }
 
-// file writes a blueprint that runs a program of these tests. Fields are those of the file besides its name and its command, as JSON without braces.
+// file writes a blueprint that runs a program of these tests. fields are additional members, as
+// JSON without braces.
 func file(t testing.TB, dir, name, fields string, argv ...string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -56,7 +57,7 @@ func file(t testing.TB, dir, name, fields string, argv ...string) {
 	write(t, dir, name+".json", fmt.Sprintf(`{"name":%q,"argv":%s,%s}`, name, words, fields))
 }
 
-// newWorld runs the blueprints of a directory. URL is given to commands.
+// newWorld runs the blueprints of a directory. Commands get url.
 func newWorld(t *testing.T, dir string) *world {
 	t.Helper()
 	w := &world{T: t, hub: sdktest.NewHub(t), dir: dir, pool: &process.Pool{}, ended: make(chan error, 1)}
@@ -69,7 +70,7 @@ func newWorld(t *testing.T, dir string) *world {
 	return w
 }
 
-// run runs an agent as the runner of the blueprints, and waits until the hub knows them.
+// run runs an agent as the runner of the blueprints, and waits for their registration.
 func (w *world) run(agent parley.Agent, o *executors.Options) {
 	w.Helper()
 	registered := make(chan struct{}, 100)
@@ -98,17 +99,19 @@ func (w *world) run(agent parley.Agent, o *executors.Options) {
 	}
 }
 
-// start starts a session and gives it when it has ended.
+// start starts a session and returns it after its end.
 func (w *world) start(agent, parameters string) *parley.Session {
 	w.Helper()
-	s, err := w.caller.StartSession(w.Context(), &parley.StartSessionParams{AgentName: agent, Parameters: json.RawMessage(parameters), TimeoutMs: patience.Milliseconds()})
+	s, err := w.caller.StartSession(w.Context(),
+		&parley.StartSessionParams{AgentName: agent, Parameters: json.RawMessage(parameters),
+			TimeoutMs: patience.Milliseconds()})
 	if err != nil {
 		w.Fatalf("%s %.200s: %v", agent, parameters, err)
 	}
 	return s
 }
 
-// begin starts a session and does not wait.
+// begin starts a session without waiting.
 func (w *world) begin(agent, parameters string) *parley.Session {
 	w.Helper()
 	s, err := w.caller.StartSession(w.Context(), &parley.StartSessionParams{
@@ -120,7 +123,7 @@ func (w *world) begin(agent, parameters string) *parley.Session {
 	return s
 }
 
-// wait gives a session when it has ended.
+// wait returns a session after its end.
 func (w *world) wait(id string) *parley.Session {
 	w.Helper()
 	s, err := w.caller.GetSession(w.Context(), &parley.GetSessionParams{SessionID: id, TimeoutMs: patience.Milliseconds()})
@@ -130,19 +133,21 @@ func (w *world) wait(id string) *parley.Session {
 	return s
 }
 
-// completed expects that a session has.
+// completed checks that a session completed.
 func (w *world) completed(s *parley.Session) *parley.SessionResult {
 	w.Helper()
-	if s.Status != parley.SessionCompleted || s.Result == nil || s.Result.Error != "" || s.Result.ExitCode == nil || *s.Result.ExitCode != 0 {
+	if s.Status != parley.SessionCompleted || s.Result == nil || s.Result.Error != "" || s.Result.ExitCode == nil ||
+		*s.Result.ExitCode != 0 {
 		w.Fatalf("%s", indent(s))
 	}
 	return s.Result
 }
 
-// failed expects that a session has, with an error.
+// failed checks that a session failed, with its error.
 func (w *world) failed(s *parley.Session, reason, text string) *parley.SessionResult {
 	w.Helper()
-	if s.Status != parley.SessionFailed || s.Reason != reason || s.Result == nil || s.Result.Error != text || s.Result.ResultType != parley.AgentTypeDeterministic {
+	if s.Status != parley.SessionFailed || s.Reason != reason || s.Result == nil || s.Result.Error != text ||
+		s.Result.ResultType != parley.AgentTypeDeterministic {
 		w.Fatalf("%s, expected %s: %s", indent(s), reason, text)
 	}
 	return s.Result
@@ -156,7 +161,7 @@ func indent(v any) string {
 	return string(b)
 }
 
-// text is what a session has brought.
+// text returns the text of a session's result.
 func text(r *parley.SessionResult) string {
 	if r.ResultText == nil {
 		return "(none)"
@@ -164,7 +169,7 @@ func text(r *parley.SessionResult) string {
 	return *r.ResultText
 }
 
-// reported reads what the program "report" has seen.
+// reported parses the output of the program "report".
 func (w *world) reported(r *parley.SessionResult) seen {
 	w.Helper()
 	raw := []byte(text(r))
@@ -178,13 +183,13 @@ func (w *world) reported(r *parley.SessionResult) seen {
 	return s
 }
 
-// pidIn waits until a command has written its pid into a file.
+// pidIn waits until a command wrote its pid into a file.
 func (w *world) pidIn(path string) int {
 	w.Helper()
 	return w.lines(path, 1)[0]
 }
 
-// lines waits until commands have written so many pids into a file.
+// lines waits until commands wrote n pids into a file.
 func (w *world) lines(path string, least int) (pids []int) {
 	w.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
@@ -206,7 +211,7 @@ func (w *world) lines(path string, least int) (pids []int) {
 	return nil
 }
 
-// gone waits until no process of these ids runs.
+// gone waits until none of these processes runs.
 func (w *world) gone(within time.Duration, pids ...int) {
 	w.Helper()
 	for deadline := time.Now().Add(within); ; time.Sleep(5 * time.Millisecond) {
@@ -225,7 +230,7 @@ func (w *world) gone(within time.Duration, pids ...int) {
 	}
 }
 
-// traces gives the texts of the traces of a session.
+// traces returns the texts of the traces of a session.
 func (w *world) traces(id string) (texts []string) {
 	w.Helper()
 	admin := w.hub.Admin(w.T)
@@ -246,5 +251,5 @@ func (w *world) traces(id string) (texts []string) {
 	return texts
 }
 
-// temp gives the path of a file that is not there yet.
+// temp returns the path of a file that does not exist.
 func (w *world) temp(name string) string { return filepath.Join(w.TempDir(), name) }

@@ -10,40 +10,45 @@ import (
 	"github.com/parleyhub/parley/executors/process"
 )
 
-// What a program is held to.
+// The limits of a program.
 const (
-	// MaxLineBytes bounds one line of stdout, its end not counted.
+	// MaxLineBytes limits a line of stdout without its line break.
 	MaxLineBytes = parley.MaxEventBytes
-	// MaxOutputBytes bounds all of stdout in one turn.
+	// MaxOutputBytes limits stdout in one turn.
 	MaxOutputBytes = 8 << 20
-	// MaxLines bounds the lines of stdout in one turn.
+	// MaxLines limits the lines of stdout in one turn.
 	MaxLines = 10_000
-	// MaxFileBytes bounds the files that go with one message, together.
+	// MaxFileBytes limits the sum of the files of one message.
 	MaxFileBytes = parley.MaxAttachmentBytes
-	// StopWait is how long a program has between SIGTERM and SIGKILL. An executor should let its agents go on for longer than that: see Grace of
-	// executors.Options.
+	// StopWait is the time between SIGTERM and SIGKILL. The Grace of executors.Options should be
+	// longer.
 	StopWait = process.StopWait
 )
 
-// Agent runs a program for each turn. It keeps nothing between turns, so one value serves any number of conversations at once.
+// Agent runs a program for each turn. It keeps no state between turns, so one value serves any
+// number of conversations concurrently.
 type Agent struct {
-	// Argv is the program and its arguments. A name without a separator is looked for in PATH; a relative path begins at Dir.
+	// Argv is the program and its arguments. A name without a separator is searched in PATH. A
+	// relative path is relative to Dir.
 	Argv []string
-	// Dir is where the program runs; empty, where this process does.
+	// Dir is the working directory. If it is empty, it is the current directory of this process.
 	Dir string
-	// Env are further variables, each NAME=VALUE. The program gets these, PATH, HOME, TZ, LANG and TMPDIR of this process, PARLEY_AGENT,
-	// PARLEY_CONVERSATION, PARLEY_TURN, TRACEPARENT where the turn is a part of a trace, and what URL brings, and no others.
+	// Env are additional variables, each NAME=VALUE. The program also gets PATH, HOME, TZ, LANG and
+	// TMPDIR of this process, PARLEY_AGENT, PARLEY_CONVERSATION, PARLEY_TURN, TRACEPARENT if the
+	// turn is traced, and those of URL. It gets no other variables.
 	Env []string
-	// URL is where the hub is, for a program that wants to do more than answer. It comes as PARLEY_URL, with PARLEY_TOKEN: a token for
-	// this turn alone, made with the client of the turn. Empty: the program gets neither.
+	// URL is the address of the hub, for programs that call it. The program gets it as PARLEY_URL,
+	// with a token for this turn in PARLEY_TOKEN. The client of the turn creates the token. If URL
+	// is empty, the program gets neither.
 	URL string
-	// Processes run the programs; nil, those that all agents of this process share.
+	// Processes runs the programs. The default is a shared pool.
 	Processes *process.Pool
 }
 
 var _ parley.Agent = (*Agent)(nil)
 
-// HandleTurn starts the program and passes on what it says. Everything that is wrong with the program is an error: the attempt has failed.
+// HandleTurn runs the program and posts its output. Any failure of the program is an error, which
+// fails the attempt.
 func (a *Agent) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 	document, err := encodeDocument(ctx, turn)
 	if err != nil {
@@ -61,16 +66,16 @@ func (a *Agent) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnO
 		span.Fail(parley.ErrorKind(err))
 		return "", err
 	}
-	s := &speech{turn: turn, program: p, dir: a.Dir}
+	s := &delivery{turn: turn, program: p, dir: a.Dir}
 	outcome, err := s.deliver(ctx)
 	if err != nil {
 		p.Stop(err)
 	}
-	tellSpan(span, p.Exit(), err)
+	setSpanResult(span, p.Exit(), err)
 	return outcome, err
 }
 
-// environment gives all variables of the program.
+// environment returns the variables of the program.
 func (a *Agent) environment(ctx context.Context, turn *parley.Turn) ([]string, error) {
 	env := append(inherited(), a.Env...)
 	env = append(env,
@@ -81,7 +86,7 @@ func (a *Agent) environment(ctx context.Context, turn *parley.Turn) ([]string, e
 	if t := parley.TraceparentOf(ctx); t != "" {
 		env = append(env, traceparent+"="+t)
 	}
-	if a.URL == "" || turn.ClaimID == "" { // a token for a turn is one for its claim
+	if a.URL == "" || turn.ClaimID == "" { // the token belongs to the claim
 		return env, nil
 	}
 	token, err := turn.Client.CreateToken(ctx, &parley.CreateTokenParams{
@@ -89,12 +94,13 @@ func (a *Agent) environment(ctx context.Context, turn *parley.Turn) ([]string, e
 		Claim:   &parley.ClaimRef{ConversationID: turn.ConversationID, ClaimID: turn.ClaimID},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make a token for the turn: %w", err)
+		return nil, fmt.Errorf("create a token for the turn: %w", err)
 	}
 	return append(env, "PARLEY_URL="+a.URL, "PARLEY_TOKEN="+token.Token), nil
 }
 
-// Check tells what is wrong with the agent before a turn is: no such program, no such directory, a variable that cannot be.
+// Check reports errors of the agent before a turn: an unknown program, a missing directory, or an
+// invalid variable.
 func (a *Agent) Check() error {
 	for _, v := range a.Env {
 		if err := CheckVariable(v); err != nil {
@@ -105,13 +111,13 @@ func (a *Agent) Check() error {
 		return err
 	}
 	if len(a.Argv) == 0 {
-		return errors.New("no program is named: expected its name or path")
+		return errors.New("missing program: expected its name or path")
 	}
 	_, err := process.Find(a.Dir, a.Argv[0])
 	return err
 }
 
-// CheckVariable refuses what is no NAME=VALUE, and names that only this package may set.
+// CheckVariable checks that a variable is NAME=VALUE, and that this package does not set the name.
 func CheckVariable(v string) error {
 	name, _, ok := strings.Cut(v, "=")
 	switch {
@@ -120,7 +126,7 @@ func CheckVariable(v string) error {
 	case strings.ContainsRune(v, 0):
 		return fmt.Errorf("environment %q: expected no NUL in it", name)
 	case isReserved(name):
-		return fmt.Errorf("environment %s: expected another name: this one is set for each turn", name)
+		return fmt.Errorf("environment %s: reserved name, which is set for each turn", name)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/parleyhub/parley/executors/command"
 )
 
-// TestDocument: the program reads what the schema in docs says.
+// The document on stdin matches the schema in docs.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -39,19 +39,21 @@ func TestDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := d.Conversation
-	if c.You != "ann" || c.Private != "what ann knows" || c.Title != "a case" || string(c.Metadata) != `{"case":7}` || len(c.Participants) != 2 ||
+	if c.You != "ann" || c.Private != "what ann knows" || c.Title != "a case" || string(c.Metadata) != `{"case":7}` ||
+		len(c.Participants) != 2 ||
 		d.Turn != 1 || d.Attempt != 1 || d.DeadlineMs == 0 || d.Guidance.Kind != parley.MaySpeak || len(d.Messages) != 0 {
-		t.Errorf("the program was given %s", text)
+		t.Errorf("the document is %s", text)
 	}
 	if strings.Contains(string(text), "what bob knows") {
-		t.Error("the program was given what another participant alone may know")
+		t.Error("the document has the private text of another participant")
 	}
 	if got := s.said(t); !slices.Equal(got, []string{"turn done"}) {
-		t.Errorf("said %q", got)
+		t.Errorf("posted %q", got)
 	}
 }
 
-// TestMessagesSinceTheLastTurn: the newest are given, whole pages of them, and older ones are left out above the bound.
+// The newest messages over several pages are in the document, and older ones beyond the limit are
+// omitted.
 func TestMessagesSinceTheLastTurn(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -71,7 +73,8 @@ func TestMessagesSinceTheLastTurn(t *testing.T) {
 			f = parley.FinalityTurn
 		}
 		payload, _ := json.Marshal(parley.Message{Text: fmt.Sprint(n, strings.Repeat("x", each))})
-		if _, err := bob.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: s.id, Payload: payload, Finality: f}); err != nil {
+		if _, err := bob.SendMessage(t.Context(),
+			&parley.SendMessageParams{ConversationID: s.id, Payload: payload, Finality: f}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -79,7 +82,7 @@ func TestMessagesSinceTheLastTurn(t *testing.T) {
 	turn := s.turn(3)
 	turn.SinceSeq = s.events(t, parley.TypeMessage)[0].Seq
 	if outcome, err := program(t, "deaf").HandleTurn(t.Context(), turn); outcome != parley.TurnYield || err != nil {
-		t.Errorf("who does not read what it was given: %q, %v", outcome, err)
+		t.Errorf("a program that does not read stdin: %q, %v", outcome, err)
 	}
 	if _, err := program(t, "keep", file).HandleTurn(t.Context(), turn); err != nil {
 		t.Fatal(err)
@@ -97,7 +100,7 @@ func TestMessagesSinceTheLastTurn(t *testing.T) {
 	}
 }
 
-// TestSpeech: what the program says, and with what the turn ends.
+// TestSpeech compares the posts of programs and the ends of their turns.
 func TestSpeech(t *testing.T) {
 	for name, c := range map[string]struct {
 		lines   []string
@@ -131,26 +134,26 @@ func TestSpeech(t *testing.T) {
 				t.Errorf("outcome %q, %v", outcome, err)
 			}
 			if got := s.said(t); !slices.Equal(got, c.said) {
-				t.Errorf("said %q, expected %q", got, c.said)
+				t.Errorf("posted %q, expected %q", got, c.said)
 			}
 		})
 	}
 }
 
-// TestBadLines: a line that is not understood fails the attempt, names itself, and nothing ends the turn.
+// An invalid line fails the attempt with an error that names the line, and the turn does not end.
 func TestBadLines(t *testing.T) {
 	for name, c := range map[string]struct{ lines, told string }{
-		"no JSON":          {`hello\n`, `line 1 of the program's stdout: "hello" is no JSON object: expected one such as {"text":"hello"}`},
+		"no JSON":          {`hello\n`, `line 1 of the program's stdout: "hello" is not a JSON object: expected one such as {"text":"hello"}`},
 		"the third":        {`{\"progress\":\"a\"}\n\n{\"text\":7}\n`, `line 3 of the program's stdout: text is "7": expected a string that is not empty`},
-		"a list":           {`[{\"text\":\"a\"}]\n`, `is no JSON object`},
-		"two objects":      {`{\"text\":\"a\"}{\"text\":\"b\"}\n`, `is no JSON object`},
+		"a list":           {`[{\"text\":\"a\"}]\n`, `is not a JSON object`},
+		"two objects":      {`{\"text\":\"a\"}{\"text\":\"b\"}\n`, `is not a JSON object`},
 		"over two lines":   {`{\"text\":\n\"a\"}\n`, `line 1 of`},
-		"not UTF-8":        {`{\"text\":\"\xff\"}\n`, `it is not UTF-8`},
-		"NUL":              {`{\"text\":\"a\x00b\"}\n`, `is no JSON object`},
-		"half a pair":      {`{\"text\":\"\\ud83d\"}\n`, `half a surrogate pair`},
-		"twice":            {`{\"text\":\"a\",\"text\":\"b\"}\n`, `a member is there twice`},
-		"another case":     {`{\"Text\":\"a\"}\n`, `"Text" is unknown: expected one of text, data`},
-		"a slip":           {`{\"text\":\"a\",\"finalty\":\"none\"}\n`, `"finalty" is unknown`},
+		"not UTF-8":        {`{\"text\":\"\xff\"}\n`, `invalid UTF-8`},
+		"NUL":              {`{\"text\":\"a\x00b\"}\n`, `is not a JSON object`},
+		"half a pair":      {`{\"text\":\"\\ud83d\"}\n`, `half of a surrogate pair`},
+		"twice":            {`{\"text\":\"a\",\"text\":\"b\"}\n`, `duplicate member`},
+		"another case":     {`{\"Text\":\"a\"}\n`, `unknown member "Text": expected one of text, data`},
+		"a slip":           {`{\"text\":\"a\",\"finalty\":\"none\"}\n`, `unknown member "finalty"`},
 		"no such finality": {`{\"text\":\"a\",\"finality\":\"done\"}\n`, `finality is "\"done\"": expected none, turn or conversation`},
 		"nothing to say":   {`{\"finality\":\"turn\"}\n`, `expected text, data, attachments or files`},
 		"an empty text":    {`{\"text\":\"\"}\n`, `expected a string that is not empty`},
@@ -159,15 +162,15 @@ func TestBadLines(t *testing.T) {
 		"next and none":    {`{\"text\":\"a\",\"finality\":\"none\",\"next\":\"bob\"}\n`, `next with finality none: expected finality turn`},
 		"outcome and turn": {`{\"text\":\"a\",\"outcome\":{\"status\":\"failed\"}}\n`, `outcome with finality turn`},
 		"odd outcome":      {`{\"text\":\"a\",\"finality\":\"conversation\",\"outcome\":{\"status\":\"great\"}}\n`, `expected completed, failed or canceled`},
-		"trace no kind":    {`{\"trace\":{\"text\":\"a\"}}\n`, `trace has no kind`},
-		"trace and more":   {`{\"trace\":{\"kind\":\"a\",\"more\":1}}\n`, `trace.more is unknown: expected one of kind, text, data`},
-		"after the final":  {`{\"text\":\"a\"}\n{\"progress\":\"b\"}\n`, `line 2 of the program's stdout: it comes after the one that ends the turn`},
+		"trace no kind":    {`{\"trace\":{\"text\":\"a\"}}\n`, `missing trace.kind`},
+		"trace and more":   {`{\"trace\":{\"kind\":\"a\",\"more\":1}}\n`, `unknown member trace.more: expected one of kind, text, data`},
+		"after the final":  {`{\"text\":\"a\"}\n{\"progress\":\"b\"}\n`, `line 2 of the program's stdout: unexpected line after the line that ends the turn`},
 		"two finals":       {`{\"text\":\"a\"}\n{\"text\":\"b\"}\n`, `line 2 of`},
 		"broken off":       {`{\"text\":\"a`, `line 1 of`},
 		"refused":          {`{\"text\":\"a\",\"next\":\"bob\"}\n`, `turnHint`},
 		"too deep":         {`{\"data\":` + strings.Repeat("[", 80) + strings.Repeat("]", 80) + `}\n`, `nests`},
 		"file and no file": {`{\"files\":[{\"name\":\"a\"}]}\n`, `files[0]: expected either path or base64`},
-		"no such file":     {`{\"files\":[{\"path\":\"/nowhere/at/all\"}]}\n`, `no such file`},
+		"no such file":     {`{\"files\":[{\"path\":\"/isAmbiguous/at/all\"}]}\n`, `no such file`},
 		"a device":         {`{\"files\":[{\"path\":\"/dev/zero\"}]}\n`, `expected a regular file`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -179,14 +182,14 @@ func TestBadLines(t *testing.T) {
 			}
 			for _, text := range s.said(t) {
 				if !strings.HasPrefix(text, "none ") {
-					t.Errorf("said %q", text)
+					t.Errorf("posted %q", text)
 				}
 			}
 		})
 	}
 }
 
-// TestExitCode: what a program said last counts only when it has ended well.
+// The final line of a program counts only if the program succeeds.
 func TestExitCode(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -195,11 +198,11 @@ func TestExitCode(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if got := s.said(t); !slices.Equal(got, []string{"none a"}) {
-		t.Errorf("said %q", got)
+		t.Errorf("posted %q", got)
 	}
 }
 
-// TestNoShell: arguments arrive as they are.
+// Arguments are passed on unchanged.
 func TestNoShell(t *testing.T) {
 	t.Parallel()
 	args := []string{"; rm -rf /", "$(id)", "a\nb", "*", "", "--flag", `"quoted"`, "`id`", "é"}
@@ -208,14 +211,14 @@ func TestNoShell(t *testing.T) {
 	}
 }
 
-// givenThings is what the program look says.
+// givenThings is the output of the program look.
 type givenThings struct {
 	Args, Env, Files []string
 	Dir              string
 	Alone            bool
 }
 
-// given lets the program look say what it was given.
+// given runs the program look.
 func given(t *testing.T, a *command.Agent) (g givenThings) {
 	t.Helper()
 	s := newStage(t)
@@ -232,7 +235,8 @@ func given(t *testing.T, a *command.Agent) (g givenThings) {
 	return g
 }
 
-// TestEnvironment: the program gets what is listed and no more, no files of this process, and a process group of its own.
+// The program gets only the documented variables, no files of this process, and a separate process
+// group.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("SECRET_OF_THE_RUNNER", "x")
 	t.Setenv("PARLEY_TOKEN", "plt_of_the_runner")
@@ -246,12 +250,12 @@ func TestEnvironment(t *testing.T) {
 		name, _, _ := strings.Cut(v, "=")
 		names = append(names, name)
 		if !slices.Contains([]string{"PATH", "HOME", "TZ", "LANG", "TMPDIR", "DECLARED", "PARLEY_AGENT", "PARLEY_CONVERSATION", "PARLEY_TURN"}, name) {
-			t.Errorf("the program was given %s", v)
+			t.Errorf("the program got %s", v)
 		}
 	}
 	for _, v := range []string{"DECLARED=a=b c", "LANG=C.UTF-8", "PARLEY_AGENT=ann", "PARLEY_TURN=1"} {
 		if !slices.Contains(got.Env, v) {
-			t.Errorf("the program was not given %s, but %q", v, names)
+			t.Errorf("the program did not get %s, but %q", v, names)
 		}
 	}
 	if real, _ := filepath.EvalSymlinks(a.Dir); got.Dir != real || !got.Alone {
@@ -259,12 +263,12 @@ func TestEnvironment(t *testing.T) {
 	}
 	for _, file := range got.Files {
 		if strings.Contains(file, unmarkedFile) {
-			t.Errorf("it was given the file %s", file)
+			t.Errorf("it got the file %s", file)
 		}
 	}
 }
 
-// TestCheck refuses what cannot be run, before a turn.
+// TestCheck reports errors before a turn.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -287,7 +291,7 @@ func TestCheck(t *testing.T) {
 		"reserved, too": {Argv: []string{"sh"}, Env: []string{"parley_token=x"}},
 	} {
 		if err := a.Check(); err == nil {
-			t.Errorf("%s: nothing is wrong", name)
+			t.Errorf("%s: Check found no error", name)
 		}
 	}
 	for _, a := range []*command.Agent{{Argv: []string{"sh"}}, {Argv: []string{"./run"}, Dir: dir}, {Argv: []string{"sh"}, Env: []string{"A="}}} {
@@ -297,7 +301,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestFiles: files that come with a message are added to the conversation, also those that the program takes away when it ends.
+// Files of a message are added to the conversation, even if the program removes them before it
+// ends.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

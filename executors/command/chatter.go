@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// What becomes of stderr: at most one trace a second, and of what was written meanwhile the newest.
+// Stderr becomes at most one trace per second. Each trace has the newest text.
 const (
 	maxChatterBytes  = 32 << 10
-	maxChatterTraces = 60 // and one at the end
+	maxChatterTraces = 60 // plus one at the end
 )
 
-// chatter keeps the newest of stderr until it is fetched.
+// chatter keeps the newest stderr until it is fetched.
 type chatter struct {
 	mu      sync.Mutex // guards the fields below
 	text    []byte
@@ -22,7 +22,7 @@ type chatter struct {
 
 func newChatter() *chatter { return &chatter{} }
 
-// Write takes what the program has written; it never fails.
+// Write appends the output of the program. It never fails.
 func (c *chatter) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,7 +34,8 @@ func (c *chatter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// fetch gives what was written since, as text: whole lines, unless it is the last or the line is a long one. Empty when there is nothing.
+// fetch returns the text since the last fetch. It returns whole lines, except for the last text and
+// for very long lines.
 func (c *chatter) fetch(last bool) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,7 +49,7 @@ func (c *chatter) fetch(last bool) string {
 		return ""
 	}
 	if c.dropped > 0 {
-		text = fmt.Sprintf("[%d bytes were left out]\n%s", c.dropped, text)
+		text = fmt.Sprintf("[%d bytes omitted]\n%s", c.dropped, text)
 		c.dropped = 0
 	}
 	return text

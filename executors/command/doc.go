@@ -1,23 +1,28 @@
-// Package command is the kind of agent that is a program in any language: it is started once for each turn, reads what it needs to know from stdin,
-// and says what it has to say on stdout.
+// Package command runs agents that are programs in any language. The program is started once per
+// turn. It reads the conversation from stdin and writes its answer to stdout.
 //
 //	agent := &command.Agent{Argv: []string{"python3", "clinic.py"}}
 //
-// docs/guides/programs.md is the contract with the program, for who writes one. In short: one JSON document on stdin, JSON lines on stdout, any text on stderr,
-// exit code 0.
+// docs/commands.md is the contract with the program: one JSON document on stdin, JSON lines on
+// stdout, any text on stderr, and exit code 0.
 //
 // # Guarantees
 //
-//   - The program is started without a shell: its arguments arrive as they are.
-//   - Its environment is made from nothing: see [Agent.Env]. It inherits no file but stdin, stdout and stderr.
-//   - What ends the turn is said only when the program has ended with exit code 0 and everything that it wrote was understood. Whatever else happens makes the
-//     attempt a failed one, and what was said before as progress is withdrawn.
-//   - What it writes is bounded: [MaxLineBytes], [MaxLines], [MaxOutputBytes]. More than that ends it.
-//   - When the context of the turn ends, it gets SIGTERM and, [StopWait] later, SIGKILL. When it has ended, in whatever way, nothing that it has started is
-//     left, and neither is when the process that runs the agent is killed: on Linux, if main calls process.Supervise. Package process says what holds elsewhere, and what
-//     no program of the same machine can be kept from.
+//   - The program is started without a shell, so its arguments are passed on unchanged.
+//   - Its environment is defined by [Agent.Env]. It inherits no file except stdin, stdout and
+//     stderr.
+//   - The message that ends the turn is posted only after the program ended with exit code 0 and
+//     all its output was valid. Anything else fails the attempt, and progress messages are
+//     withdrawn.
+//   - Its output is limited by [MaxLineBytes], [MaxLines] and [MaxOutputBytes]. More output stops
+//     the program.
+//   - When the context of the turn ends, the program gets SIGTERM and, after [StopWait], SIGKILL.
+//     No process of the program is left after it ends, or after the process that runs the agent is
+//     killed. This holds on Linux if main calls process.Supervise. Package process describes other
+//     systems and the exceptions.
 //
 // # Goroutines
 //
-// A turn is one goroutine, the caller's, which alone speaks to the hub, and those of the program in package process, which are awaited before HandleTurn returns.
+// A turn uses the goroutine of the caller, which alone calls the hub, and those of package process,
+// which end before HandleTurn returns.
 package command

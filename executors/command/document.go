@@ -9,41 +9,44 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// Bounds of what a program is given, in bytes of JSON. Of more than this the newest is kept.
+// Limits of the document in bytes of JSON. The newest events within the limit are kept.
 const (
 	MaxMessagesBytes = 4 << 20
 	MaxEarlierBytes  = 1 << 20
 )
 
-// Document is what a program reads from stdin. docs/command-input.schema.json says the same.
+// Document is the JSON document on stdin. docs/command-input.schema.json is its schema.
 type Document struct {
 	Conversation Conversation `json:"conversation"`
-	// Turn is the turn that the program is to end, and Attempt is 1 unless others have failed to.
+	// Turn is the turn that the program ends. Attempt is 1 unless earlier attempts failed.
 	Turn    int64 `json:"turn"`
 	Attempt int   `json:"attempt"`
-	// DeadlineMs is when the program is told to stop, in Unix ms by the clock of this machine; absent when it is not.
+	// DeadlineMs is the end of the agent's ctx, in Unix ms by the clock of this machine. It is
+	// absent without a deadline.
 	DeadlineMs int64           `json:"deadlineMs,omitempty"`
 	Guidance   parley.Guidance `json:"guidance"`
-	// SinceSeq is the seq of the message with which this participant last ended a turn; 0 when it has not. Messages are what was said since, the newest
-	// MaxMessagesBytes of it; Omitted counts those before them that were left out.
+	// SinceSeq is the seq of the message with which this participant last ended a turn, or 0.
+	// Messages are the messages since then, up to the newest MaxMessagesBytes. Omitted counts the
+	// older ones that were left out.
 	SinceSeq int64          `json:"sinceSeq"`
 	Messages []parley.Event `json:"messages"`
 	Omitted  int            `json:"omitted,omitempty"`
-	// Earlier are the messages and traces that failed attempts of this turn have left, the newest MaxEarlierBytes. They count no more, but may save work.
+	// Earlier are the messages and traces of failed attempts of this turn, up to the newest
+	// MaxEarlierBytes. They are withdrawn, but may save work.
 	Earlier        []parley.Event `json:"earlier,omitempty"`
 	EarlierOmitted int            `json:"earlierOmitted,omitempty"`
-	// LatestSeq is where the log stood.
+	// LatestSeq is the last seq of the log.
 	LatestSeq int64 `json:"latestSeq"`
 }
 
-// Conversation says where the program is.
+// Conversation describes the conversation.
 type Conversation struct {
 	ConversationID string `json:"conversationId"`
 	Title          string `json:"title,omitempty"`
-	// You is the participant that the program speaks as, and Agent the name of the agent that sits there.
+	// You is the participant of the program, and Agent the name of the agent in that seat.
 	You   string `json:"you"`
 	Agent string `json:"agent,omitempty"`
-	// Private is the text that was given to this participant alone.
+	// Private is the private text of this participant.
 	Private      string               `json:"private,omitempty"`
 	Participants []parley.Participant `json:"participants"`
 	Policy       parley.Policy        `json:"policy"`
@@ -51,7 +54,7 @@ type Conversation struct {
 	Metadata     json.RawMessage      `json:"metadata,omitempty"`
 }
 
-// encodeDocument reads the conversation and gives the document as one line of JSON.
+// encodeDocument reads the conversation and returns the document as one line of JSON.
 func encodeDocument(ctx context.Context, turn *parley.Turn) ([]byte, error) {
 	d, err := readDocument(ctx, turn)
 	if err != nil {
@@ -86,7 +89,7 @@ func readDocument(ctx context.Context, turn *parley.Turn) (*Document, error) {
 	return d, d.readEvents(ctx, turn)
 }
 
-// readEvents fills in what was said.
+// readEvents reads the messages.
 func (d *Document) readEvents(ctx context.Context, turn *parley.Turn) error {
 	said := window{most: MaxMessagesBytes, events: []parley.Event{}}
 	var withdrawn []parley.Withdrawn
@@ -117,7 +120,8 @@ func (d *Document) readEvents(ctx context.Context, turn *parley.Turn) error {
 	return nil
 }
 
-// readPrivate finds the text for this participant alone. It was written right behind the event that brought the participant into the conversation.
+// readPrivate finds the private text of this participant. It directly follows the event that added
+// the participant.
 func readPrivate(ctx context.Context, turn *parley.Turn, s *parley.Snapshot) (string, error) {
 	f := privateFinder{id: turn.AgentID}
 	events, next := s.Events, s.NextSeq
@@ -133,10 +137,10 @@ func readPrivate(ctx context.Context, turn *parley.Turn, s *parley.Snapshot) (st
 	}
 }
 
-// privateFinder goes through the events of a conversation from the first on.
+// privateFinder reads the events of a conversation from the start.
 type privateFinder struct {
 	id   string
-	here bool // the participant is in the conversation
+	here bool // the participant was added
 	done bool
 	text string
 }
@@ -167,15 +171,15 @@ func (f *privateFinder) take(e *parley.Event) error {
 			f.text, f.done = payload.Text, true
 		}
 	case f.here:
-		f.done = true // the texts that were written with it are over
+		f.done = true // no private text follows
 	default:
-		f.here = seats(&payload, f.id)
+		f.here = addsParticipant(&payload, f.id)
 	}
 	return nil
 }
 
-// seats reports whether an event brings a participant into the conversation.
-func seats(s *parley.System, id string) bool {
+// addsParticipant reports whether an event adds a participant.
+func addsParticipant(s *parley.System, id string) bool {
 	if s.Participant != nil && s.Participant.ID == id {
 		return true
 	}

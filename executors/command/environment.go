@@ -7,17 +7,19 @@ import (
 	"strings"
 )
 
-// passedOn are the variables that every program needs to find its tools, its language and its place for files.
+// passedOn are the inherited variables, which programs need to find their tools, their language and
+// their temporary directory.
 var passedOn = []string{"PATH", "HOME", "TZ", "LANG", "TMPDIR"}
 
-// reserved are the variables that are set for each turn.
+// reserved are the variables that this package sets for each turn.
 var reserved = []string{"PARLEY_URL", "PARLEY_TOKEN", "PARLEY_AGENT", "PARLEY_CONVERSATION", "PARLEY_TURN", traceparent}
 
 func isReserved(name string) bool {
-	return slices.ContainsFunc(reserved, func(r string) bool { return strings.EqualFold(r, name) }) // some systems do not tell them apart
+	// Names of variables are not case-sensitive on all systems.
+	return slices.ContainsFunc(reserved, func(r string) bool { return strings.EqualFold(r, name) })
 }
 
-// inherited gives what the program gets from this process.
+// inherited returns the inherited variables of the program.
 func inherited() []string {
 	var env []string
 	for _, name := range passedOn {
@@ -34,7 +36,7 @@ func checkDir(dir string) error {
 	}
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is no directory", dir)
+		err = fmt.Errorf("%s is not a directory", dir)
 	}
 	return err
 }

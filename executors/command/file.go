@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 )
 
-// file is a file that goes with a message: one that the program has written, or its bytes.
+// file is a file of a message: the path of a file that the program wrote, or the data.
 type file struct {
 	Path string `json:"path,omitempty"`
-	// Base64 are the bytes; nil when Path is given.
+	// Base64 is the data. It is nil if Path is set.
 	Base64    []byte `json:"base64,omitempty"`
 	Name      string `json:"name,omitempty"`
 	MediaType string `json:"mediaType,omitempty"`
@@ -18,7 +18,7 @@ type file struct {
 	data []byte
 }
 
-// readFiles reads the files of a line at once: the program may take them away when it ends.
+// readFiles reads the files of a line at once, because the program may remove them before it ends.
 func (l *line) readFiles(dir string) error {
 	room := MaxFileBytes
 	for i := range l.files {
@@ -31,8 +31,8 @@ func (l *line) readFiles(dir string) error {
 	return nil
 }
 
-// nowhere reports whether it does not say where the file is, or says it twice.
-func (f file) nowhere() bool { return (f.Path == "") == (f.Base64 == nil) }
+// isAmbiguous reports whether neither or both of path and base64 are set.
+func (f file) isAmbiguous() bool { return (f.Path == "") == (f.Base64 == nil) }
 
 func (f *file) read(dir string, room int) error {
 	switch {
@@ -48,12 +48,12 @@ func (f *file) read(dir string, room int) error {
 		}
 	}
 	if len(f.data) > room {
-		return fmt.Errorf("the files of the message are larger than %d MiB together: expected at most that", MaxFileBytes>>20)
+		return fmt.Errorf("the files of the message have more than %d MiB in total", MaxFileBytes>>20)
 	}
 	return nil
 }
 
-// readRegular reads a file, if it is one: no pipe that never ends, no device.
+// readRegular reads a regular file. It refuses pipes and devices, which may block.
 func readRegular(dir, path string, room int) ([]byte, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)

@@ -2,5 +2,5 @@
 
 package command
 
-// doNotWait is not known here, and neither are pipes with a name in a directory.
+// doNotWait is not supported here, and neither are named pipes.
 const doNotWait = 0

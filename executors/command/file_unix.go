@@ -4,5 +4,5 @@ package command
 
 import "syscall"
 
-// doNotWait opens a pipe without waiting for somebody at its other end.
+// doNotWait opens a pipe without waiting for its other end.
 const doNotWait = syscall.O_NONBLOCK

@@ -21,11 +21,11 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// TestMain lets the binary of the tests be the programs that they run: it is started again as "program NAME ARGS...".
+// TestMain runs the tests, or one of the programs of the tests: "program NAME ARGS...".
 func TestMain(m *testing.M) {
 	process.Supervise()
 	if len(os.Args) > 2 && os.Args[1] == "program" {
-		syscall.Exit(programs[os.Args[2]](os.Args[3:])) // at once: with the race detector the other one takes a second
+		syscall.Exit(programs[os.Args[2]](os.Args[3:])) // at once, because the normal exit takes a second with the race detector
 	}
 	if err := openUnmarked(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// unmarkedFile is in the name of a file that these tests hold open without the mark that programs do not get it, as a process may have been started
-// with one.
+// unmarkedFile is in the name of a file that these tests open without close-on-exec. A process may
+// inherit such a file.
 const unmarkedFile = "parley-unmarked"
 
 func openUnmarked() error {
@@ -51,7 +51,7 @@ func openUnmarked() error {
 	return err
 }
 
-// program gives an agent that runs a program of these tests.
+// program returns an agent that runs a program of these tests.
 func program(t *testing.T, name string, args ...string) *command.Agent {
 	t.Helper()
 	if programs[name] == nil {
@@ -64,7 +64,8 @@ func program(t *testing.T, name string, args ...string) *command.Agent {
 	return &command.Agent{Argv: append([]string{self, "program", name}, args...)}
 }
 
-// stage is a conversation of ann and bob on a real hub, in which ann has the floor. They sit on seats without claims, so that a turn can be made by hand.
+// stage is a conversation of ann and bob at a real hub, in which ann has the floor. The seats need
+// no claims, so a test can create a turn directly.
 type stage struct {
 	hub    *sdktest.Hub
 	id     string
@@ -78,7 +79,8 @@ func newStage(t *testing.T) *stage {
 		Title:    "a case",
 		Metadata: json.RawMessage(`{"case":7}`),
 		Participants: []parley.Participant{
-			{ID: "ann", Kind: parley.KindHuman, Private: "what ann knows"}, {ID: "bob", Kind: parley.KindHuman, Private: "what bob knows"},
+			{ID: "ann", Kind: parley.KindHuman, Private: "what ann knows"},
+			{ID: "bob", Kind: parley.KindHuman, Private: "what bob knows"},
 		},
 	})
 	if err != nil {
@@ -94,10 +96,10 @@ func (s *stage) turn(number int64) *parley.Turn {
 	}
 }
 
-// patience is how long a test waits for an event that must come. Only a program that hangs takes that long.
+// patience is how long a test waits for an event that must happen.
 const patience = 3 * time.Minute
 
-// handle lets an agent handle turn 1. It must return before the programs of the tests end by themselves.
+// handle calls an agent for turn 1. It must return before the programs of the tests end.
 func (s *stage) handle(t *testing.T, ctx context.Context, a *command.Agent) (parley.TurnOutcome, error) {
 	t.Helper()
 	began := time.Now()
@@ -108,11 +110,12 @@ func (s *stage) handle(t *testing.T, ctx context.Context, a *command.Agent) (par
 	return outcome, err
 }
 
-// events gives all events of a type.
+// events returns all events of a type.
 func (s *stage) events(t *testing.T, kind parley.EventType) (found []parley.Event) {
 	t.Helper()
 	for since := int64(0); ; {
-		page, err := s.client.Tail(t.Context(), &parley.TailParams{ConversationID: s.id, SinceSeq: since, Limit: parley.MaxPage})
+		page, err := s.client.Tail(t.Context(),
+			&parley.TailParams{ConversationID: s.id, SinceSeq: since, Limit: parley.MaxPage})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +131,7 @@ func (s *stage) events(t *testing.T, kind parley.EventType) (found []parley.Even
 	}
 }
 
-// said gives the texts of the messages, each with its finality before it.
+// said returns the texts of the messages, each after its finality.
 func (s *stage) said(t *testing.T) (texts []string) {
 	t.Helper()
 	for _, e := range s.events(t, parley.TypeMessage) {
@@ -141,7 +144,7 @@ func (s *stage) said(t *testing.T) (texts []string) {
 	return texts
 }
 
-// traces gives the texts of the traces of a kind.
+// traces returns the texts of the traces of a kind.
 func (s *stage) traces(t *testing.T, kind string) (texts []string) {
 	t.Helper()
 	for _, e := range s.events(t, parley.TypeTrace) {
@@ -156,7 +159,7 @@ func (s *stage) traces(t *testing.T, kind string) (texts []string) {
 	return texts
 }
 
-// schema compiles a schema of the documents.
+// schema compiles a schema in docs.
 func schema(t testing.TB, name string) *jsonschema.Schema {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", name))

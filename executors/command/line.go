@@ -10,7 +10,7 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// line is one thing that a program says. Either message, trace, delta or yield is set.
+// line is one line of the program. Exactly one of message, trace, delta and yield is set.
 type line struct {
 	message  *parley.Message
 	files    []file
@@ -28,7 +28,7 @@ func (l *line) isFinal() bool { return l.yield || l.finality.Final() }
 
 func isBlank(text []byte) bool { return len(bytes.TrimSpace(text)) == 0 }
 
-// alone are the members that are all of a line.
+// alone are the members that must be the only one of a line.
 var alone = map[string]func(*line, json.RawMessage) error{
 	"progress": (*line).setProgress,
 	"delta":    (*line).setDelta,
@@ -36,7 +36,7 @@ var alone = map[string]func(*line, json.RawMessage) error{
 	"yield":    (*line).setYield,
 }
 
-// parseLine reads a line. Its errors say what was expected.
+// parseLine parses a line. Its errors name the expected value.
 func parseLine(text []byte) (*line, error) {
 	names, members, err := object(text)
 	if err != nil {
@@ -88,7 +88,7 @@ func (l *line) setTrace(raw json.RawMessage) error {
 		return err
 	}
 	if l.trace.Kind == "" {
-		return errors.New("trace has no kind: expected a string that is not empty")
+		return errors.New("missing trace.kind: expected a string that is not empty")
 	}
 	return nil
 }
@@ -118,7 +118,9 @@ func (l *line) setMessage(names []string, members map[string]json.RawMessage) (e
 		case "next":
 			l.next, err = words(name, raw)
 		default:
-			err = fmt.Errorf("%s is unknown: expected one of text, data, schema, tags, attachments, files, finality, outcome, next; or progress, delta, trace or yield alone",
+			err = fmt.Errorf(
+				"unknown member %s: expected one of text, data, schema, tags, attachments, files, finality, outcome, next; or "+
+					"progress, delta, trace or yield alone",
 				excerpt([]byte(name)))
 		}
 		if err != nil {
@@ -129,21 +131,21 @@ func (l *line) setMessage(names []string, members map[string]json.RawMessage) (e
 }
 
 func (l *line) setFinality(raw json.RawMessage) error {
-	_ = json.Unmarshal(raw, &l.finality) // what is no string is no finality either
+	_ = json.Unmarshal(raw, &l.finality) // an invalid value is reported below
 	if !l.finality.Valid() || raw[0] != '"' {
 		return fmt.Errorf("finality is %s: expected none, turn or conversation", excerpt(raw))
 	}
 	return nil
 }
 
-// checkMessage holds the members against each other.
+// checkMessage checks the members of a message against each other.
 func (l *line) checkMessage() error {
 	m := l.message
 	switch {
 	case m.Text == "" && m.Data == nil && len(m.Attachments) == 0 && len(l.files) == 0:
-		return errors.New("it has nothing to say: expected text, data, attachments or files")
-	case slices.ContainsFunc(l.files, file.nowhere):
-		return fmt.Errorf("files[%d]: expected either path or base64", slices.IndexFunc(l.files, file.nowhere))
+		return errors.New("empty message: expected text, data, attachments or files")
+	case slices.ContainsFunc(l.files, file.isAmbiguous):
+		return fmt.Errorf("files[%d]: expected either path or base64", slices.IndexFunc(l.files, file.isAmbiguous))
 	case l.next != "" && l.finality != parley.FinalityTurn:
 		return fmt.Errorf("next with finality %s: expected finality turn", l.finality)
 	case l.outcome != nil && l.finality != parley.FinalityConversation:
@@ -151,7 +153,8 @@ func (l *line) checkMessage() error {
 	case l.outcome != nil && !l.outcome.Status.Valid():
 		return fmt.Errorf("outcome.status is %s: expected completed, failed or canceled", excerpt([]byte(l.outcome.Status)))
 	case len(m.Attachments)+len(l.files) > parley.MaxMessageAttachments:
-		return fmt.Errorf("it has %d files: expected at most %d", len(m.Attachments)+len(l.files), parley.MaxMessageAttachments)
+		return fmt.Errorf("the message has %d files: expected at most %d", len(m.Attachments)+len(l.files),
+			parley.MaxMessageAttachments)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func takenBySchema(s *jsonschema.Schema, text []byte) bool {
 	return json.Unmarshal(text, &v) == nil && s.Validate(v) == nil
 }
 
-// corpus are lines, with whether they are taken.
+// corpus are lines, and whether they are valid.
 var corpus = map[string]bool{
 	`{"text":"a"}`:  true,
 	`{"data":null}`: true,
@@ -81,26 +81,27 @@ var corpus = map[string]bool{
 	`{"text":"a","finality":"conversation","outcome":{"status":"failed","more":true}}`: false,
 }
 
-// TestLineIsThatOfTheSchema: the program that checks its lines with the schema and this package agree.
+// This package accepts the same lines as the schema that programs use.
 func TestLineIsThatOfTheSchema(t *testing.T) {
 	t.Parallel()
 	s := outputSchema(t)
 	for text, want := range corpus {
 		if _, err := parseLine([]byte(text)); (err == nil) != want {
-			t.Errorf("%s: %v, expected that it is taken: %t", text, err, want)
+			t.Errorf("%s: %v, expected accepted: %t", text, err, want)
 		}
 		if got := takenBySchema(s, []byte(text)); got != want {
-			t.Errorf("%s: taken by the schema: %t, expected %t", text, got, want)
+			t.Errorf("%s: accepted by the schema: %t, expected %t", text, got, want)
 		}
 	}
-	for _, text := range []string{`{"text":"a","text":"b"}`, `{"trace":{"kind":"a","kind":"b"}}`, `{"text":"\udc00"}`, `{"text":"\ud800\u0041"}`, "{\"text\":\"\xff\"}"} {
-		if _, err := parseLine([]byte(text)); err == nil { // a schema cannot see these
-			t.Errorf("%q is taken", text)
+	for _, text := range []string{`{"text":"a","text":"b"}`, `{"trace":{"kind":"a","kind":"b"}}`, `{"text":"\udc00"}`,
+		`{"text":"\ud800\u0041"}`, "{\"text\":\"\xff\"}"} {
+		if _, err := parseLine([]byte(text)); err == nil { // a schema cannot refuse these
+			t.Errorf("%q was accepted", text)
 		}
 	}
 }
 
-// FuzzLine: nothing makes the parser fail otherwise than by an error, and what it takes the schema takes.
+// Any input is an error or a line that the schema accepts.
 func FuzzLine(f *testing.F) {
 	for text := range corpus {
 		f.Add([]byte(text))
@@ -110,9 +111,9 @@ func FuzzLine(f *testing.F) {
 		l, err := parseLine(text)
 		switch {
 		case err == nil && !takenBySchema(s, text):
-			t.Errorf("%q is taken, and not by the schema", text)
+			t.Errorf("%q was accepted, but not by the schema", text)
 		case err == nil && l.message == nil && l.trace == nil && l.delta == nil && !l.yield:
-			t.Errorf("%q says nothing", text)
+			t.Errorf("%q has no content", text)
 		}
 	})
 }

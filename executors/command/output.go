@@ -6,9 +6,10 @@ import (
 	"sync"
 )
 
-// output takes stdout apart into lines. It never makes the program wait: what is not fetched yet is kept, within MaxOutputBytes.
+// output splits stdout into lines. It never blocks the program: lines that were not fetched are
+// kept, up to MaxOutputBytes.
 type output struct {
-	wake chan struct{} // has one when there may be something to fetch
+	wake chan struct{} // signals lines to fetch
 
 	mu      sync.Mutex // guards the fields below
 	total   int        // bytes
@@ -20,14 +21,15 @@ type output struct {
 
 func newOutput() *output { return &output{wake: make(chan struct{}, 1)} }
 
-// Why a program is stopped.
+// The causes for which a program is stopped.
 var (
-	errOutputLimit = fmt.Errorf("output_limit: the program has written more than %d MiB to stdout", MaxOutputBytes>>20)
-	errLinesLimit  = fmt.Errorf("lines_limit: the program has written more than %d lines to stdout", MaxLines)
-	errLineLimit   = fmt.Errorf("line_limit: the program has written a line of more than %d KiB to stdout", MaxLineBytes>>10)
+	errOutputLimit = fmt.Errorf("output_limit: the program wrote more than %d MiB to stdout", MaxOutputBytes>>20)
+	errLinesLimit  = fmt.Errorf("lines_limit: the program wrote more than %d lines to stdout", MaxLines)
+	errLineLimit   = fmt.Errorf("line_limit: the program wrote a line of more than %d KiB to stdout",
+		MaxLineBytes>>10)
 )
 
-// Write takes what the program has written. After a limit was passed it takes nothing more, which stops the program.
+// Write adds output of the program. After a limit is exceeded it fails, which stops the program.
 func (o *output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -64,7 +66,7 @@ func (o *output) failLocked(err error) error {
 	return err
 }
 
-// fetch gives the lines that were written since it was called last.
+// fetch returns the lines since the last fetch.
 func (o *output) fetch() [][]byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -73,7 +75,8 @@ func (o *output) fetch() [][]byte {
 	return lines
 }
 
-// end gives what was written last: with the text behind the last end of a line, if there is any. The program must have ended.
+// end returns the last lines, including text after the last line break. The program must have
+// ended.
 func (o *output) end() [][]byte {
 	lines := o.fetch()
 	o.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"github.com/parleyhub/parley/executors/process"
 )
 
-// running is a program that runs, and what it has written.
+// running is a running program with its output.
 type running struct {
 	*process.Process
 	stdout *output

@@ -23,12 +23,13 @@ import (
 	"github.com/parleyhub/parley/sdk"
 )
 
-// programs are what the tests run as agents. Each gives its exit code.
+// programs are the programs that the tests run as agents. They return the exit code.
 var programs map[string]func(args []string) int
 
 func init() {
 	programs = map[string]func(args []string) int{
-		"keep": keep, "lines": lines, "look": look, "flood": flood, "mutter": mutter, "hang": hang, "child": child, "sleep": sleep,
+		"keep": keep, "lines": lines, "look": look, "flood": flood, "mutter": mutter, "hang": hang, "child": child,
+		"sleep":  sleep,
 		"answer": answer, "retry": retry, "byItself": byItself, "runner": runner, "deaf": deaf, "patient": patient,
 	}
 }
@@ -43,7 +44,7 @@ func keep(args []string) int {
 	return 0
 }
 
-// answer says who it is, and what it alone was told.
+// answer posts its identity and its private text.
 func answer([]string) int {
 	var d command.Document
 	if err := json.NewDecoder(os.Stdin).Decode(&d); err != nil {
@@ -54,7 +55,7 @@ func answer([]string) int {
 	return 0
 }
 
-// patient says a part, waits for a file, and says the rest.
+// patient posts a part, waits for a file, and posts the rest.
 func patient(args []string) int {
 	fmt.Println(`{"progress":"begun"}`)
 	for {
@@ -67,7 +68,7 @@ func patient(args []string) int {
 	return 0
 }
 
-// lines prints its arguments, in Go's quotes, as they are: CODE TEXT...
+// lines prints its arguments, which are in Go quotes, unchanged: CODE TEXT...
 func lines(args []string) int {
 	io.Copy(io.Discard, os.Stdin)
 	for _, a := range args[1:] {
@@ -81,7 +82,7 @@ func lines(args []string) int {
 	return code
 }
 
-// look says what it was given: arguments, variables, files, directory, process group.
+// look prints its arguments, variables, files, directory and process group.
 func look(args []string) int {
 	var files []string
 	entries, _ := os.ReadDir("/proc/self/fd")
@@ -99,13 +100,13 @@ func look(args []string) int {
 	return 0
 }
 
-// deaf passes the turn on without reading what it was given.
+// deaf yields without reading stdin.
 func deaf([]string) int {
 	fmt.Println(`{"yield":true}`)
 	return 0
 }
 
-// flood prints that many bytes, with a line end after every so many, and does not read stdin.
+// flood prints the given number of bytes in lines of the given length, without reading stdin.
 func flood(args []string) int {
 	bytesLeft, _ := strconv.ParseInt(args[0], 10, 64)
 	width, _ := strconv.Atoi(args[1])
@@ -124,7 +125,7 @@ func flood(args []string) int {
 	return 0
 }
 
-// mutter writes so many lines to stderr, and answers.
+// mutter writes the given number of lines to stderr, and answers.
 func mutter(args []string) int {
 	n, _ := strconv.Atoi(args[0])
 	for i := range n {
@@ -137,7 +138,8 @@ func mutter(args []string) int {
 	return 0
 }
 
-// hang says something, notes its pid in a directory, and stays: DIR [stubborn]. A stubborn one has a child like itself, and neither minds SIGTERM.
+// hang posts a message, notes its pid in a directory, and stays: DIR [stubborn]. A stubborn program
+// has a child like itself, and both ignore SIGTERM.
 func hang(args []string) int {
 	if len(args) > 1 {
 		signal.Ignore(syscall.SIGTERM)
@@ -147,12 +149,12 @@ func hang(args []string) int {
 	}
 	fmt.Println(`{"progress":"at work"}`)
 	fmt.Fprintln(os.Stderr, "last words")
-	note(args[0]) // nothing is written after this: nobody may be there to read it
+	note(args[0]) // nothing is written after this, because no one may read it
 	time.Sleep(time.Hour)
 	return 0
 }
 
-// child leaves a process behind that holds its stdout, answers, and ends: DIR [escape]
+// child leaves a process that keeps stdout open, answers, and ends: DIR [escape]
 func child(args []string) int {
 	again(&syscall.SysProcAttr{Setsid: len(args) > 1}, "sleep", args[0])
 	for noted(args[0]) < 1 {
@@ -168,7 +170,7 @@ func sleep(args []string) int {
 	return 0
 }
 
-// again starts this binary once more, with the same stdout and stderr.
+// again starts this binary again, with the same stdout and stderr.
 func again(attr *syscall.SysProcAttr, name string, args ...string) {
 	cmd := exec.Command(os.Args[0], append([]string{"program", name}, args...)...)
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = os.Stdout, os.Stderr, attr
@@ -177,7 +179,7 @@ func again(attr *syscall.SysProcAttr, name string, args ...string) {
 	}
 }
 
-// note leaves a file that is called like the process.
+// note creates a file whose name is the pid.
 func note(dir string) {
 	if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(os.Getpid())), nil, 0o600); err != nil {
 		panic(err)
@@ -189,7 +191,8 @@ func noted(dir string) int {
 	return len(entries)
 }
 
-// retry keeps what it reads in a directory, under the number of its attempt, and fails but for the second.
+// retry stores its input in a directory under the number of the attempt. It fails except in the
+// second attempt.
 func retry(args []string) int {
 	in, _ := io.ReadAll(os.Stdin)
 	var d command.Document
@@ -205,7 +208,7 @@ func retry(args []string) int {
 	return 0
 }
 
-// byItself speaks to the hub with the token of its turn, which it leaves in a file, and says nothing on stdout.
+// byItself calls the hub with the token of its turn, which it stores in a file, and prints nothing.
 func byItself(args []string) int {
 	token := os.Getenv("PARLEY_TOKEN")
 	if os.WriteFile(args[0], []byte(token), 0o600) != nil {
@@ -221,9 +224,11 @@ func byItself(args []string) int {
 	defer c.Close()
 	all, err := c.ListConversations(ctx, &parley.ListConversationsParams{})
 	if err == nil {
-		payload, _ := json.Marshal(parley.Message{Text: fmt.Sprintf("%s sees %d conversation", c.AgentID(), len(all.Conversations))})
+		payload, _ := json.Marshal(
+			parley.Message{Text: fmt.Sprintf("%s sees %d conversation", c.AgentID(), len(all.Conversations))})
 		_, err = c.SendMessage(ctx, &parley.SendMessageParams{
-			ConversationID: os.Getenv("PARLEY_CONVERSATION"), Payload: payload, Finality: parley.FinalityTurn, ClientRequestID: "by-itself",
+			ConversationID: os.Getenv("PARLEY_CONVERSATION"), Payload: payload, Finality: parley.FinalityTurn,
+			ClientRequestID: "by-itself",
 		})
 	}
 	fmt.Fprintln(os.Stderr, "of no turn any more")

@@ -21,8 +21,9 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// seats makes a conversation in which ann has said something and the agent bot, whose turns are claimed, has the floor.
-func seats(t *testing.T) *stage {
+// seats creates a conversation with a message of ann, in which the agent bot has the floor and
+// needs claims.
+func addsParticipant(t *testing.T) *stage {
 	t.Helper()
 	h := sdktest.NewHub(t)
 	s := &stage{hub: h, client: h.InProcess(t, "bot")}
@@ -33,7 +34,8 @@ func seats(t *testing.T) *stage {
 func (s *stage) create(t *testing.T) {
 	t.Helper()
 	c, err := s.hub.Admin(t).CreateConversation(t.Context(), &parley.CreateConversationParams{
-		Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman}, {ID: "bot", Kind: parley.KindAgent, Private: "for bot"}},
+		Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman},
+			{ID: "bot", Kind: parley.KindAgent, Private: "for bot"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +75,7 @@ func (s *stage) serve(t *testing.T, c parley.Client, a *command.Agent, agents ..
 	})
 }
 
-// answered waits until it is the turn of ann again, and gives what was said by then.
+// answered waits for the next turn of ann, and returns the messages.
 func (s *stage) answered(t *testing.T) []string {
 	t.Helper()
 	ann := s.hub.InProcess(t, "ann")
@@ -98,14 +100,14 @@ func (s *stage) answered(t *testing.T) []string {
 	return texts
 }
 
-// TestAttempts: what a program had said before it failed is withdrawn, and the next attempt is given it as such.
+// The messages of a program that failed are withdrawn, and the next attempt gets them as such.
 func TestAttempts(t *testing.T) {
 	t.Parallel()
-	s := seats(t)
+	s := addsParticipant(t)
 	dir := t.TempDir()
 	s.serveBot(t, program(t, "retry", dir))
 	if got := s.answered(t); !slices.Equal(got, []string{"hello", "found all of it"}) {
-		t.Errorf("said %q", got)
+		t.Errorf("posted %q", got)
 	}
 	for attempt, want := range map[int]struct{ messages, earlier []string }{
 		1: {[]string{"hello"}, nil},
@@ -122,18 +124,18 @@ func TestAttempts(t *testing.T) {
 			t.Errorf("%v\n%s", err, text)
 		}
 		if got := texts(t, d.Messages); !slices.Equal(got, want.messages) {
-			t.Errorf("attempt %d is given the messages %q", attempt, got)
+			t.Errorf("attempt %d gets the messages %q", attempt, got)
 		}
 		if got := texts(t, d.Earlier); !slices.Equal(got, want.earlier) {
-			t.Errorf("attempt %d is given %q of earlier ones", attempt, got)
+			t.Errorf("attempt %d gets %q of earlier attempts", attempt, got)
 		}
 		if d.Conversation.Private != "for bot" || d.Conversation.You != "bot" || d.Turn != 2 || d.Guidance.Claim == nil {
-			t.Errorf("attempt %d is given %s", attempt, text)
+			t.Errorf("attempt %d gets %s", attempt, text)
 		}
 	}
 }
 
-// texts gives the text of messages and traces.
+// texts returns the text of messages and traces.
 func texts(t *testing.T, events []parley.Event) (all []string) {
 	t.Helper()
 	for _, e := range events {
@@ -146,10 +148,10 @@ func texts(t *testing.T, events []parley.Event) (all []string) {
 	return all
 }
 
-// TestSilent: a program that says nothing, and one that says only a part, have made a silent attempt.
+// A program that posts nothing or only a part makes a silent attempt.
 func TestSilent(t *testing.T) {
 	t.Parallel()
-	s := seats(t)
+	s := addsParticipant(t)
 	s.serveBot(t, program(t, "lines", "0"))
 	ended := s.system(t, parley.KindClaimEnded)
 	if ended.Reason != string(parley.ClaimSilent) {
@@ -157,16 +159,16 @@ func TestSilent(t *testing.T) {
 	}
 }
 
-// TestYield: the turn is passed on, and that is no attempt.
+// A yielded turn is not a failed attempt.
 func TestYield(t *testing.T) {
 	t.Parallel()
-	s := seats(t)
+	s := addsParticipant(t)
 	s.serveBot(t, program(t, "lines", "0", `{\"progress\":\"one moment\"}\n{\"yield\":true}\n`))
 	if ended := s.system(t, parley.KindTurnEnded); ended.Reason != string(parley.TurnYielded) {
 		t.Errorf("the turn ended with %q", ended.Reason)
 	}
 	if got := s.answered(t); !slices.Equal(got, []string{"hello", "one moment"}) {
-		t.Errorf("said %q", got)
+		t.Errorf("posted %q", got)
 	}
 }
 
@@ -190,23 +192,24 @@ func (s *stage) system(t *testing.T, kind string) parley.System {
 	return parley.System{}
 }
 
-// TestTokenOfTheTurn: the program may do without stdout. Its token reaches its own conversation, in its own turn.
+// A program can use its token instead of stdout. The token is valid only for its own conversation
+// and turn.
 func TestTokenOfTheTurn(t *testing.T) {
 	t.Parallel()
-	s := seats(t)
-	s.create(t) // the first conversation is one that the token does not see
+	s := addsParticipant(t)
+	s.create(t) // the token does not cover the first conversation
 	file := filepath.Join(t.TempDir(), "token")
 	a := program(t, "byItself", file)
 	a.URL = s.hub.URL
 	s.serveBot(t, a)
 	if got := s.answered(t); !slices.Equal(got, []string{"hello", "bot sees 1 conversation"}) {
-		t.Errorf("said %q", got)
+		t.Errorf("posted %q", got)
 	}
 	token, err := os.ReadFile(file)
 	if err != nil || len(token) == 0 {
 		t.Fatal(err)
 	}
-	await(t, func() bool { // it ends with the claim, which its own message has ended a moment ago
+	await(t, func() bool { // its own message just ended the claim
 		c, err := sdk.Dial(t.Context(), s.hub.URL, &sdk.Options{Token: string(token)})
 		if err == nil {
 			c.Close()
@@ -215,25 +218,26 @@ func TestTokenOfTheTurn(t *testing.T) {
 	})
 	for _, e := range s.events(t, parley.TypeSystem) {
 		if payload, err := e.System(); err == nil && payload.Kind == parley.KindClaimEnded {
-			t.Errorf("the claim was given back: %s", e.Raw())
+			t.Errorf("the claim was released: %s", e.Raw())
 		}
 	}
 }
 
-// TestTurnCanceled: who has lost the turn is stopped.
+// A program whose turn is lost is stopped.
 func TestTurnCanceled(t *testing.T) {
 	t.Parallel()
-	s := seats(t)
+	s := addsParticipant(t)
 	dir := t.TempDir()
 	s.serveBot(t, program(t, "hang", dir, "stubborn"))
 	await(t, func() bool { return noted(dir) == 2 })
-	if _, err := s.hub.InProcess(t, "ann").CancelTurn(t.Context(), &parley.CancelTurnParams{ConversationID: s.id, Turn: 2}); err != nil {
+	if _, err := s.hub.InProcess(t, "ann").CancelTurn(t.Context(),
+		&parley.CancelTurnParams{ConversationID: s.id, Turn: 2}); err != nil {
 		t.Fatal(err)
 	}
 	noneLeft(t, dir)
 }
 
-// TestTwoAgents: one executor runs both agents of a conversation. Each is given what is its own.
+// One executor runs both agents of a conversation. Each gets its own document.
 func TestTwoAgents(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -248,21 +252,22 @@ func TestTwoAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &stage{hub: h, id: c.ConversationID}
-	token, err := h.Admin(t).CreateToken(t.Context(), &parley.CreateTokenParams{AgentID: "bot", Agents: []string{"cat"}, Scopes: parley.DefaultScopes})
+	token, err := h.Admin(t).CreateToken(t.Context(),
+		&parley.CreateTokenParams{AgentID: "bot", Agents: []string{"cat"}, Scopes: parley.DefaultScopes})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.serve(t, h.Dial(t, &sdk.Options{Token: token.Token}), program(t, "answer"), "bot", "cat")
 	s.say(t, "hello")
 	if got := s.answered(t); !slices.Equal(got, []string{"hello", "bot was told one", "cat was told two"}) {
-		t.Errorf("said %q", got)
+		t.Errorf("posted %q", got)
 	}
 }
 
-// TestHubStartedAgain: a hub that is killed while a program works changes nothing for it.
+// A killed hub does not affect a running program.
 func TestHubStartedAgain(t *testing.T) {
 	t.Parallel()
-	s := seats(t)
+	s := addsParticipant(t)
 	file := filepath.Join(t.TempDir(), "go-on")
 	s.serveBot(t, program(t, "patient", file))
 	await(t, func() bool { return len(s.events(t, parley.TypeMessage)) == 2 })
@@ -272,14 +277,14 @@ func TestHubStartedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := s.answered(t); !slices.Equal(got, []string{"hello", "begun", "finished"}) {
-		t.Errorf("said %q", got)
+		t.Errorf("posted %q", got)
 	}
 }
 
-// TestKilledRunner: nothing is left when the process that runs programs is killed by SIGKILL.
+// No process is left after the process that runs programs is killed by SIGKILL.
 func TestKilledRunner(t *testing.T) {
 	t.Parallel()
-	s := seats(t)
+	s := addsParticipant(t)
 	dir := t.TempDir()
 	self, err := os.Executable()
 	if err != nil {

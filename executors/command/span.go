@@ -9,10 +9,10 @@ import (
 	"github.com/parleyhub/parley/internal/spannames"
 )
 
-// traceparent is the variable that names the span of the program, for the spans of its own.
+// traceparent is the variable with the span of the program, for spans that the program creates.
 const traceparent = "TRACEPARENT"
 
-// startSpan begins the span of a program: what it says, and what it does at the hub, is a part of it.
+// startSpan starts the span of a program, which includes its posts and its calls of the hub.
 func startSpan(ctx context.Context, argv []string) (context.Context, parley.Span) {
 	name := ""
 	if len(argv) > 0 {
@@ -21,8 +21,8 @@ func startSpan(ctx context.Context, argv []string) (context.Context, parley.Span
 	return parley.StartSpan(ctx, parley.SpanStart{Name: spannames.SpanProcess + name})
 }
 
-// tellSpan tells how a program has ended.
-func tellSpan(span parley.Span, e process.Exit, err error) {
+// setSpanResult sets the exit of a program on its span.
+func setSpanResult(span parley.Span, e process.Exit, err error) {
 	if e.Code >= 0 {
 		span.Set(parley.Attribute{Key: spannames.AttrProcessExitCode, Value: e.Code})
 	}

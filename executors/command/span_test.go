@@ -12,7 +12,8 @@ import (
 	"github.com/parleyhub/parley/internal/spantest"
 )
 
-// TestTraceparent: a program is a span and is told which it is; without one it is told that of its turn, and never the one that this process was started in.
+// A program is a span that it gets in TRACEPARENT. Without a span it gets that of its turn, and
+// never that of this process.
 func TestTraceparent(t *testing.T) {
 	const asker, inherited = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-2af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	t.Setenv("TRACEPARENT", inherited)
@@ -26,32 +27,35 @@ func TestTraceparent(t *testing.T) {
 			ctx = parley.WithTracer(ctx, r)
 		}
 		s := newStage(t)
-		if _, err := s.handle(t, ctx, &command.Agent{Argv: []string{"sh", "-c", `echo "{\"text\":\"told $TRACEPARENT\"}"`}}); err != nil {
+		if _, err := s.handle(t, ctx,
+			&command.Agent{Argv: []string{"sh", "-c", `echo "{\"text\":\"told $TRACEPARENT\"}"`}}); err != nil {
 			t.Fatal(err)
 		}
 		if c.told {
 			all := r.Spans()
-			if len(all) != 1 || all[0].Parent != asker || all[0].Ends != 1 || all[0].Failure != "" || all[0].Attributes[spannames.AttrProcessExitCode] != 0 {
+			if len(all) != 1 || all[0].Parent != asker || all[0].Ends != 1 || all[0].Failure != "" ||
+				all[0].Attributes[spannames.AttrProcessExitCode] != 0 {
 				t.Fatalf("the spans are %+v", all)
 			}
 			want = "turn told " + all[0].Traceparent
 		}
 		if got := s.said(t); !slices.Contains(got, want) {
-			t.Errorf("%s: the program has said %q, expected %q", name, got, want)
+			t.Errorf("%s: the program printed %q, expected %q", name, got, want)
 		}
 	}
 	if err := command.CheckVariable("TRACEPARENT=" + asker); err == nil {
-		t.Error("a program may be given another TRACEPARENT")
+		t.Error("a program may get another TRACEPARENT")
 	}
 }
 
-// TestSpanOfAProgramThatFails: the span of a program says how it has ended.
-func TestSpanOfAProgramThatFails(t *testing.T) {
+// The span of a program has its exit.
+func TestSpanOfFailedProgram(t *testing.T) {
 	t.Parallel()
 	for argv, want := range map[string]string{"exit 3": "exit_code", "kill -9 $$": "signal"} {
 		r, s := &spantest.Recorder{}, newStage(t)
-		if _, err := s.handle(t, parley.WithTracer(t.Context(), r), &command.Agent{Argv: []string{"sh", "-c", argv}}); err == nil {
-			t.Error("the program has not failed")
+		if _, err := s.handle(t, parley.WithTracer(t.Context(), r),
+			&command.Agent{Argv: []string{"sh", "-c", argv}}); err == nil {
+			t.Error("the program did not fail")
 		}
 		if all := r.Named("parley.process sh"); len(all) != 1 || all[0].Failure != want || all[0].Ends != 1 {
 			t.Errorf("%s: the spans are %+v", argv, all)

@@ -18,7 +18,7 @@ import (
 	"github.com/parleyhub/parley/executors/command"
 )
 
-// TestOutputLimits: a program that writes too much is stopped, with the name of the limit.
+// A program that writes too much is stopped with the name of the limit.
 func TestOutputLimits(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -29,9 +29,10 @@ func TestOutputLimits(t *testing.T) {
 		told string
 	}{
 		"a gibibyte of short lines": {[]string{"1073741824", "64"}, "stdout"},
-		"a gibibyte in one line":    {[]string{"1073741824", "0"}, "line_limit: the program has written a line of more than 900 KiB to stdout"},
-		"many good lines":           {[]string{"1073741824", "0", `{\"delta\":\"a\"}`}, "lines_limit: the program has written more than 10000 lines to stdout"},
-		"large good lines":          {[]string{"1073741824", "0", `{\"trace\":{\"kind\":\"a\",\"text\":\"` + strings.Repeat("x", 4000) + `\"}}`}, "output_limit: the program has written more than 8 MiB to stdout"},
+		"a gibibyte in one line": {[]string{"1073741824", "0"},
+			"line_limit: the program wrote a line of more than 900 KiB to stdout"},
+		"many good lines":  {[]string{"1073741824", "0", `{\"delta\":\"a\"}`}, "lines_limit: the program wrote more than 10000 lines to stdout"},
+		"large good lines": {[]string{"1073741824", "0", `{\"trace\":{\"kind\":\"a\",\"text\":\"` + strings.Repeat("x", 4000) + `\"}}`}, "output_limit: the program wrote more than 8 MiB to stdout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
@@ -46,7 +47,7 @@ func TestOutputLimits(t *testing.T) {
 	}
 }
 
-// TestStderr: it becomes few traces with the newest of it, also when the program fails.
+// Stderr becomes few traces with its newest text, also if the program fails.
 func TestStderr(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"3"}, {"10000"}, {"10000", "fail"}} {
@@ -62,14 +63,14 @@ func TestStderr(t *testing.T) {
 			if len(got) < 1 || len(got) > 20 || len(all) > 20*33<<10 || !strings.Contains(all, fmt.Sprintf("line %d of what nobody asked for \ufffd\x00", n-1)) {
 				t.Errorf("%d traces with %d bytes", len(got), len(all))
 			}
-			if strings.Contains(all, "bytes were left out]\n") != (n > 3) {
-				t.Errorf("what was left out is not told: %.100q", all)
+			if strings.Contains(all, "bytes omitted]\n") != (n > 3) {
+				t.Errorf("the omitted bytes are not reported: %.100q", all)
 			}
 		})
 	}
 }
 
-// TestStopped: when the time is over the program gets SIGTERM, and all of it SIGKILL when it does not mind.
+// At the timeout the program gets SIGTERM, and all its processes SIGKILL if they ignore it.
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -90,7 +91,7 @@ func TestStopped(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			var stopped time.Time
 			go func() {
-				await(t, func() bool { return noted(dir) == c.processes && len(s.events(t, parley.TypeTrace)) > 0 }) // who is stopped before it is known to run is not heard
+				await(t, func() bool { return noted(dir) == c.processes && len(s.events(t, parley.TypeTrace)) > 0 }) // a program that is stopped before its start is known leaves no trace
 				stopped = time.Now()
 				cancel(gone)
 			}()
@@ -109,7 +110,7 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestChildren: what a program leaves behind is killed at once, in whatever group it is, and holds up nothing.
+// Processes that a program leaves are killed at once, in any group, and delay nothing.
 func TestChildren(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{"in the group": nil, "escaped": {"escape"}} {
@@ -120,7 +121,7 @@ func TestChildren(t *testing.T) {
 				t.Error(err)
 			}
 			if got := s.said(t); !slices.Equal(got, []string{"turn done"}) {
-				t.Errorf("said %q", got)
+				t.Errorf("posted %q", got)
 			}
 			for _, pid := range pids(t, dir) {
 				if err := syscall.Kill(pid, 0); err != syscall.ESRCH {
@@ -131,11 +132,11 @@ func TestChildren(t *testing.T) {
 	}
 }
 
-// await waits until something is so.
+// await waits until a condition is true.
 func await(t *testing.T, so func() bool) {
 	for end := time.Now().Add(patience); !so(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Error("waited in vain")
+			t.Error("timed out")
 			return
 		}
 	}
@@ -145,7 +146,7 @@ func pids(t *testing.T, dir string) (all []int) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) == 0 {
-		t.Fatalf("no process has left its pid: %v", err)
+		t.Fatalf("no process noted its pid: %v", err)
 	}
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
@@ -157,7 +158,7 @@ func pids(t *testing.T, dir string) (all []int) {
 	return all
 }
 
-// noneLeft expects that none of the processes that have left their pid is there. One that was killed may be so for a moment until it is gone.
+// noneLeft checks that no process with a noted pid lives. A killed process may live for a moment.
 func noneLeft(t *testing.T, dir string) {
 	t.Helper()
 	for _, pid := range pids(t, dir) {

@@ -10,17 +10,18 @@ import (
 	"unicode/utf8"
 )
 
-// object takes a JSON object apart, with its names in order. It is strict: one object, no name twice, nothing that is read in two ways.
+// object parses a JSON object, and returns its names in order. It refuses duplicate names, and JSON
+// that decoders read differently.
 func object(text []byte) (names []string, members map[string]json.RawMessage, err error) {
 	if !utf8.Valid(text) {
-		return nil, nil, errors.New("it is not UTF-8: expected a JSON object in UTF-8")
+		return nil, nil, errors.New("invalid UTF-8: expected a JSON object in UTF-8")
 	}
-	notJSON := fmt.Errorf("%s is no JSON object: expected one such as {\"text\":\"hello\"}", excerpt(text))
+	notJSON := fmt.Errorf("%s is not a JSON object: expected one such as {\"text\":\"hello\"}", excerpt(text))
 	if !json.Valid(text) {
 		return nil, nil, notJSON
 	}
 	if halfSurrogate(text) {
-		return nil, nil, errors.New(`it has half a surrogate pair: expected both, such as \ud83d\ude00`)
+		return nil, nil, errors.New(`half of a surrogate pair: expected both halves, such as \ud83d\ude00`)
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	if begin, err := dec.Token(); err != nil || begin != json.Delim('{') {
@@ -28,7 +29,7 @@ func object(text []byte) (names []string, members map[string]json.RawMessage, er
 	}
 	members = map[string]json.RawMessage{}
 	for dec.More() {
-		name, _ := dec.Token() // it is valid
+		name, _ := dec.Token() // text is valid JSON
 		var raw json.RawMessage
 		if err := dec.Decode(&raw); err != nil {
 			return nil, nil, err
@@ -37,12 +38,12 @@ func object(text []byte) (names []string, members map[string]json.RawMessage, er
 		members[name.(string)] = raw
 	}
 	if len(members) < len(names) {
-		return nil, nil, errors.New("a member is there twice: expected each once")
+		return nil, nil, errors.New("duplicate member")
 	}
 	return names, members, nil
 }
 
-// strict decodes an object with these members and no others.
+// strict decodes an object that has only the allowed members.
 func strict(what string, raw json.RawMessage, into any, allowed ...string) error {
 	names, members, err := object(raw)
 	if err != nil {
@@ -51,9 +52,9 @@ func strict(what string, raw json.RawMessage, into any, allowed ...string) error
 	for _, name := range names {
 		switch {
 		case !slices.Contains(allowed, name):
-			return fmt.Errorf("%s.%s is unknown: expected one of %s", what, name, strings.Join(allowed, ", "))
+			return fmt.Errorf("unknown member %s.%s: expected one of %s", what, name, strings.Join(allowed, ", "))
 		case name != "data" && string(members[name]) == "null":
-			return fmt.Errorf("%s.%s is null: expected it with a value, or not at all", what, name)
+			return fmt.Errorf("%s.%s is null: expected a value, or no member", what, name)
 		}
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
@@ -62,7 +63,7 @@ func strict(what string, raw json.RawMessage, into any, allowed ...string) error
 	return nil
 }
 
-// list takes a list apart.
+// list parses a list.
 func list(what string, raw json.RawMessage) (items []json.RawMessage, err error) {
 	if err := json.Unmarshal(raw, &items); err != nil || items == nil {
 		return nil, fmt.Errorf("%s is %s: expected a list", what, excerpt(raw))
@@ -70,7 +71,7 @@ func list(what string, raw json.RawMessage) (items []json.RawMessage, err error)
 	return items, nil
 }
 
-// strictList decodes a list of such objects.
+// strictList decodes a list of objects that have only the allowed members.
 func strictList[T any](what string, raw json.RawMessage, allowed ...string) ([]T, error) {
 	items, err := list(what, raw)
 	if err != nil {
@@ -100,7 +101,7 @@ func wordList(what string, raw json.RawMessage) ([]string, error) {
 	return all, nil
 }
 
-// words reads a member that is a string, and not an empty one.
+// words decodes a non-empty string.
 func words(name string, raw json.RawMessage) (string, error) {
 	var s string
 	if err := json.Unmarshal(raw, &s); err != nil || s == "" {
@@ -109,13 +110,14 @@ func words(name string, raw json.RawMessage) (string, error) {
 	return s, nil
 }
 
-// halfSurrogate reports whether an escape in valid JSON names half a surrogate pair. Decoders replace it, each in its own way.
+// halfSurrogate reports whether valid JSON has an escape of half a surrogate pair. Decoders replace
+// it in different ways.
 func halfSurrogate(text []byte) bool {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' {
 			continue
 		}
-		i++ // what was escaped
+		i++ // the escaped character
 		if text[i] != 'u' {
 			continue
 		}
@@ -136,7 +138,7 @@ func halfSurrogate(text []byte) bool {
 	return false
 }
 
-// excerpt shows the beginning of what a program wrote.
+// excerpt returns the quoted beginning of a text.
 func excerpt(text []byte) string {
 	const most = 60
 	if len(text) <= most {

@@ -6,10 +6,10 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// eventOverhead is about what the envelope of an event takes beside its payload.
+// eventOverhead estimates the size of an event without its payload.
 const eventOverhead = 256
 
-// window keeps the newest events, up to a number of bytes; the very newest always.
+// window keeps the newest events up to a number of bytes, and at least one event.
 type window struct {
 	most    int
 	events  []parley.Event
@@ -28,7 +28,7 @@ func (w *window) add(events ...parley.Event) {
 		drop++
 	}
 	w.omitted += drop
-	clear(w.events[:drop]) // their payloads may be large
+	clear(w.events[:drop]) // release the payloads
 	w.events = w.events[drop:]
 }
 

@@ -1,13 +1,16 @@
-// Package function is the kind of agent that is a function of the program which runs it.
+// Package function runs agents that are Go functions of the program.
 //
 //	fs := function.Set{"add": func(ctx context.Context, j *work.Job) (any, error) { ... }}
 //
 // # Guarantees
 //
-//   - A function gets parameters that match its schema, and the context byte for byte as every other kind of agent gets it.
-//   - It is attempted at most three times, unless the conversation says otherwise: an error that is no [Error], and a panic, is a failed attempt. Work.Job.Turn.Attempt counts them, and
-//     work.Job.Key is the same in each: what a function does outside should be done under that key.
-//   - What it gives is the result, as JSON; a text is the text of the result as it is.
+//   - A function gets parameters that match its schema, and the same bytes of context as every
+//     other kind of agent.
+//   - A function is attempted at most three times, unless the conversation defines another limit. A
+//     panic, and any error except [Error], is a failed attempt. Work.Job.Turn.Attempt is the number
+//     of the attempt. Work.Job.Key is the same in each attempt; use it as idempotency key of
+//     external effects.
+//   - The returned value is the result, as JSON. A string is the text of the result unchanged.
 package function
 
 import (
@@ -20,16 +23,17 @@ import (
 	"github.com/parleyhub/parley/executors/work"
 )
 
-// Func is the function of an agent. What it gives is encoded as JSON: any value, or a json.RawMessage. ctx ends with the claim, and at the timeout of the agent.
+// Func is the function of an agent. It returns a value that encodes as JSON, or a json.RawMessage.
+// ctx ends with the claim and at the timeout of the agent.
 type Func func(ctx context.Context, j *work.Job) (any, error)
 
-// Error is an end of a job that no other attempt betters: it is the answer, and the function is not called again.
+// Error is a permanent failure of a job. It is the answer, and the function is not called again.
 type Error struct {
-	// Reason is a word for the outcome; empty, failed.
+	// Reason is a word for the outcome. The default is failed.
 	Reason string
-	// Text says what has gone wrong, to whoever has asked for the job.
+	// Text describes the failure to the caller of the job.
 	Text string
-	// Faults are what is wrong with the input, where that is why.
+	// Faults are the errors in the input, if they are the cause.
 	Faults []parley.ValidationError
 }
 
@@ -52,13 +56,13 @@ func (f Func) Execute(ctx context.Context, j *work.Job) (*work.Output, error) {
 	return work.Value(v)
 }
 
-// Set are the functions of a program, by the names of their agents.
+// Set has the functions of a program by agent name.
 type Set map[string]Func
 
-// Names gives the names, in order.
+// Names returns the sorted names.
 func (s Set) Names() []string { return slices.Sorted(maps.Keys(s)) }
 
-// Agent makes an agent of a function. The type of the blueprint is set.
+// Agent returns the agent of a function. It sets the type of the blueprint.
 func Agent(b parley.Blueprint, f Func) (*work.Agent, error) {
 	b.Type = parley.AgentTypeFunction
 	return work.New(&b, f, nil)

@@ -17,12 +17,13 @@ import (
 	"github.com/parleyhub/parley/internal/worktest"
 )
 
-// serve runs functions on a hub of its own.
+// serve runs functions at a separate hub.
 func serve(t *testing.T, all function.Set, adjust func(*parley.Blueprint)) *worktest.World {
 	t.Helper()
 	w, agents, blueprints := worktest.New(t), worktest.Mux{}, []parley.Blueprint{}
 	for _, name := range all.Names() {
-		b := parley.Blueprint{Name: name, Type: parley.AgentTypeWorkflow, ParametersSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","default":7}}}`)}
+		b := parley.Blueprint{Name: name, Type: parley.AgentTypeWorkflow,
+			ParametersSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","default":7}}}`)}
 		if adjust != nil {
 			adjust(&b)
 		}
@@ -39,12 +40,13 @@ func serve(t *testing.T, all function.Set, adjust func(*parley.Blueprint)) *work
 	return w
 }
 
-// gives is a function that gives a value.
+// gives returns a function that returns a value.
 func gives(v any) function.Func {
 	return func(context.Context, *work.Job) (any, error) { return v, nil }
 }
 
-// TestResults: what a function gives is the result: a text as it is, everything else as JSON; and it gets its parameters filled up.
+// The value of a function is the result: a string as it is, other values as JSON. Its parameters
+// have the defaults.
 func TestResults(t *testing.T) {
 	all := function.Set{
 		"text":    gives("as <it> is\n"),
@@ -55,15 +57,17 @@ func TestResults(t *testing.T) {
 		"echo":    func(_ context.Context, j *work.Job) (any, error) { return j.Parameters, nil },
 	}
 	w := serve(t, all, nil)
-	for agent, want := range map[string]string{"text": "as <it> is\n", "number": "1.5", "list": `["a","b"]`, "nothing": "null", "json": `{"a":[1,2]}`, "echo": `{"n":7}`} {
+	for agent, want := range map[string]string{"text": "as <it> is\n", "number": "1.5", "list": `["a","b"]`,
+		"nothing": "null", "json": `{"a":[1,2]}`, "echo": `{"n":7}`} {
 		s := w.Start(agent, `{}`)
-		if s.Status != parley.SessionCompleted || s.Result.ResultText == nil || *s.Result.ResultText != want || s.Result.ResultType != parley.AgentTypeFunction {
+		if s.Status != parley.SessionCompleted || s.Result.ResultText == nil || *s.Result.ResultText != want ||
+			s.Result.ResultType != parley.AgentTypeFunction {
 			t.Errorf("%s: %s", agent, worktest.Indent(s))
 		}
 	}
 }
 
-// attempts notes what a function is called with.
+// attempts records the calls of a function.
 type attempts struct {
 	mu   sync.Mutex // guards the fields below
 	keys []string
@@ -77,24 +81,28 @@ func (a *attempts) note(j *work.Job) (nth int) {
 	return len(a.nums)
 }
 
-// TestAttempts: an Error is the answer at the first attempt, wrapped or not; any other error, a panic and a result that cannot be encoded are failed attempts, of which there are three, all
-// under one key.
+// An Error, wrapped or not, is the answer of the first attempt. Any other error, a panic and a
+// value that cannot be encoded are failed attempts. There are three with the same key.
 func TestAttempts(t *testing.T) {
-	final := &function.Error{Reason: "too_hard", Text: "I cannot", Faults: []parley.ValidationError{{Path: "$.n", Message: "is too large"}}}
+	final := &function.Error{Reason: "too_hard", Text: "I cannot",
+		Faults: []parley.ValidationError{{Path: "$.n", Message: "is too large"}}}
 	for name, c := range map[string]struct {
 		f        function.Func
 		attempts int
 		status   parley.SessionStatus
 		text     string // of the result, or of the error
 	}{
-		"final":         {func(context.Context, *work.Job) (any, error) { return nil, final }, 1, parley.SessionFailed, "I cannot"},
-		"final-wrapped": {func(context.Context, *work.Job) (any, error) { return "lost", fmt.Errorf("calc: %w", final) }, 1, parley.SessionFailed, "I cannot"},
-		"error":         {func(context.Context, *work.Job) (any, error) { return nil, errors.New("no line") }, 3, parley.SessionFailed, ""},
-		"panic":         {func(context.Context, *work.Job) (any, error) { panic("no line") }, 3, parley.SessionFailed, ""},
-		"no-json":       {gives(func() {}), 3, parley.SessionFailed, ""},
+		"final": {func(context.Context, *work.Job) (any, error) { return nil, final }, 1, parley.SessionFailed,
+			"I cannot"},
+		"final-wrapped": {func(context.Context, *work.Job) (any, error) { return "lost", fmt.Errorf("calc: %w", final) }, 1,
+			parley.SessionFailed, "I cannot"},
+		"error": {func(context.Context, *work.Job) (any, error) { return nil, errors.New("no line") }, 3,
+			parley.SessionFailed, ""},
+		"panic":   {func(context.Context, *work.Job) (any, error) { panic("no line") }, 3, parley.SessionFailed, ""},
+		"no-json": {gives(func() {}), 3, parley.SessionFailed, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // failed attempts are followed by pauses
+			t.Parallel() // pauses follow failed attempts
 			var a attempts
 			w := serve(t, function.Set{"calc": func(ctx context.Context, j *work.Job) (any, error) {
 				a.note(j)
@@ -119,7 +127,7 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// TestSecondAttempt: what has failed once is done again, and that answer counts.
+// A second attempt that succeeds is the answer.
 func TestSecondAttempt(t *testing.T) {
 	var a attempts
 	w := serve(t, function.Set{"calc": func(_ context.Context, j *work.Job) (any, error) {
@@ -134,7 +142,7 @@ func TestSecondAttempt(t *testing.T) {
 	}
 }
 
-// TestTimeout: the ctx of a function ends at the timeout of its agent, which is the answer.
+// The ctx of a function ends at the timeout of its agent, which is the answer.
 func TestTimeout(t *testing.T) {
 	ended := make(chan error, 1)
 	w := serve(t, function.Set{"calc": func(ctx context.Context, _ *work.Job) (any, error) {
@@ -152,13 +160,13 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// TestNames: the names of a set are in order; a schema that is none makes no agent.
+// The names of a set are sorted. An invalid schema is an error of Agent.
 func TestNames(t *testing.T) {
 	if got := (function.Set{"b": nil, "c": nil, "a": nil}).Names(); !slices.Equal(got, []string{"a", "b", "c"}) {
 		t.Errorf("names %v", got)
 	}
 	_, err := function.Agent(parley.Blueprint{Name: "x", ParametersSchema: json.RawMessage(`{"type":7}`)}, gives(nil))
 	if err == nil || !strings.Contains(err.Error(), "agent x: parameters_schema") {
-		t.Errorf("a schema that is none: %v", err)
+		t.Errorf("an invalid schema: %v", err)
 	}
 }

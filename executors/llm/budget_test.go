@@ -20,7 +20,9 @@ func tooMany(n int) answer {
 
 func TestBudgets(t *testing.T) {
 	used := func(total int64, finish llm.FinishReason) answer {
-		return answer{resp: &llm.Response{Text: "much", Finish: finish, Usage: &llm.Usage{PromptTokens: 9, CompletionTokens: total - 9, TotalTokens: total}}}
+		return answer{
+			resp: &llm.Response{Text: "much", Finish: finish,
+				Usage: &llm.Usage{PromptTokens: 9, CompletionTokens: total - 9, TotalTokens: total}}}
 	}
 	for _, c := range []struct {
 		name   string
@@ -28,18 +30,20 @@ func TestBudgets(t *testing.T) {
 		calls  int
 		answer answer
 		stream bool
-		// what is nil for a whole answer; text is the partial one.
+		// what is empty for a whole answer. text is the partial answer.
 		what  string
 		text  string
 		asked int
 	}{
 		{"within", llm.Budget{Tokens: 100}, 0, says("little"), true, "", "little", 1},
 		{"the prompt alone", llm.Budget{Tokens: 9}, 0, says("little"), true, "tokens", "", 0},
-		{"in a stream", llm.Budget{Tokens: 12}, 0, says("one ", "two ", "three ", "four ", "five"), true, "tokens", "one two three four ", 1},
+		{"in a stream", llm.Budget{Tokens: 12}, 0, says("one ", "two ", "three ", "four ", "five"), true, "tokens",
+			"one two three four ", 1},
 		{"by length", llm.Budget{Tokens: 12}, 0, used(12, llm.FinishLength), false, "tokens", "much", 1},
 		{"by what the vendor tells", llm.Budget{Tokens: 12}, 0, used(13, llm.FinishStop), false, "tokens", "much", 1},
 		{"in time", llm.Budget{Time: time.Second}, 0, says("little"), true, "", "little", 1},
-		{"out of time", llm.Budget{Time: time.Second}, 0, answer{chunks: texts("one ", "two"), hang: true}, true, "ms", "one two", 1},
+		{"out of time", llm.Budget{Time: time.Second}, 0, answer{chunks: texts("one ", "two"), hang: true}, true, "ms",
+			"one two", 1},
 		{"out of time before anything has come", llm.Budget{Time: time.Second}, 0, answer{hang: true}, true, "ms", "", 1},
 		{"out of time, not streamed", llm.Budget{Time: time.Second}, 0, answer{hang: true}, false, "ms", "", 1},
 		{"calls of tools", llm.Budget{}, 2, tooMany(2), true, "", "", 1},
@@ -51,7 +55,9 @@ func TestBudgets(t *testing.T) {
 					a := &answers{all: []answer{c.answer}}
 					r := a.runtime(nil)
 					c.budget.Partial = partial
-					p := prepare(t, r, &llm.Definition{Model: "m"}, &llm.Options{Budget: c.budget, MaxToolCalls: c.calls, MaxRetries: 3, Streaming: llm.StreamingOptions{Every: 10 * time.Second}})
+					p := prepare(t, r, &llm.Definition{Model: "m"},
+						&llm.Options{Budget: c.budget, MaxToolCalls: c.calls, MaxRetries: 3,
+							Streaming: llm.StreamingOptions{Every: 10 * time.Second}})
 					h := &heard{t: t}
 					run := func() (*llm.Result, error) { return r.Run(t.Context(), p, question("hi")) }
 					if c.stream {
@@ -74,11 +80,12 @@ func TestBudgets(t *testing.T) {
 							t.Errorf("result %+v, error %v: expected a whole one", got, err)
 						}
 					case cut:
-						if err != nil || got.Status != llm.StatusPartial || got.Content != c.text || len(got.ToolCalls) != c.calls || len(got.Message.ToolCalls) != c.calls || got.Message.Text != c.text {
+						if err != nil || got.Status != llm.StatusPartial || got.Content != c.text || len(got.ToolCalls) != c.calls ||
+							len(got.Message.ToolCalls) != c.calls || got.Message.Text != c.text {
 							t.Errorf("result %+v, error %v: expected %q, partial", got, err, c.text)
 						}
 					case !errors.As(err, &over) || over.What != c.what || over.Used < over.Limit || !errors.Is(err, llm.ErrBudget):
-						t.Errorf("error %v: expected that %s are over", err, c.what)
+						t.Errorf("error %v: expected a BudgetError of %s", err, c.what)
 					case errors.Is(err, llm.ErrProvider) || errors.Is(err, context.DeadlineExceeded):
 						t.Errorf("error %v: expected no fault of the provider", err)
 					case c.asked > 0 && (got == nil || c.text != "" && got.Usage.TotalTokens == 0):
@@ -90,8 +97,8 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestABudgetCountsRetries has streams that break off again and again: what they have said counts.
-func TestABudgetCountsRetries(t *testing.T) {
+// TestBudgetCountsRetries has streams that break repeatedly. Their tokens count.
+func TestBudgetCountsRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &answers{all: []answer{breaks("one two three")}}
 		r := a.runtime(nil)
@@ -99,18 +106,19 @@ func TestABudgetCountsRetries(t *testing.T) {
 		_, err := r.RunStream(t.Context(), p, question("hi"), nil)
 		var over *llm.BudgetError
 		if !errors.As(err, &over) || over.Used != 36 || len(a.asked) != 3 {
-			t.Errorf("error %v after %d calls: expected 3 calls of 12 tokens, as the fourth would pass the budget", err, len(a.asked))
+			t.Errorf("error %v after %d calls: expected 3 calls of 12 tokens, as the fourth would pass the budget", err,
+				len(a.asked))
 		}
 	})
 }
 
-// TestTheCallersTimeIsNoBudget tells a deadline of the caller from one of the budget.
-func TestTheCallersTimeIsNoBudget(t *testing.T) {
+func TestDeadlineOfCallerIsNoBudgetError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &answers{all: []answer{{chunks: texts("one"), hang: true}}}
 		r := a.runtime(nil)
-		p := prepare(t, r, &llm.Definition{Model: "m"}, &llm.Options{MaxRetries: 3, Budget: llm.Budget{Time: time.Hour, Partial: true}})
-		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, &llm.BudgetError{What: "ms"}) // of a whole turn
+		p := prepare(t, r, &llm.Definition{Model: "m"},
+			&llm.Options{MaxRetries: 3, Budget: llm.Budget{Time: time.Hour, Partial: true}})
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, &llm.BudgetError{What: "ms"}) // deadline of a whole turn
 		defer cancel()
 		h := &heard{t: t}
 		got, err := r.RunStream(ctx, p, question("hi"), h.sink)
@@ -121,11 +129,13 @@ func TestTheCallersTimeIsNoBudget(t *testing.T) {
 	})
 }
 
-// TestWhatBrokeOffIsCounted: tokens of a stream that broke off are in the usage, and gone from what the next call may say.
-func TestWhatBrokeOffIsCounted(t *testing.T) {
+// Tokens of a broken stream are part of the usage, and are subtracted from the budget of the next
+// call.
+func TestBrokenStreamIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &answers{all: []answer{breaks("one two three"), {chunks: texts("one two three"), resp: &llm.Response{
-			Text: "one two three", Finish: llm.FinishStop, Usage: &llm.Usage{PromptTokens: 9, CompletionTokens: 3, TotalTokens: 12},
+			Text: "one two three", Finish: llm.FinishStop,
+			Usage: &llm.Usage{PromptTokens: 9, CompletionTokens: 3, TotalTokens: 12},
 		}}}}
 		r := a.runtime(llm.Models{{Capabilities: llm.Capabilities{Price: &llm.Price{Input: 1e6, Output: 1e6}}}})
 		p := prepare(t, r, &llm.Definition{Model: "m"}, &llm.Options{MaxRetries: 1, Budget: llm.Budget{Tokens: 40}})
@@ -133,7 +143,8 @@ func TestWhatBrokeOffIsCounted(t *testing.T) {
 		if err != nil || len(a.asked) != 2 {
 			t.Fatal(err, len(a.asked))
 		}
-		if want := (llm.Usage{PromptTokens: 18, CompletionTokens: 6, TotalTokens: 24, Estimated: true}); got.Usage != want || *got.CostUSD != 24 {
+		if want := (llm.Usage{PromptTokens: 18, CompletionTokens: 6, TotalTokens: 24, Estimated: true}); got.Usage != want ||
+			*got.CostUSD != 24 {
 			t.Errorf("usage %+v, cost %v: expected %+v", got.Usage, *got.CostUSD, want)
 		}
 		if first, then := a.asked[0].MaxTokens, a.asked[1].MaxTokens; first != 31 || then != 31-12 {
@@ -142,8 +153,7 @@ func TestWhatBrokeOffIsCounted(t *testing.T) {
 	})
 }
 
-// TestABudgetBelowTheLeast is one that leaves fewer tokens than the model may be asked for.
-func TestABudgetBelowTheLeast(t *testing.T) {
+func TestBudgetBelowMinOutputTokens(t *testing.T) {
 	for budget, fits := range map[int64]bool{24: false, 25: true} {
 		a := &answers{all: []answer{says("ok")}}
 		r := a.runtime(llm.Models{{Capabilities: llm.Capabilities{MinOutputTokens: 16}}})

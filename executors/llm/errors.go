@@ -8,22 +8,23 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// Sentinels of what a run may end with. Each is told by type and status, never by words in a message.
+// Sentinel errors of a run. They are derived from types and status codes, never from the text of a
+// message.
 var (
-	// ErrProvider is a *ProviderError.
+	// ErrProvider matches every *ProviderError.
 	ErrProvider = errors.New("provider_error")
-	// ErrSchema is a *SchemaError.
+	// ErrSchema matches every *SchemaError.
 	ErrSchema = errors.New("schema_error")
-	// ErrBudget is a *BudgetError.
+	// ErrBudget matches every *BudgetError.
 	ErrBudget = errors.New("budget_exceeded")
-	// ErrTool is an error of a tool; what a tool answers is no error.
+	// ErrTool is a failure of a tool. An error result that a tool returns to the model is not one.
 	ErrTool = errors.New("tool_error")
-	// ErrUnknownRuntime and ErrUnknownTool are names that nobody has registered.
+	// ErrUnknownRuntime and ErrUnknownTool report names that are not registered.
 	ErrUnknownRuntime = errors.New("unknown_runtime")
 	ErrUnknownTool    = errors.New("unknown_tool")
 )
 
-// Category says what kind of fault a ProviderError is.
+// Category is the kind of failure of a ProviderError.
 type Category string
 
 // The categories.
@@ -35,21 +36,21 @@ const (
 	CategoryServer         Category = "server"    // 5xx, 529
 	CategoryTimeout        Category = "timeout"   // 408, or no answer in time
 	CategoryNetwork        Category = "network"   // the connection failed, or ended in the middle of a stream
-	CategoryMalformed      Category = "malformed" // an answer that is none of this API
+	CategoryMalformed      Category = "malformed" // an answer that does not have the form of this API
 )
 
-// ProviderError is a call of a vendor that has failed.
+// ProviderError is a failed call to a vendor.
 type ProviderError struct {
 	Provider string
 	Category Category
-	// Status is the HTTP status; 0 where there was none.
+	// Status is the HTTP status, or 0 if there was no response.
 	Status int
-	// Code is the vendor's own name for it, where it has one.
+	// Code is the error code of the vendor, if it sent one.
 	Code string
-	// RequestID is the vendor's, where it has told one.
+	// RequestID is the request id of the vendor, if it sent one.
 	RequestID string
 	Retryable bool
-	// RetryAfter is how long the vendor wants nobody to call; 0 where it has not said.
+	// RetryAfter is the pause that the vendor asks for, or 0.
 	RetryAfter time.Duration
 	Message    string
 	Err        error
@@ -66,7 +67,7 @@ func (e *ProviderError) Error() string {
 	return s
 }
 
-// Unwrap gives ErrProvider and the cause.
+// Unwrap returns ErrProvider and the cause.
 func (e *ProviderError) Unwrap() []error {
 	if e.Err == nil {
 		return []error{ErrProvider}
@@ -74,7 +75,7 @@ func (e *ProviderError) Unwrap() []error {
 	return []error{ErrProvider, e.Err}
 }
 
-// SchemaError is an answer that does not match the output_schema, or is no JSON.
+// SchemaError reports an answer that is not JSON or does not match the output_schema.
 type SchemaError struct {
 	// Faults have the path in the answer and in the schema.
 	Faults []parley.ValidationError
@@ -89,10 +90,10 @@ func (e *SchemaError) Error() string {
 	return fmt.Sprintf("%s: %s: %s", ErrSchema, e.Faults[0].Path, e.Faults[0].Message)
 }
 
-// Unwrap gives ErrSchema.
+// Unwrap returns ErrSchema.
 func (e *SchemaError) Unwrap() error { return ErrSchema }
 
-// BudgetError is a budget that does not suffice.
+// BudgetError reports that a run exceeds its budget.
 type BudgetError struct {
 	// What is "tokens", "ms", "max_steps" or "max_tool_calls".
 	What        string
@@ -103,5 +104,5 @@ func (e *BudgetError) Error() string {
 	return fmt.Sprintf("%s: %s: %d of %d used", ErrBudget, e.What, e.Used, e.Limit)
 }
 
-// Unwrap gives ErrBudget.
+// Unwrap returns ErrBudget.
 func (e *BudgetError) Unwrap() error { return ErrBudget }

@@ -2,7 +2,7 @@ package llm
 
 import "time"
 
-// EventType says what a stream tells: the five of seed 003.
+// EventType is the type of an event of a stream, as in seed 003.
 type EventType string
 
 // The values of EventType.
@@ -10,33 +10,36 @@ const (
 	EventStart    EventType = "start"    // first, once
 	EventDelta    EventType = "delta"    // any number
 	EventUsage    EventType = "usage"    // once, before the end
-	EventComplete EventType = "complete" // last, or
-	EventError    EventType = "error"    // last
+	EventComplete EventType = "complete" // last, if the run succeeded
+	EventError    EventType = "error"    // last, if the run failed
 )
 
-// Event is one thing that a stream tells. A call that is retried goes on with the same stream: pieces that were told before are not told again.
-// One that does not begin, as there is nothing to ask, tells nothing.
+// Event is one event of a stream. A retried call continues the same stream and does not repeat
+// pieces that were already sent. A run without any message to send emits no events.
 type Event struct {
 	Type     EventType
 	StreamID string
 	Provider string
 	Model    string
 	At       time.Time
-	// Delta is a piece of Result.Content; what a model says to refuse is none. Delta, ChunkIndex (from 0, without a gap) and IsJSON are of EventDelta. Restart is true where a retry has said something else than was told before: what was told so far does not
-	// count, ChunkIndex begins at 0 again and Delta is the first piece of the new text.
+	// Delta is a piece of Result.Content; refusals are not included. Delta, ChunkIndex, IsJSON and
+	// Restart belong to EventDelta. ChunkIndex starts at 0 and has no gaps. Restart is true if a
+	// retry returned other text than the stream already had. The consumer then drops all earlier
+	// deltas: ChunkIndex restarts at 0, and Delta is the first piece of the new text.
 	Delta      string
 	ChunkIndex int
 	IsJSON     bool
 	Restart    bool
-	// ToolCall is a piece of a call, of EventDelta without Delta.
+	// ToolCall is a piece of a tool call. It belongs to an EventDelta without Delta.
 	ToolCall *ToolCallChunk
-	// Usage is of EventUsage: that of Result; Usage.Estimated where the vendor told none. Of a call that has failed it is what had come, estimated.
+	// Usage belongs to EventUsage and equals Result.Usage. If the call failed, it is an estimate of
+	// what was received.
 	Usage *Usage
-	// Result is of EventComplete.
+	// Result belongs to EventComplete.
 	Result *Result
-	// Err is of EventError.
+	// Err belongs to EventError.
 	Err error
 }
 
-// Sink hears of a stream, one event at a time. An error ends the run with it.
+// Sink receives the events of a stream, one at a time. An error ends the run with that error.
 type Sink func(Event) error

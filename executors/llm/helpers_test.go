@@ -9,18 +9,18 @@ import (
 	"github.com/parleyhub/parley/executors/llm/llmtest"
 )
 
-// answers is a provider that gives one answer after another, and keeps what it was asked.
+// answers is a provider that returns one answer after another, and records the requests.
 type answers struct {
 	all   []answer
 	asked []llm.Request
 }
 
-// answer is said in pieces, and then fails, or ends.
+// answer is sent in chunks, and then fails or ends.
 type answer struct {
 	chunks []llm.Chunk
-	resp   *llm.Response // nil, it is made of the chunks
+	resp   *llm.Response // nil for a response made of the chunks
 	err    error
-	hang   bool // until the context ends
+	hang   bool // until ctx is done
 }
 
 func (a *answers) runtime(models llm.Models) *llm.Runtime {
@@ -69,7 +69,7 @@ func whole(chunks []llm.Chunk) *llm.Response {
 	return r
 }
 
-// texts are chunks of text.
+// texts returns chunks of text.
 func texts(all ...string) []llm.Chunk {
 	chunks := make([]llm.Chunk, len(all))
 	for i, s := range all {
@@ -90,7 +90,7 @@ func begins(i int, id, name, arguments string) llm.Chunk {
 	return llm.Chunk{ToolCall: &llm.ToolCallChunk{Index: i, ID: id, Name: name, Arguments: arguments}}
 }
 
-func goesOn(i int, arguments string) llm.Chunk {
+func continuedBy(i int, arguments string) llm.Chunk {
 	return llm.Chunk{ToolCall: &llm.ToolCallChunk{Index: i, Arguments: arguments}}
 }
 
@@ -107,12 +107,12 @@ func prepare(t testing.TB, r *llm.Runtime, d *llm.Definition, o *llm.Options) *l
 	return p
 }
 
-// heard is what a sink was told.
+// heard records the events at a sink.
 type heard struct {
 	t      testing.TB
 	events []llm.Event
-	text   string         // as a reader puts it together
-	calls  []llm.ToolCall // likewise
+	text   string         // as a reader assembles it
+	calls  []llm.ToolCall // as a reader assembles them
 	index  int
 }
 
@@ -139,7 +139,7 @@ func (h *heard) sink(e llm.Event) error {
 	return nil
 }
 
-// deltas are the texts that were told, with ! before one that begins anew.
+// deltas returns the texts of the events, with ! before a delta that restarts the stream.
 func (h *heard) deltas() []string {
 	var all []string
 	for _, e := range h.events {
@@ -155,7 +155,7 @@ func (h *heard) deltas() []string {
 	return all
 }
 
-// whole faults a stream that is none: start first, usage once, an end last.
+// whole checks the order of events: start first, usage once, then an end.
 func (h *heard) whole(err error) {
 	h.t.Helper()
 	var kinds []llm.EventType
@@ -171,8 +171,9 @@ func (h *heard) whole(err error) {
 	if err != nil {
 		want[2] = llm.EventError
 	}
-	if len(kinds) != 3 || kinds[0] != want[0] || kinds[1] != want[1] || kinds[2] != want[2] || h.events[len(h.events)-1].Type != want[2] {
-		h.t.Errorf("the stream told %v: expected %v", kinds, want)
+	if len(kinds) != 3 || kinds[0] != want[0] || kinds[1] != want[1] || kinds[2] != want[2] ||
+		h.events[len(h.events)-1].Type != want[2] {
+		h.t.Errorf("the events are %v: expected %v", kinds, want)
 	}
 }
 

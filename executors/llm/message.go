@@ -2,44 +2,46 @@ package llm
 
 import "encoding/json"
 
-// Role says whose words a message has.
+// Role is the author of a message.
 type Role string
 
-// The roles. Instructions are no message: see Request.
+// The roles. Instructions are not a message; see Request.
 const (
-	RoleUser      Role = "user"      // what the model is told
-	RoleAssistant Role = "assistant" // what the model has said
-	RoleTool      Role = "tool"      // what its tools have given
+	RoleUser      Role = "user"      // input for the model
+	RoleAssistant Role = "assistant" // output of the model
+	RoleTool      Role = "tool"      // results of tools
 )
 
 // Message is one message of an exchange with a model.
 type Message struct {
 	Role Role   `json:"role"`
 	Text string `json:"text,omitempty"`
-	// ToolCalls are in messages of the model.
+	// ToolCalls are set in messages of the model.
 	ToolCalls []ToolCall `json:"tool_calls,omitempty"`
-	// Results answer all ToolCalls of the message before, in their order.
+	// Results answer all ToolCalls of the message before, in the same order.
 	Results []ToolResult `json:"results,omitempty"`
-	// Opaque is the provider's own form of a message of the model, with what only it reads, as thoughts that are signed. It goes back as it is to a provider of the same name.
+	// Opaque is the vendor's own form of a message of the model, for example with signed thoughts.
+	// It is sent back unchanged, and only to a provider of the same name.
 	Opaque *Opaque `json:"opaque,omitempty"`
 }
 
-// Opaque is something that only the provider of a name reads.
+// Opaque is data that only the named provider can read.
 type Opaque struct {
 	Provider string          `json:"provider"`
 	Data     json.RawMessage `json:"data"`
 }
 
-// ToolCall is a tool that the model wants to be called.
+// ToolCall is a call of a tool that the model requests.
 type ToolCall struct {
-	// ID is the provider's; where that gives none the Runtime makes one that is the only one of its response.
+	// ID is the id of the vendor. If the vendor sends none, the Runtime creates one that is unique
+	// in its response.
 	ID   string `json:"id"`
 	Name string `json:"name"`
-	// Arguments are what the model wrote, which need not be JSON; empty where it wrote nothing.
+	// Arguments is the text that the model wrote. It need not be JSON, and may be empty.
 	Arguments string `json:"arguments"`
 }
 
-// ToolResult is what came of a ToolCall.
+// ToolResult is the result of a ToolCall.
 type ToolResult struct {
 	CallID  string `json:"call_id"`
 	Name    string `json:"name"`
@@ -47,20 +49,21 @@ type ToolResult struct {
 	IsError bool   `json:"is_error,omitempty"`
 }
 
-// ToolSpec is a tool as the model sees it.
+// ToolSpec describes a tool to the model.
 type ToolSpec struct {
-	// Name is 1 to 64 of A-Z a-z 0-9 _ -.
+	// Name has 1 to 64 characters of A-Z a-z 0-9 _ -.
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	// Parameters is a JSON Schema of an object.
 	Parameters json.RawMessage `json:"parameters"`
 }
 
-// OutputSchema is a JSON Schema that the answer is to match.
+// OutputSchema is the JSON Schema of the answer.
 type OutputSchema struct {
-	// Name is like that of a tool.
+	// Name follows the rule of ToolSpec.Name.
 	Name   string          `json:"name"`
 	Schema json.RawMessage `json:"schema"`
-	// Strict asks the vendor to hold the model to it. A Runtime sets it only where the model can.
+	// Strict asks the vendor to enforce the schema. A Runtime sets it only if the model supports
+	// it.
 	Strict bool `json:"strict,omitempty"`
 }

@@ -6,21 +6,23 @@ import (
 	"time"
 )
 
-// MaxModels bounds the models that a Meter tells apart, and MaxLabel the values of every other label. What comes later counts as Other.
+// MaxModels limits the number of model names of a Meter, and MaxLabel the number of values of every
+// other label. Further values count as Other.
 const (
 	MaxModels = 100
 	MaxLabel  = 50
 	Other     = "other"
 )
 
-// Meter counts what runtimes and agents do, for metrics. The zero value is useful, and nil counts nothing. It is safe for concurrent use.
+// Meter counts the work of runtimes and agents for metrics. The zero value is ready to use, and a
+// nil Meter counts nothing. It is safe for concurrent use.
 type Meter struct {
 	mu     sync.Mutex // guards the fields below
 	series map[seriesKey]*series
-	values map[string][]string // of a label, those that are told apart
+	values map[string][]string // known values of each label
 }
 
-// What is counted. A row of metrics is named by its place.
+// metric is an index of metrics.
 type metric int
 
 const (
@@ -44,38 +46,54 @@ const (
 )
 
 var metrics = []Metric{
-	callsMetric:      {Name: "parley_llm_calls_total", Labels: []string{runtimeLabel, modelLabel, "outcome"}, Help: "Exchanges with models, retries within, by how they have ended: complete, partial, or the category of the error."},
-	retriesMetric:    {Name: "parley_llm_retries_total", Labels: []string{runtimeLabel, modelLabel}, Help: "Calls of models that were made again."},
-	tokensMetric:     {Name: "parley_llm_tokens_total", Labels: []string{runtimeLabel, modelLabel, "kind"}, Help: "Tokens by kind: prompt and completion; cache_read and cache_write are part of prompt, reasoning of completion."},
-	costMetric:       {Name: "parley_llm_cost_usd_total", Labels: []string{runtimeLabel, modelLabel}, Help: "What models with a configured price have cost, in US dollars."},
-	chunksMetric:     {Name: "parley_llm_chunks_total", Labels: []string{runtimeLabel, modelLabel}, Help: "Pieces that streams have brought."},
-	firstTokenMetric: {Name: "parley_llm_first_token_seconds", Labels: []string{runtimeLabel, modelLabel}, Buckets: seconds, Help: "From the beginning of a streamed exchange to its first piece."},
-	elapsedMetric:    {Name: "parley_llm_call_duration_seconds", Labels: []string{runtimeLabel, modelLabel}, Buckets: seconds, Help: "Whole exchanges, pauses between retries included."},
-	toolsMetric:      {Name: "parley_llm_tools_total", Labels: []string{"status"}, Help: "Tools that models have called, by how they have ended."},
-	toolMetric:       {Name: "parley_llm_tool_duration_seconds", Buckets: seconds, Help: "How long tools took, without the wait for approvals."},
-	iterationsMetric: {Name: "parley_llm_loop_iterations_total", Help: "Times that an agent has asked its model."},
-	approvalsMetric:  {Name: "parley_llm_approvals_total", Labels: []string{"status"}, Help: "Approvals of tools, by how they have ended."},
-	turnsMetric:      {Name: "parley_llm_turns_total", Labels: []string{"status"}, Help: "Turns of LLM agents, by how they have ended."},
+	callsMetric: {Name: "parley_llm_calls_total", Labels: []string{runtimeLabel, modelLabel, "outcome"},
+		Help: "Exchanges with models by outcome: complete, partial, or the category of the error. " +
+			"Retries of an exchange are not counted."},
+	retriesMetric: {Name: "parley_llm_retries_total", Labels: []string{runtimeLabel, modelLabel},
+		Help: "Retried calls of models."},
+	tokensMetric: {Name: "parley_llm_tokens_total",
+		Labels: []string{runtimeLabel, modelLabel, "kind"},
+		Help: "Tokens by kind: prompt and completion. The kinds cache_read and cache_write are part of " +
+			"prompt, and reasoning is part of completion."},
+	costMetric: {Name: "parley_llm_cost_usd_total", Labels: []string{runtimeLabel, modelLabel},
+		Help: "Cost of models with a configured price, in US dollars."},
+	chunksMetric: {Name: "parley_llm_chunks_total", Labels: []string{runtimeLabel, modelLabel},
+		Help: "Chunks of streams."},
+	firstTokenMetric: {Name: "parley_llm_first_token_seconds", Labels: []string{runtimeLabel, modelLabel},
+		Buckets: seconds, Help: "Time from the start of a streamed exchange to its first chunk."},
+	elapsedMetric: {Name: "parley_llm_call_duration_seconds", Labels: []string{runtimeLabel, modelLabel},
+		Buckets: seconds, Help: "Duration of exchanges, including the pauses between retries."},
+	toolsMetric: {Name: "parley_llm_tools_total", Labels: []string{"status"},
+		Help: "Tool calls of models by final status."},
+	toolMetric: {Name: "parley_llm_tool_duration_seconds", Buckets: seconds,
+		Help: "Duration of tool calls, without the wait for approvals."},
+	iterationsMetric: {Name: "parley_llm_loop_iterations_total", Help: "Calls of models by the loops of agents."},
+	approvalsMetric: {Name: "parley_llm_approvals_total", Labels: []string{"status"},
+		Help: "Approvals of tool calls by final status."},
+	turnsMetric: {Name: "parley_llm_turns_total", Labels: []string{"status"},
+		Help: "Turns of LLM agents by final status."},
 }
 
 var seconds = []float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 
-// Metric is one thing that is counted, and all that was counted of it. It is a histogram where it has Buckets, else a counter.
+// Metric is one metric with its series. It is a histogram if it has Buckets, and a counter
+// otherwise.
 type Metric struct {
 	Name, Help string
-	// Labels are the names of the labels, and Buckets the upper bounds of a histogram.
+	// Labels are the names of the labels. Buckets are the upper bounds of a histogram.
 	Labels  []string
 	Buckets []float64
 	Series  []Series
 }
 
-// Series is what was counted of one combination of labels.
+// Series is the value of a metric for one combination of labels.
 type Series struct {
-	// Values are those of the labels, in their order.
+	// Values are the label values, in the order of Metric.Labels.
 	Values []string
-	// Value is a counter's.
+	// Value is the value of a counter.
 	Value float64
-	// Count, Sum and Cumulative are a histogram's; Cumulative are how many were at most as large as each of Buckets.
+	// Count, Sum and Cumulative belong to a histogram. Cumulative counts the observations up to
+	// each bound of Buckets.
 	Count      uint64
 	Sum        float64
 	Cumulative []uint64
@@ -92,22 +110,22 @@ type series struct {
 	buckets []uint64 // not cumulative
 }
 
-// Tool counts a tool that has ended, by its status, and how long it ran.
+// Tool counts a finished tool call by its status, and its duration.
 func (m *Meter) Tool(status string, took time.Duration) {
 	m.count(toolsMetric, 1, status)
 	m.count(toolMetric, took.Seconds())
 }
 
-// Approval counts an approval that has ended, by its status.
+// Approval counts a finished approval by its status.
 func (m *Meter) Approval(status string) { m.count(approvalsMetric, 1, status) }
 
-// Turn counts a turn that has ended, by its status, and the times that its model was asked.
+// Turn counts a finished turn by its status, and the calls of its model.
 func (m *Meter) Turn(status string, iterations int) {
 	m.count(turnsMetric, 1, status)
 	m.count(iterationsMetric, float64(iterations))
 }
 
-// call counts an exchange; result may be nil.
+// call counts an exchange. The result may be nil.
 func (m *Meter) call(runtime, model, outcome string, r *Result, retries int) {
 	if m == nil {
 		return
@@ -162,7 +180,8 @@ func (m *Meter) count(of metric, n float64, values ...string) {
 	}
 }
 
-// boundedLocked gives the value of a label, or Other where there are too many. Models of all runtimes are counted together.
+// boundedLocked returns the value of a label, or Other if the label has too many values. All
+// runtimes share the limit of models.
 func (m *Meter) boundedLocked(label, value string) string {
 	most := MaxLabel
 	if label == modelLabel {
@@ -181,7 +200,7 @@ func (m *Meter) boundedLocked(label, value string) string {
 	return value
 }
 
-// Snapshot is all that was counted, in an order that stays: every metric, those too of which nothing was counted.
+// Snapshot returns all metrics in a fixed order, including those without a series.
 func (m *Meter) Snapshot() []Metric {
 	all := slices.Clone(metrics)
 	if m == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// lines writes a snapshot as a page of metrics does.
+// lines formats a snapshot as a page of metrics does.
 func lines(m *llm.Meter) []string {
 	var all []string
 	for _, metric := range m.Snapshot() {
@@ -22,7 +22,9 @@ func lines(m *llm.Meter) []string {
 			}
 			line := metric.Name + "{" + strings.Join(labels, ",") + "} "
 			if len(metric.Buckets) > 0 {
-				all = append(all, line+fmt.Sprintf("count %d sum %g first %d last %d", s.Count, s.Sum, s.Cumulative[0], s.Cumulative[len(s.Cumulative)-1]))
+				all = append(
+					all, line+fmt.Sprintf("count %d sum %g first %d last %d", s.Count, s.Sum, s.Cumulative[0],
+						s.Cumulative[len(s.Cumulative)-1]))
 				continue
 			}
 			all = append(all, line+fmt.Sprint(s.Value))
@@ -41,7 +43,8 @@ func TestMeterCountsRuns(t *testing.T) {
 	}
 	run([]answer{breaks("one"), {chunks: texts("one", " two"), resp: &llm.Response{
 		Text: "one two", Finish: llm.FinishStop,
-		Usage: &llm.Usage{PromptTokens: 7, CompletionTokens: 3, TotalTokens: 10, CacheReadTokens: 5, CacheWriteTokens: 1, ReasoningTokens: 2},
+		Usage: &llm.Usage{PromptTokens: 7, CompletionTokens: 3, TotalTokens: 10, CacheReadTokens: 5, CacheWriteTokens: 1,
+			ReasoningTokens: 2},
 	}}}, llm.Definition{}, llm.Options{MaxRetries: 1, Retry: llm.Retry{Min: time.Microsecond, Max: time.Microsecond}})
 	run([]answer{{err: &llm.ProviderError{Category: llm.CategoryRateLimit}}}, llm.Definition{}, llm.Options{})
 	run([]answer{says("no JSON")}, llm.Definition{OutputSchema: schema(`{}`)}, llm.Options{})
@@ -79,7 +82,8 @@ func TestMeterCountsRuns(t *testing.T) {
 	}
 }
 
-// TestMeterIsBounded has more models than are told apart, from many goroutines, while a page is written.
+// TestMeterIsBounded counts more models than the limit from many goroutines, while another reads
+// snapshots.
 func TestMeterIsBounded(t *testing.T) {
 	m := &llm.Meter{}
 	var group sync.WaitGroup

@@ -13,8 +13,9 @@ import (
 	"strings"
 )
 
-// Find tells what is known of a model: of the rows whose Prefix its name begins with, the one with the longest, and of two the later, so that rows that are appended override. Without
-// such a row it is the zero value.
+// Find returns the capabilities of a model: those of the row with the longest Prefix that matches.
+// Of two equal rows, the later one applies, so that appended rows override. If no row matches, Find
+// returns the zero value.
 func (m Models) Find(model string) Capabilities {
 	best := -1
 	for i, row := range m {
@@ -28,7 +29,8 @@ func (m Models) Find(model string) Capabilities {
 	return m[best].Capabilities
 }
 
-// LoadModels reads rows from JSON, a list of objects with the members of ModelRow, and is strict: an unknown or doubtful member is an error that names it.
+// LoadModels reads a JSON list of objects with the members of ModelRow. It is strict: the error
+// names any unknown or invalid member.
 func LoadModels(raw json.RawMessage) (Models, error) {
 	var rows []json.RawMessage
 	if err := decode(raw, &rows); err != nil {
@@ -41,7 +43,7 @@ func LoadModels(raw json.RawMessage) (Models, error) {
 			return nil, fmt.Errorf("models[%d]: %w", i, err)
 		}
 		if slices.ContainsFunc(models, func(r ModelRow) bool { return r.Prefix == row.Prefix }) {
-			return nil, fmt.Errorf("models[%d].prefix: there is another row for %q", i, row.Prefix)
+			return nil, fmt.Errorf("models[%d].prefix: duplicate prefix %q", i, row.Prefix)
 		}
 		models = append(models, *row)
 	}
@@ -52,7 +54,7 @@ func loadRow(raw json.RawMessage) (*ModelRow, error) {
 	if _, err := parseOrdered(raw); err != nil {
 		return nil, err
 	}
-	if err := exact(raw, reflect.TypeFor[ModelRow]()); err != nil {
+	if err := checkMembers(raw, reflect.TypeFor[ModelRow]()); err != nil {
 		return nil, err
 	}
 	var row ModelRow
@@ -69,13 +71,14 @@ func decode(raw json.RawMessage, into any) error {
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is more after it")
+		return errors.New("unexpected data after the value")
 	}
 	return nil
 }
 
-// exact refuses members that are none of a struct's by their exact names: package json takes them in any case.
-func exact(raw json.RawMessage, of reflect.Type) error {
+// checkMembers refuses members whose names are not exactly those of the struct, because package
+// json ignores case.
+func checkMembers(raw json.RawMessage, of reflect.Type) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
 		return errors.New("expected an object")
@@ -84,12 +87,13 @@ func exact(raw json.RawMessage, of reflect.Type) error {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		field, ok := known[name]
 		if !ok {
-			return fmt.Errorf("%s: there is no such member: expected one of %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			return fmt.Errorf("unknown member %q: expected one of %s", name,
+				strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 		if field.Kind() != reflect.Pointer || field.Elem().Kind() != reflect.Struct || string(members[name]) == "null" {
 			continue
 		}
-		if err := exact(members[name], field.Elem()); err != nil {
+		if err := checkMembers(members[name], field.Elem()); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -107,24 +111,26 @@ func fields(of reflect.Type) map[string]reflect.Type {
 }
 
 func (c *Capabilities) check() error {
-	for name, n := range map[string]int{"max_output_tokens": c.MaxOutputTokens, "min_output_tokens": c.MinOutputTokens, "default_max_tokens": c.DefaultMaxTokens, "context_window": c.ContextWindow} {
+	for name, n := range map[string]int{"max_output_tokens": c.MaxOutputTokens, "min_output_tokens": c.MinOutputTokens,
+		"default_max_tokens": c.DefaultMaxTokens, "context_window": c.ContextWindow} {
 		if n < 0 {
 			return fmt.Errorf("%s: expected at least 0", name)
 		}
 	}
-	for name, t := range map[string]*float64{"fixed_temperature": c.FixedTemperature, "max_temperature": c.MaxTemperature} {
+	for name, t := range map[string]*float64{"fixed_temperature": c.FixedTemperature,
+		"max_temperature": c.MaxTemperature} {
 		if t != nil && !(*t >= 0) {
 			return fmt.Errorf("%s: expected at least 0", name)
 		}
 	}
 	if c.NoTemperature && c.FixedTemperature != nil {
-		return errors.New("expected either no_temperature or fixed_temperature")
+		return errors.New("no_temperature and fixed_temperature are mutually exclusive")
 	}
 	if c.API != "" && c.API != APIResponses && c.API != APIChat {
 		return fmt.Errorf("api: expected %s or %s", APIResponses, APIChat)
 	}
 	if c.StrictSchema != SchemasCommon && c.StrictSchema != SchemasOpenAI {
-		return fmt.Errorf("strict_schema: expected nothing or %s", SchemasOpenAI)
+		return fmt.Errorf("strict_schema: expected %s or nothing", SchemasOpenAI)
 	}
 	return c.Price.check()
 }
@@ -153,9 +159,10 @@ func (p *Price) caches() (read, write float64) {
 	return read, write
 }
 
-// cost is what an exchange has cost, in US dollars. Tokens of caches without a price of their own cost what the others do.
+// cost returns the price of an exchange in US dollars.
 func (p *Price) cost(u Usage) float64 {
 	read, write := p.caches()
 	plain := max(0, u.PromptTokens-u.CacheReadTokens-u.CacheWriteTokens)
-	return (float64(plain)*p.Input + float64(u.CacheReadTokens)*read + float64(u.CacheWriteTokens)*write + float64(u.CompletionTokens)*p.Output) / 1e6
+	return (float64(plain)*p.Input + float64(u.CacheReadTokens)*read + float64(u.CacheWriteTokens)*write +
+		float64(u.CompletionTokens)*p.Output) / 1e6
 }

@@ -1,7 +1,9 @@
 package llm
 
-// AnthropicModels is what is known of the models of Anthropic, without prices: those come from the configuration. All need a bound of what they say. Up to Opus and Sonnet 4.6 and Haiku 4.5
-// they take a temperature; from Opus 4.1 on not together with top_p. Later ones take neither, and one that is not known is taken for a later one.
+// AnthropicModels returns the models of Anthropic, without prices; the configuration adds those.
+// Every model needs a max_tokens. Models up to Opus 4.6, Sonnet 4.6 and Haiku 4.5 accept a
+// temperature, from Opus 4.1 on not together with top_p. Later models accept neither. Unknown
+// models are treated as later ones.
 func AnthropicModels() Models {
 	return Models{
 		{Prefix: "", Capabilities: unsampled(200_000, 0)},
@@ -31,15 +33,16 @@ func AnthropicModels() Models {
 	}
 }
 
-// What is sent as max_tokens where a definition has none: thoughts count.
+// The default of max_tokens. Thoughts count as output.
 const (
-	saidTokens    = 8_192
-	thoughtTokens = 16_384
+	outputTokens    = 8_192
+	reasoningTokens = 16_384
 )
 
-// sampled is a model that takes a temperature up to 1.
+// sampled returns the capabilities of a model that accepts a temperature up to 1.
 func sampled(window, output int, also ...func(*Capabilities)) Capabilities {
-	c := Capabilities{NoSeed: true, MaxTemperature: number(1), DefaultMaxTokens: min(saidTokens, output), ContextWindow: window, MaxOutputTokens: output}
+	c := Capabilities{NoSeed: true, MaxTemperature: number(1), DefaultMaxTokens: min(outputTokens, output),
+		ContextWindow: window, MaxOutputTokens: output}
 	for _, with := range also {
 		with(&c)
 	}
@@ -48,7 +51,8 @@ func sampled(window, output int, also ...func(*Capabilities)) Capabilities {
 
 func oneSampler(c *Capabilities) { c.TemperatureOrTopP = true }
 
-// unsampled is a model that takes neither temperature nor top_p.
+// unsampled returns the capabilities of a model that accepts neither temperature nor top_p.
 func unsampled(window, output int) Capabilities {
-	return Capabilities{NoSeed: true, NoTemperature: true, NoTopP: true, DefaultMaxTokens: thoughtTokens, ContextWindow: window, MaxOutputTokens: output}
+	return Capabilities{NoSeed: true, NoTemperature: true, NoTopP: true, DefaultMaxTokens: reasoningTokens,
+		ContextWindow: window, MaxOutputTokens: output}
 }

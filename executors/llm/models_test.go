@@ -14,8 +14,11 @@ import (
 
 func TestFindsTheLongestPrefix(t *testing.T) {
 	rows := llm.Models{
-		{Prefix: "a-long", Capabilities: llm.Capabilities{ContextWindow: 3}}, {Prefix: "a", Capabilities: llm.Capabilities{ContextWindow: 2}},
-		{Prefix: "", Capabilities: llm.Capabilities{ContextWindow: 1}}, {Prefix: "b", Capabilities: llm.Capabilities{ContextWindow: 4}}, {Prefix: "b", Capabilities: llm.Capabilities{ContextWindow: 5}},
+		{Prefix: "a-long", Capabilities: llm.Capabilities{ContextWindow: 3}},
+		{Prefix: "a", Capabilities: llm.Capabilities{ContextWindow: 2}},
+		{Prefix: "", Capabilities: llm.Capabilities{ContextWindow: 1}},
+		{Prefix: "b", Capabilities: llm.Capabilities{ContextWindow: 4}},
+		{Prefix: "b", Capabilities: llm.Capabilities{ContextWindow: 5}},
 	}
 	for model, want := range map[string]int{"a-long-one": 3, "a-lo": 2, "a": 2, "z": 1, "": 1, "b1": 5} {
 		if got := rows.Find(model).ContextWindow; got != want {
@@ -28,7 +31,8 @@ func TestFindsTheLongestPrefix(t *testing.T) {
 }
 
 func TestModelsOfVendors(t *testing.T) {
-	openai, anthropic := llm.NewRuntime(llmtest.Func(nil), llm.OpenAIModels()), llm.NewRuntime(llmtest.Func(nil), llm.AnthropicModels())
+	openai, anthropic := llm.NewRuntime(llmtest.Func(nil), llm.OpenAIModels()), llm.NewRuntime(llmtest.Func(nil),
+		llm.AnthropicModels())
 	for _, c := range []struct {
 		r           *llm.Runtime
 		model       string
@@ -59,11 +63,13 @@ func TestModelsOfVendors(t *testing.T) {
 		{anthropic, "claude-new-9", false, false, true, 200_000, 0, 16_384},
 	} {
 		got := c.r.Capabilities(c.model)
-		if !got.NoTemperature != c.temperature || (!got.NoTopP && !got.TemperatureOrTopP) != c.topP || c.r.SupportsSchema(c.model) != c.schema || got.ContextWindow != c.window {
+		if !got.NoTemperature != c.temperature || (!got.NoTopP && !got.TemperatureOrTopP) != c.topP ||
+			c.r.SupportsSchema(c.model) != c.schema || got.ContextWindow != c.window {
 			t.Errorf("%s: %+v", c.model, got)
 		}
 		if got.DefaultMaxTokens != c.none || got.MaxOutputTokens != c.bound {
-			t.Errorf("%s: default %d, bound %d: expected %d, %d", c.model, got.DefaultMaxTokens, got.MaxOutputTokens, c.none, c.bound)
+			t.Errorf("%s: default %d, bound %d: expected %d, %d", c.model, got.DefaultMaxTokens, got.MaxOutputTokens, c.none,
+				c.bound)
 		}
 		if got.MaxOutputTokens > 0 && got.DefaultMaxTokens > got.MaxOutputTokens || got.Price != nil {
 			t.Errorf("%s: %+v", c.model, got)
@@ -83,32 +89,34 @@ func TestModelsOfVendors(t *testing.T) {
 func TestLoadModels(t *testing.T) {
 	for _, c := range []struct{ raw, fault string }{
 		{`[]`, ""},
-		{`[{"prefix":"a","api":"chat","no_tools":true,"fixed_temperature":1,"context_window":9,"price":{"input":1.5,"output":2,"cache_read":0.1}}]`, ""},
+		{`[{"prefix":"a","api":"chat","no_tools":true,"fixed_temperature":1,"context_window":9,"price":{"input":1.5,` +
+			`"output":2,"cache_read":0.1}}]`, ""},
 		{`[{"prefix":""},{"prefix":"a","price":null}]`, ""},
 		{`{}`, "expected a list"},
-		{`[] []`, "there is more after it"},
+		{`[] []`, "unexpected data after the value"},
 		{`[1]`, "models[0]: expected an object"},
 		{`[null]`, "models[0]: expected an object"},
-		{`[{"prefix":"a"},{"prefix":"a"}]`, `models[1].prefix: there is another row for "a"`},
-		{`[{"prefix":"a","no_tool":true}]`, "models[0]: no_tool: there is no such member"},
-		{`[{"Prefix":"a"}]`, "models[0]: Prefix: there is no such member"},
-		{`[{"price":{"input":1,"output":2,"in":3}}]`, "models[0]: price: in: there is no such member"},
+		{`[{"prefix":"a"},{"prefix":"a"}]`, `models[1].prefix: duplicate prefix "a"`},
+		{`[{"prefix":"a","no_tool":true}]`, `models[0]: unknown member "no_tool"`},
+		{`[{"Prefix":"a"}]`, `models[0]: unknown member "Prefix"`},
+		{`[{"price":{"input":1,"output":2,"in":3}}]`, `models[0]: price: unknown member "in"`},
 		{`[{"price":{"input":-1,"output":2}}]`, "models[0]: price: expected at least 0"},
 		{`[{"context_window":-1}]`, "context_window: expected at least 0"},
 		{`[{"context_window":"9"}]`, "models[0]"},
 		{`[{"max_temperature":-1}]`, "max_temperature: expected"},
-		{`[{"no_temperature":true,"fixed_temperature":1}]`, "expected either"},
+		{`[{"no_temperature":true,"fixed_temperature":1}]`, "mutually exclusive"},
 		{`[{"api":"soap"}]`, "api: expected"},
 		{`[{"strict_schema":"all"}]`, "strict_schema: expected"},
-		{`[{"prefix":"a","prefix":"b"}]`, "models[0]: prefix: it stands there twice"},
-		{`[{"price":{"input":1,"output":1,"input":2}}]`, "models[0]: input: it stands there twice"},
+		{`[{"prefix":"a","prefix":"b"}]`, `models[0]: duplicate member "prefix"`},
+		{`[{"price":{"input":1,"output":1,"input":2}}]`, `models[0]: duplicate member "input"`},
 	} {
 		got, err := llm.LoadModels(json.RawMessage(c.raw))
 		if (err == nil) != (c.fault == "") || err != nil && !strings.Contains(err.Error(), c.fault) {
 			t.Errorf("%s: %+v, error %v: expected %q", c.raw, got, err, c.fault)
 		}
 	}
-	rows, err := llm.LoadModels(json.RawMessage(`[{"prefix":"gpt-4o","price":{"input":2.5,"output":10},"context_window":7}]`))
+	rows, err := llm.LoadModels(
+		json.RawMessage(`[{"prefix":"gpt-4o","price":{"input":2.5,"output":10},"context_window":7}]`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +136,8 @@ func (c closing) Close() error { return c.err }
 
 func TestRuntimes(t *testing.T) {
 	broken := errors.New("broken")
-	rs := llm.NewRuntimes(llm.NewRuntime(closing{name: "openai"}, nil), llm.NewRuntime(closing{name: "ollama", err: broken}, nil))
+	rs := llm.NewRuntimes(llm.NewRuntime(closing{name: "openai"}, nil),
+		llm.NewRuntime(closing{name: "ollama", err: broken}, nil))
 	if got := rs.Names(); !slices.Equal(got, []string{"ollama", "openai"}) {
 		t.Errorf("names %v", got)
 	}
@@ -139,11 +148,13 @@ func TestRuntimes(t *testing.T) {
 	}{
 		{rs, "openai:gpt-4o", "openai", "gpt-4o", ""},
 		{rs, "ollama:llama3:8b", "ollama", "llama3:8b", ""},
-		{rs, "gpt-4o", "", "", `"gpt-4o" names none: expected a runtime, a colon and a model, such as openai:gpt-4o. There are: ollama, openai`},
+		{rs, "gpt-4o", "", "",
+			`invalid model "gpt-4o": expected a runtime, a colon and a model, such as openai:gpt-4o. ` +
+				"Available runtimes: ollama, openai"},
 		{rs, "openai:", "", "", "expected a runtime, a colon and a model"},
 		{rs, ":gpt-4o", "", "", "expected a runtime, a colon and a model"},
-		{rs, "anthropic:claude", "", "", `"anthropic" of the model "anthropic:claude". There are: ollama, openai`},
-		{nil, "openai:gpt-4o", "", "", "There is no runtime"},
+		{rs, "anthropic:claude", "", "", `"anthropic" in the model "anthropic:claude". Available runtimes: ollama, openai`},
+		{nil, "openai:gpt-4o", "", "", "No runtime is available"},
 	} {
 		r, model, err := c.rs.Find(c.name)
 		if c.says != "" {

@@ -7,112 +7,122 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// Definition is what an agent is to a model.
+// Definition is the part of an agent that a model sees.
 type Definition struct {
-	// Model is what the vendor calls it: without the name of the runtime.
+	// Model is the vendor's name of the model, without the name of the runtime.
 	Model        string
 	Instructions string
-	// UserTemplate makes the first message of the variables of a run; empty, there is none besides Input.Messages.
+	// UserTemplate is the template of the first message, filled with the variables of a run. If it
+	// is empty, only Input.Messages are sent.
 	UserTemplate string
 	Tools        []ToolSpec
-	// OutputSchema is a JSON Schema of the answer; nil, it is text.
+	// OutputSchema is the JSON Schema of the answer. If it is nil, the answer is text.
 	OutputSchema json.RawMessage
 	Temperature  *float64
 	TopP         *float64
 	MaxTokens    int
 }
 
-// Options are the run options of seed 003. Nil and the zero value are useful.
+// Options are the run options of seed 003. Nil and the zero value are ready to use.
 type Options struct {
-	// Deterministic sets the temperature to 0 and top_p to 1 where the model takes them, and Seed goes to models that take one.
+	// Deterministic sets the temperature to 0 and top_p to 1 if the model accepts them. Seed is
+	// sent to models that accept one.
 	Deterministic bool
 	Seed          *int64
-	// Lax leaves the output_schema to the check afterwards, also where the model could be held to it.
+	// Lax never asks the vendor to enforce the output_schema. The answer is checked after the call.
 	Lax                      bool
 	ResponsesUseInstructions bool
 	Budget                   Budget
-	// IdempotencyKey goes with the call where the vendor takes one; TraceID and Metadata likewise.
-	// Metadata has at most 16 names of 1 to 64 characters, with values of at most 512, as OpenAI takes them.
+	// IdempotencyKey, TraceID and Metadata are sent if the vendor accepts them. Metadata has the
+	// limits of OpenAI: at most 16 names of 1 to 64 characters, with values of at most 512.
 	IdempotencyKey string
 	TraceID        string
 	Metadata       map[string]string
-	// MaxRetries is how often a call that may succeed later is made again; Retry pauses between. MaxToolCalls bounds the calls that are taken of one response; 0, all. A response with more
-	// is a *BudgetError, or with Budget.Partial a partial result with the first of them.
+	// MaxRetries is the number of retries after errors that are retryable, with the pauses of
+	// Retry. MaxToolCalls limits the tool calls of one response; 0 means no limit. A response with
+	// more calls is a *BudgetError. With Budget.Partial it is a partial result with the first
+	// calls.
 	MaxRetries   int
 	MaxToolCalls int
 	ToolChoice   ToolChoice
 	Retry        Retry
 	Streaming    StreamingOptions
-	// Meter counts the run; nil, nobody does.
+	// Meter counts the run. It may be nil.
 	Meter *Meter
-	// Attributes are told of the span of the run, besides its own.
+	// Attributes are added to the span of the run.
 	Attributes []parley.Attribute
 }
 
-// Budget bounds a run. The zero value does not.
+// Budget limits a run. The zero value is no limit.
 type Budget struct {
-	// Tokens bounds prompt and completion together, those of streams that broke off and were retried too. The prompt is estimated before there is a call; what is left bounds what the model says. A
-	// stream is counted as it comes, and a whole answer by what the vendor tells. Time bounds the whole run, retries and pauses too.
+	// Tokens limits the sum of prompt and completion tokens, including broken streams that were
+	// retried. The prompt is estimated before the call, and the rest of the budget limits the
+	// answer. Streams are counted as they arrive, other answers by the usage that the vendor
+	// reports. Time limits the whole run, including retries and pauses.
 	Tokens int64
 	Time   time.Duration
-	// Partial has a run that passes its budget end with what has come, marked as such, rather than with ErrBudget: the text of a stream, or an answer that was too long. Where no text has
-	// come it is ErrBudget all the same. Such a result has no JSON and no calls of tools, but for those that MaxToolCalls leaves.
+	// Partial ends a run over budget with a partial result instead of ErrBudget: the text of a
+	// stream so far, or an answer that was too long. Without any text it is ErrBudget all the same.
+	// A partial result has no JSON, and no tool calls except those within MaxToolCalls.
 	Partial bool
 }
 
-// Retry are the pauses between calls: jittered, growing from Min to Max, and at least what the vendor asks for. 0, 500 ms and 20 s. A pause that would pass the deadline of the context or
-// Budget.Time, or for which the vendor asks more than MaxRetryAfter, is not waited for: the run fails at once.
+// Retry sets the pauses between calls. They grow from Min to Max with jitter, and are at least as
+// long as the vendor asks for. Zero values mean 500 ms and 20 s. The run fails at once if a pause
+// would exceed the deadline of the context or Budget.Time, or if the vendor asks for more than
+// MaxRetryAfter.
 type Retry struct{ Min, Max time.Duration }
 
-// StreamingOptions are for RunStream.
+// StreamingOptions are the options of RunStream.
 type StreamingOptions struct {
-	// Every gathers text for as long; 0, each is passed on as it comes.
+	// Every is how long text is collected before it is sent. 0 sends each piece at once.
 	Every time.Duration
 }
 
-// Input is what a prepared run is given.
+// Input is the input of one run.
 type Input struct {
-	// Variables are for Definition.UserTemplate.
+	// Variables fill Definition.UserTemplate.
 	Variables map[string]any
-	// Messages follow what the template gives.
+	// Messages follow the message of the template.
 	Messages []Message
 }
 
-// Status says how whole a Result is.
+// Status reports whether a Result is complete.
 type Status string
 
 // The values of Status.
 const (
 	StatusComplete Status = "complete"
-	StatusPartial  Status = "partial" // the budget was over
+	StatusPartial  Status = "partial" // the budget was exceeded
 )
 
-// Result is what a run has brought: seed 003, AgentRunResult.
+// Result is the result of a run, the AgentRunResult of seed 003.
 type Result struct {
-	// Content is what was said, and JSON the same where there is an OutputSchema, which it matches.
+	// Content is the text of the answer. If there is an OutputSchema, JSON is the answer that
+	// matches it.
 	Content   string
 	JSON      json.RawMessage
 	ToolCalls []ToolCall
 	Refusal   string
 	Status    Status
 	Finish    FinishReason
-	// Usage is of all attempts: what a stream has come to that broke off and was retried is estimated, and then so is the whole.
+	// Usage is the sum of all attempts. It is estimated if a broken stream was retried.
 	Usage Usage
-	// Model is the one that has answered, as the vendor names it.
+	// Model is the model that answered, as the vendor names it.
 	Model            string
 	Elapsed          time.Duration
 	Timings          Timings
 	ProviderMetadata map[string]string
 	TraceID          string
-	// CostUSD is nil where no price is configured.
+	// CostUSD is nil if no price is configured.
 	CostUSD *float64
-	// Message is for Input.Messages of the next run.
+	// Message is the answer for Input.Messages of the next run.
 	Message Message
 }
 
-// Timings are those of one run.
+// Timings are the timings of one run.
 type Timings struct {
-	// FirstToken is how long it took until the first chunk; 0 where nothing was streamed.
+	// FirstToken is the time until the first chunk. It is 0 without a stream.
 	FirstToken time.Duration
 	Chunks     int
 	Retries    int

@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// ordered is a JSON object whose members keep their order, which models follow when they write one.
+// ordered is a JSON object that keeps the order of its members. Models write members in the order
+// of the schema.
 type ordered struct {
 	names  []string
 	values map[string]any
@@ -50,7 +51,8 @@ func (o *ordered) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// parseOrdered reads JSON with objects as *ordered, lists as []any and numbers as json.Number. A member that stands there twice is an error.
+// parseOrdered reads JSON with objects as *ordered, lists as []any and numbers as json.Number. A
+// duplicate member is an error.
 func parseOrdered(raw json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -82,8 +84,8 @@ func orderedObject(d *json.Decoder) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if o.has(name.(string)) { // a name is a text
-			return nil, fmt.Errorf("%s: it stands there twice", name)
+		if o.has(name.(string)) {
+			return nil, fmt.Errorf("duplicate member %q", name)
 		}
 		o.set(name.(string), v)
 	}

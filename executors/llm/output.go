@@ -11,7 +11,8 @@ import (
 
 var fence = regexp.MustCompile("(?s)```(?:json|JSON)?[ \t]*\r?\n(.*?)\r?\n?[ \t]*```")
 
-// answerJSON is the JSON of an answer: all of its text, or what stands in its only fence.
+// answerJSON returns the JSON of an answer: the whole text, or the content of its only fenced
+// block. It returns nil if there is none.
 func answerJSON(text string) json.RawMessage {
 	whole := strings.TrimSpace(text)
 	if json.Valid([]byte(whole)) {
@@ -23,11 +24,12 @@ func answerJSON(text string) json.RawMessage {
 	return nil
 }
 
-// checked gives the JSON of an answer that matches the output_schema.
-func (p *Prepared) checked(text string) (json.RawMessage, error) {
+// checkOutput returns the JSON of an answer that matches the output_schema.
+func (p *Prepared) checkOutput(text string) (json.RawMessage, error) {
 	raw := answerJSON(text)
 	if raw == nil {
-		return nil, &SchemaError{Text: text, Faults: []parley.ValidationError{{Path: "$", Message: "expected JSON and nothing else"}}}
+		return nil, &SchemaError{Text: text,
+			Faults: []parley.ValidationError{{Path: "$", Message: "the answer is not JSON alone"}}}
 	}
 	faults, err := p.schema.Validate(raw)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-const forecast = `{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"array","items":{"type":"integer"}}},"required":["city"],"additionalProperties":false}`
+const forecast = `{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"array",` +
+	`"items":{"type":"integer"}}},"required":["city"],"additionalProperties":false}`
 
 func TestOutputIsChecked(t *testing.T) {
 	for _, c := range []struct {
@@ -18,10 +19,12 @@ func TestOutputIsChecked(t *testing.T) {
 	}{
 		{name: "as it should be", text: `{"city":"Paris"}`, want: `{"city":"Paris"}`},
 		{name: "with spaces", text: "\n {\"city\": \"Paris\"}\n", want: `{"city": "Paris"}`},
-		{name: "in a fence", text: "Here you are:\n```json\n{\"city\":\"Paris\"}\n```\nAnything else?", want: `{"city":"Paris"}`},
+		{name: "in a fence", text: "Here you are:\n```json\n{\"city\":\"Paris\"}\n```\nAnything else?",
+			want: `{"city":"Paris"}`},
 		{name: "in a fence without a name", text: "```\n{\"city\":\"Paris\"}\n```", want: `{"city":"Paris"}`},
 		{name: "in a fence, CRLF", text: "```json\r\n{\"city\":\"Paris\"}\r\n```", want: `{"city":"Paris"}`},
-		{name: "in two fences", text: "```json\n{\"city\":\"Paris\"}\n```\n```json\n{\"city\":\"Rome\"}\n```", paths: []string{"$"}},
+		{name: "in two fences", text: "```json\n{\"city\":\"Paris\"}\n```\n```json\n{\"city\":\"Rome\"}\n```",
+			paths: []string{"$"}},
 		{name: "no JSON", text: "Paris", paths: []string{"$"}},
 		{name: "nothing", text: "", paths: []string{"$"}},
 		{name: "half", text: `{"city":"Par`, paths: []string{"$"}},
@@ -61,8 +64,7 @@ func TestOutputIsChecked(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoAnswerIsNotChecked has no JSON to look at.
-func TestWhatIsNoAnswerIsNotChecked(t *testing.T) {
+func TestOnlyAnswersAreChecked(t *testing.T) {
 	for _, resp := range []*llm.Response{
 		{Text: "Let me look.", ToolCalls: []llm.ToolCall{{ID: "a", Name: "look"}}, Finish: llm.FinishToolCalls},
 		{Refusal: "I will not.", Finish: llm.FinishRefusal},
@@ -83,7 +85,7 @@ func TestCallsHaveIDs(t *testing.T) {
 		before  []string
 		told    []string
 		want    []string
-		foreign bool // ids that the vendor has not told
+		foreign bool // the vendor sends no usable ids
 	}{
 		{"the vendor's", nil, []string{"x", "y"}, []string{"x", "y"}, false},
 		{"missing", nil, []string{"", ""}, []string{"call_1", "call_2"}, true},
@@ -103,7 +105,7 @@ func TestCallsHaveIDs(t *testing.T) {
 			for _, id := range c.before {
 				in.Messages = append(in.Messages, llm.Message{Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{call(id)}}, llm.Message{Role: llm.RoleTool, Results: []llm.ToolResult{{CallID: id}}})
 			}
-			for range 2 { // the same each time
+			for range 2 { // the ids are the same each time
 				a := &answers{all: []answer{{resp: resp, chunks: chunks}}}
 				r := a.runtime(nil)
 				h := &heard{t: t}
@@ -116,7 +118,7 @@ func TestCallsHaveIDs(t *testing.T) {
 					ids = append(ids, tc.ID)
 				}
 				if !slices.Equal(ids, c.want) || !slices.Equal(h.calls, got.ToolCalls) || !slices.Equal(got.Message.ToolCalls, got.ToolCalls) {
-					t.Errorf("ids %v, told %v: expected %v", ids, h.calls, c.want)
+					t.Errorf("ids %v, streamed %v: expected %v", ids, h.calls, c.want)
 				}
 				if (got.Message.Opaque == nil) != c.foreign {
 					t.Errorf("opaque %+v: expected one exactly where all ids are the vendor's", got.Message.Opaque)

@@ -15,25 +15,28 @@ import (
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
-// OutputName is the name of the schema that a Definition's OutputSchema is sent as.
+// OutputName is the name of the schema of a Definition in requests.
 const OutputName = "answer"
 
-// Prepared is a definition and options made ready for one model. It may be run any number of times, also at once.
+// Prepared is a definition with options, ready to run on one model. It can run any number of times,
+// and concurrently.
 type Prepared struct {
 	request  Request
 	options  Options
 	can      Capabilities
-	template *template // nil, there is none
+	template *template // may be nil
 	schema   *paramschema.Schema
 }
 
-const schemaInstructions = "\n\nAnswer with JSON only, without any other text, that matches this JSON Schema: "
+const schemaInstructions = "\n\nAnswer only with JSON that matches this JSON Schema, without any other text: "
 
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// Prepare checks a definition and fits it to what its model takes. Nil options are the zero value. What it refuses it names.
+// Prepare checks a definition and adapts it to the model. Nil options are the zero value. The error
+// names every invalid field.
 //
-// A model without a place for a schema (Capabilities.NoSchema) is told it at the end of its instructions.
+// If the model has no schema parameter (Capabilities.NoSchema), Prepare appends the schema to the
+// instructions.
 func (r *Runtime) Prepare(ctx context.Context, d *Definition, o *Options) (*Prepared, error) {
 	if o == nil {
 		o = &Options{}
@@ -44,7 +47,7 @@ func (r *Runtime) Prepare(ctx context.Context, d *Definition, o *Options) (*Prep
 		err = errors.Join(err, fmt.Errorf("max_tokens: the model %s takes at least %d", d.Model, p.can.MinOutputTokens))
 	}
 	if len(d.Tools) > 0 && p.can.NoTools {
-		err = errors.Join(err, fmt.Errorf("tools: the model %s takes none", d.Model))
+		err = errors.Join(err, fmt.Errorf("tools: the model %s does not support tools", d.Model))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("prepare %s: %w", r.Name(), err)
@@ -65,7 +68,7 @@ func (r *Runtime) Prepare(ctx context.Context, d *Definition, o *Options) (*Prep
 func (d *Definition) check() error {
 	var errs []error
 	if d.Model == "" {
-		errs = append(errs, errors.New("model: expected the vendor's name of one"))
+		errs = append(errs, errors.New("missing model: expected the vendor's name of a model"))
 	}
 	if t := d.Temperature; t != nil && (!(*t >= 0) || math.IsInf(*t, 0)) {
 		errs = append(errs, errors.New("temperature: expected at least 0"))
@@ -79,9 +82,9 @@ func (d *Definition) check() error {
 	for i, t := range d.Tools {
 		switch {
 		case !toolName.MatchString(t.Name):
-			errs = append(errs, fmt.Errorf("tools[%d]: the name %q: expected 1 to 64 letters, digits, _ and -", i, t.Name))
+			errs = append(errs, fmt.Errorf("tools[%d]: invalid name %q: expected 1 to 64 letters, digits, _ and -", i, t.Name))
 		case slices.ContainsFunc(d.Tools[:i], func(o ToolSpec) bool { return o.Name == t.Name }):
-			errs = append(errs, fmt.Errorf("tools[%d]: there is another tool named %s", i, t.Name))
+			errs = append(errs, fmt.Errorf("tools[%d]: duplicate name %q", i, t.Name))
 		case !isJSONObject(t.Parameters):
 			errs = append(errs, fmt.Errorf("tools[%d]: parameters of %s: expected a JSON Schema of an object", i, t.Name))
 		}
@@ -99,7 +102,8 @@ func (o *Options) check(d *Definition) error {
 		name  string
 		value int64
 	}{
-		{"budget.tokens", o.Budget.Tokens}, {"budget.time", int64(o.Budget.Time)}, {"max_retries", int64(o.MaxRetries)}, {"max_tool_calls", int64(o.MaxToolCalls)},
+		{"budget.tokens", o.Budget.Tokens}, {"budget.time", int64(o.Budget.Time)}, {"max_retries", int64(o.MaxRetries)},
+		{"max_tool_calls", int64(o.MaxToolCalls)},
 		{"retry.min", int64(o.Retry.Min)}, {"retry.max", int64(o.Retry.Max)}, {"streaming.every", int64(o.Streaming.Every)},
 	} {
 		if n.value < 0 {
@@ -113,17 +117,17 @@ func (o *Options) check(d *Definition) error {
 	case ToolsAuto, ToolsNone:
 	case ToolsRequired:
 		if len(d.Tools) == 0 {
-			errs = append(errs, fmt.Errorf("tool_choice: %s without a tool", o.ToolChoice))
+			errs = append(errs, fmt.Errorf("tool_choice: %s requires at least one tool", o.ToolChoice))
 		}
 	default:
-		errs = append(errs, fmt.Errorf("tool_choice: %q: expected nothing, %s or %s", o.ToolChoice, ToolsNone, ToolsRequired))
+		errs = append(errs, fmt.Errorf("tool_choice: invalid value %q: expected nothing, %s or %s", o.ToolChoice, ToolsNone, ToolsRequired))
 	}
 	return errors.Join(errs...)
 }
 
 func checkMetadata(m map[string]string) error {
 	if len(m) > 16 {
-		return errors.New("metadata: expected at most 16")
+		return errors.New("metadata: expected at most 16 members")
 	}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		if n := utf8.RuneCountInString(name); n < 1 || n > 64 || utf8.RuneCountInString(m[name]) > 512 {
@@ -160,7 +164,7 @@ func (p *Prepared) prepareOutput(d *Definition) (err error) {
 	return nil
 }
 
-// prepareSampling leaves out what the model does not take, and clamps the rest.
+// prepareSampling removes the parameters that the model does not accept, and clamps the others.
 func (p *Prepared) prepareSampling(d *Definition) {
 	temperature, topP := d.Temperature, d.TopP
 	if p.options.Deterministic {
@@ -181,7 +185,7 @@ func (p *Prepared) prepareSampling(d *Definition) {
 		topP = nil
 	}
 	p.request.Temperature, p.request.TopP = temperature, topP
-	if !can.NoSeed && can.API != APIResponses { // which has no seed
+	if !can.NoSeed && can.API != APIResponses {
 		p.request.Seed = p.options.Seed
 	}
 }
@@ -196,8 +200,8 @@ func (p *Prepared) prepareMaxTokens(d *Definition) {
 	}
 }
 
-// ask makes the request of one run.
-func (p *Prepared) ask(in *Input) (*Request, error) {
+// newRequest returns the request of one run.
+func (p *Prepared) newRequest(in *Input) (*Request, error) {
 	req := p.request
 	if in == nil {
 		in = &Input{}
@@ -211,7 +215,7 @@ func (p *Prepared) ask(in *Input) (*Request, error) {
 	}
 	req.Messages = append(req.Messages, in.Messages...)
 	if len(req.Messages) == 0 {
-		return nil, errors.New("the model is asked nothing: expected a user_template or a message")
+		return nil, errors.New("no message for the model: expected a user_template or a message")
 	}
 	return &req, nil
 }

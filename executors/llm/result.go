@@ -6,16 +6,18 @@ import (
 	"time"
 )
 
-// result makes of a response what the run gives, and holds it against budget and schema.
+// result converts a response to the result of the run, and checks it against budget and schema.
 func (x *run) result(resp *Response) (*Result, error) {
 	calls, opaque := slices.Clone(resp.ToolCalls), resp.Opaque
 	for i := range calls {
-		if id := x.ids.of(i, calls[i].ID); id != calls[i].ID {
-			calls[i].ID, opaque = id, nil // which has the vendor's
+		// The opaque form has the id of the vendor, so it cannot be used with a new id.
+		if id := x.ids.assign(i, calls[i].ID); id != calls[i].ID {
+			calls[i].ID, opaque = id, nil
 		}
 	}
 	r := &Result{
-		Content: resp.Text, ToolCalls: calls, Refusal: resp.Refusal, Status: StatusComplete, Finish: resp.Finish, Model: resp.Model,
+		Content: resp.Text, ToolCalls: calls, Refusal: resp.Refusal, Status: StatusComplete, Finish: resp.Finish,
+		Model:   resp.Model,
 		Timings: x.timings, ProviderMetadata: resp.Metadata, TraceID: x.req.TraceID,
 		Message: Message{Role: RoleAssistant, Text: resp.Text, ToolCalls: calls, Opaque: opaque},
 	}
@@ -23,21 +25,22 @@ func (x *run) result(resp *Response) (*Result, error) {
 		r.Model = x.req.Model
 	}
 	x.account(r, resp.Usage)
-	if over := x.over(r); over != nil {
-		return x.cut(r, over)
+	if over := x.exceededBudget(r); over != nil {
+		return x.cutResult(r, over)
 	}
 	if x.p.schema == nil || len(calls) > 0 || r.Refusal != "" || r.Finish == FinishRefusal {
 		return r, nil
 	}
 	var err error
-	r.JSON, err = x.p.checked(r.Content)
+	r.JSON, err = x.p.checkOutput(r.Content)
 	return r, err
 }
 
-// account adds what it has cost, with what attempts that broke off have. A vendor that has told no usage is counted.
-func (x *run) account(r *Result, told *Usage) {
-	if told != nil {
-		r.Usage = *told
+// account sets usage, cost and duration, including broken attempts. If the vendor reported no
+// usage, it is estimated.
+func (x *run) account(r *Result, reported *Usage) {
+	if reported != nil {
+		r.Usage = *reported
 	} else {
 		r.Usage = estimate(x.req, &r.Message, r.Refusal)
 	}
@@ -54,8 +57,8 @@ func (x *run) account(r *Result, told *Usage) {
 	r.Elapsed = time.Since(x.began)
 }
 
-// over is what of the budget a whole answer has passed; nil, nothing.
-func (x *run) over(r *Result) *BudgetError {
+// exceededBudget returns the part of the budget that a whole answer exceeds, or nil.
+func (x *run) exceededBudget(r *Result) *BudgetError {
 	limit, used := x.p.options.Budget.Tokens, r.Usage.TotalTokens
 	if limit > 0 && (used > limit || x.bounded && r.Finish == FinishLength) {
 		return &BudgetError{What: "tokens", Limit: limit, Used: used}
@@ -66,9 +69,11 @@ func (x *run) over(r *Result) *BudgetError {
 	return nil
 }
 
-// cut makes a result of an answer that has passed the budget: with Budget.Partial what fits, else the error and what came. Of too many calls of tools the first are kept. Calls of an answer that has passed the tokens are
-// not: nobody will go on from them. What only the provider reads tells of all calls, so it goes where calls go.
-func (x *run) cut(r *Result, over *BudgetError) (*Result, error) {
+// cutResult returns the result of an answer over budget. With Budget.Partial it is the part within
+// the budget, without an error. Of too many tool calls it keeps the first ones. It drops all calls
+// of an answer over the token budget, because no round follows. Opaque data describes all calls, so
+// it is dropped together with any call.
+func (x *run) cutResult(r *Result, over *BudgetError) (*Result, error) {
 	r.Status = StatusPartial
 	if !x.p.options.Budget.Partial {
 		return r, over
@@ -84,11 +89,13 @@ func (x *run) cut(r *Result, over *BudgetError) (*Result, error) {
 	return r, nil
 }
 
-// exceeded makes a result of a call that the run itself has ended. Without Budget.Partial, or where nothing has come, it is an error.
-func (x *run) exceeded(over *BudgetError) (*Result, error) {
-	text := x.teller.text()
+// partialResult returns the result of a call that the run itself ended. Without Budget.Partial, or
+// without any text, it also returns the error.
+func (x *run) partialResult(over *BudgetError) (*Result, error) {
+	text := x.stream.text()
 	r := &Result{
-		Content: text, Status: StatusPartial, Finish: FinishOther, Model: x.req.Model, Timings: x.timings, TraceID: x.req.TraceID,
+		Content: text, Status: StatusPartial, Finish: FinishOther, Model: x.req.Model, Timings: x.timings,
+		TraceID: x.req.TraceID,
 		Message: Message{Role: RoleAssistant, Text: text},
 	}
 	if over.What == "tokens" {
@@ -102,7 +109,8 @@ func (x *run) exceeded(over *BudgetError) (*Result, error) {
 	return r, nil
 }
 
-// callIDs gives each call of a tool an id that is the only one of its conversation: the vendor's, or where that is missing or taken one that is the same however often the same is asked.
+// callIDs assigns each tool call an id that is unique in its conversation. It uses the id of the
+// vendor. If that is missing or taken, the id is the same for every repetition of the same request.
 type callIDs struct {
 	taken  map[string]bool
 	next   int
@@ -120,11 +128,11 @@ func newCallIDs(req *Request) *callIDs {
 	return ids
 }
 
-func (ids *callIDs) of(call int, told string) string {
+func (ids *callIDs) assign(call int, vendorID string) string {
 	if id, ok := ids.byCall[call]; ok {
 		return id
 	}
-	id := told
+	id := vendorID
 	for id == "" || ids.taken[id] {
 		ids.next++
 		id = fmt.Sprintf("call_%d", ids.next)

@@ -8,7 +8,8 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// MaxRetryAfter is the longest pause that is waited for: a vendor that asks for more has failed.
+// MaxRetryAfter is the longest pause between calls. If the vendor asks for a longer one, the call
+// fails.
 const MaxRetryAfter = 2 * time.Minute
 
 const (
@@ -16,7 +17,7 @@ const (
 	retryMax = 20 * time.Second
 )
 
-// pauses are those of one run.
+// pauses computes the pauses of one run.
 type pauses struct {
 	grow *backoff.ExponentialBackOff
 	most time.Duration
@@ -35,7 +36,8 @@ func (r Retry) pauses() *pauses {
 	return &pauses{grow: b, most: r.Max}
 }
 
-// wait pauses after a failed call. It reports false, at once, where the pause would not be over before ctx is, or is longer than MaxRetryAfter.
+// wait pauses after a failed call. It returns false at once if ctx would be done before the end of
+// the pause, or if the pause is longer than MaxRetryAfter.
 func (p *pauses) wait(ctx context.Context, err error) bool {
 	pause := min(p.grow.NextBackOff(), p.most)
 	var failed *ProviderError

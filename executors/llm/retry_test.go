@@ -12,7 +12,8 @@ import (
 
 func TestRetries(t *testing.T) {
 	fails := func(retryable bool, after time.Duration) answer {
-		return answer{err: &llm.ProviderError{Provider: "fake", Category: llm.CategoryRateLimit, Retryable: retryable, RetryAfter: after}}
+		return answer{
+			err: &llm.ProviderError{Provider: "fake", Category: llm.CategoryRateLimit, Retryable: retryable, RetryAfter: after}}
 	}
 	for _, c := range []struct {
 		name     string
@@ -20,22 +21,33 @@ func TestRetries(t *testing.T) {
 		o        llm.Options
 		deadline time.Duration
 		asked    int
-		least    time.Duration // that it takes
+		least    time.Duration // shortest duration
 		most     time.Duration
 		fails    error
 	}{
 		{"none are asked for", []answer{fails(true, 0)}, llm.Options{}, 0, 1, 0, 0, llm.ErrProvider},
 		{"not retryable", []answer{fails(false, 0)}, llm.Options{MaxRetries: 5}, 0, 1, 0, 0, llm.ErrProvider},
-		{"no error of the provider", []answer{{err: errors.ErrUnsupported}}, llm.Options{MaxRetries: 5}, 0, 1, 0, 0, errors.ErrUnsupported},
-		{"once", []answer{fails(true, 0), says("ok")}, llm.Options{MaxRetries: 5}, 0, 2, 250 * time.Millisecond, 750 * time.Millisecond, nil},
-		{"as often as may be", []answer{fails(true, 0)}, llm.Options{MaxRetries: 3}, 0, 4, 1750 * time.Millisecond, 5250 * time.Millisecond, llm.ErrProvider},
-		{"the last is not retryable", []answer{fails(true, 0), fails(false, 0)}, llm.Options{MaxRetries: 5}, 0, 2, 250 * time.Millisecond, 750 * time.Millisecond, llm.ErrProvider},
-		{"own pauses", []answer{fails(true, 0), says("ok")}, llm.Options{MaxRetries: 1, Retry: llm.Retry{Min: time.Minute, Max: time.Minute}}, 0, 2, 30 * time.Second, time.Minute, nil},
-		{"at least what the vendor asks for", []answer{fails(true, 9*time.Second), says("ok")}, llm.Options{MaxRetries: 1}, 0, 2, 9 * time.Second, 9 * time.Second, nil},
-		{"not past the deadline", []answer{fails(true, 9*time.Second), says("ok")}, llm.Options{MaxRetries: 1}, 8 * time.Second, 1, 0, 0, llm.ErrProvider},
-		{"within the deadline", []answer{fails(true, 9*time.Second), says("ok")}, llm.Options{MaxRetries: 1}, 10 * time.Second, 2, 9 * time.Second, 9 * time.Second, nil},
-		{"not past the budget", []answer{fails(true, 9*time.Second), says("ok")}, llm.Options{MaxRetries: 1, Budget: llm.Budget{Time: 8 * time.Second}}, 0, 1, 0, 0, llm.ErrProvider},
-		{"not for hours", []answer{fails(true, time.Hour), says("ok")}, llm.Options{MaxRetries: 1}, 0, 1, 0, 0, llm.ErrProvider},
+		{"no error of the provider", []answer{{err: errors.ErrUnsupported}}, llm.Options{MaxRetries: 5}, 0, 1, 0, 0,
+			errors.ErrUnsupported},
+		{"once", []answer{fails(true, 0), says("ok")}, llm.Options{MaxRetries: 5}, 0, 2, 250 * time.Millisecond,
+			750 * time.Millisecond, nil},
+		{"as often as may be", []answer{fails(true, 0)}, llm.Options{MaxRetries: 3}, 0, 4, 1750 * time.Millisecond,
+			5250 * time.Millisecond, llm.ErrProvider},
+		{"the last is not retryable", []answer{fails(true, 0), fails(false, 0)}, llm.Options{MaxRetries: 5}, 0, 2,
+			250 * time.Millisecond, 750 * time.Millisecond, llm.ErrProvider},
+		{"own pauses", []answer{fails(true, 0), says("ok")},
+			llm.Options{MaxRetries: 1, Retry: llm.Retry{Min: time.Minute, Max: time.Minute}}, 0, 2, 30 * time.Second,
+			time.Minute, nil},
+		{"at least what the vendor asks for", []answer{fails(true, 9*time.Second), says("ok")}, llm.Options{MaxRetries: 1}, 0,
+			2, 9 * time.Second, 9 * time.Second, nil},
+		{"not past the deadline", []answer{fails(true, 9*time.Second), says("ok")}, llm.Options{MaxRetries: 1},
+			8 * time.Second, 1, 0, 0, llm.ErrProvider},
+		{"within the deadline", []answer{fails(true, 9*time.Second), says("ok")}, llm.Options{MaxRetries: 1},
+			10 * time.Second, 2, 9 * time.Second, 9 * time.Second, nil},
+		{"not past the budget", []answer{fails(true, 9*time.Second), says("ok")},
+			llm.Options{MaxRetries: 1, Budget: llm.Budget{Time: 8 * time.Second}}, 0, 1, 0, 0, llm.ErrProvider},
+		{"not for hours", []answer{fails(true, time.Hour), says("ok")}, llm.Options{MaxRetries: 1}, 0, 1, 0, 0,
+			llm.ErrProvider},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -74,14 +86,15 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestPausesAreJittered runs the same retry many times: no two callers come back at once.
+// TestPausesAreJittered repeats the same retry: concurrent callers must not retry at the same time.
 func TestPausesAreJittered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		took := map[time.Duration]bool{}
 		for range 20 {
 			a := &answers{all: []answer{breaks(), says("ok")}}
 			r := a.runtime(nil)
-			got, err := r.Run(t.Context(), prepare(t, r, &llm.Definition{Model: "m"}, &llm.Options{MaxRetries: 1}), question("hi"))
+			got, err := r.Run(t.Context(), prepare(t, r, &llm.Definition{Model: "m"}, &llm.Options{MaxRetries: 1}),
+				question("hi"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +106,7 @@ func TestPausesAreJittered(t *testing.T) {
 	})
 }
 
-func TestAPauseEndsWithItsCaller(t *testing.T) {
+func TestPauseEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &answers{all: []answer{breaks()}}
 		r := a.runtime(nil)

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// run is one run of a Prepared, whether it is streamed or not.
+// run is one run of a Prepared, streamed or not.
 //
-//	start -> attempt -> the provider's call -> chunks -> teller -> sink
+//	start -> attempt -> provider.Call -> chunks -> stream -> sink
 //	            ^            |
 //	            +-- pause <--+ an error that is retryable
 type run struct {
@@ -19,49 +19,50 @@ type run struct {
 	req     *Request
 	ids     *callIDs
 	began   time.Time
-	prompt  int64 // estimated tokens
-	most    int   // what the definition leaves of MaxTokens; 0, all
-	// bounded is true where MaxTokens is what the budget leaves. spent is what attempts that broke off have come to, as estimated.
+	prompt  int64 // estimated tokens of the prompt
+	most    int   // MaxTokens of the definition; 0 is no limit
+	// bounded is true if the budget determines MaxTokens. spent is the estimated usage of broken
+	// attempts.
 	bounded bool
 	spent   Usage
 	timings Timings
 
-	teller *teller // nil, nothing is streamed
-	said   counter // of this attempt
-	stop   error   // why the run itself has ended a call: its budget, or its sink
+	stream *stream // nil without a stream
+	said   counter // output of this attempt
+	stop   error   // error of the budget or the sink, for which the run ended a call
 }
 
 func (r *Runtime) run(ctx context.Context, p *Prepared, in *Input, sink Sink) (*Result, error) {
-	req, err := p.ask(in)
+	req, err := p.newRequest(in)
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", r.Name(), err)
 	}
 	x := &run{runtime: r, p: p, req: req, began: time.Now(), prompt: promptTokens(req), most: req.MaxTokens}
 	if sink != nil {
-		x.teller = &teller{sink: sink, every: p.options.Streaming.Every, base: Event{
+		x.stream = &stream{sink: sink, every: p.options.Streaming.Every, base: Event{
 			StreamID: rand.Text(), Provider: r.Name(), Model: req.Model, IsJSON: p.schema != nil,
 		}}
 	}
 	ctx, span := x.startSpan(ctx)
 	defer span.End()
 	result, err := x.exchange(ctx)
-	x.tellSpan(ctx, span, result, err)
+	x.setSpanResult(ctx, span, result, err)
 	return result, err
 }
 
-// exchange makes the run, and tells the beginning and the end of its stream.
+// exchange makes the run, and sends the first and the last events of its stream.
 func (x *run) exchange(ctx context.Context) (*Result, error) {
-	if err := x.teller.tell(Event{Type: EventStart}); err != nil {
+	if err := x.stream.send(Event{Type: EventStart}); err != nil {
 		return nil, err
 	}
-	result, err := x.within(ctx)
+	result, err := x.runWithinBudget(ctx)
 	x.p.options.Meter.call(x.runtime.Name(), x.req.Model, outcome(result, err), result, x.timings.Retries)
 	return result, x.close(result, err)
 }
 
-// close tells the end of a stream.
+// close sends the last events of a stream.
 func (x *run) close(result *Result, err error) error {
-	if x.teller == nil || x.teller.failed != nil {
+	if x.stream == nil || x.stream.failed != nil {
 		return err
 	}
 	usage := x.usage()
@@ -74,16 +75,16 @@ func (x *run) close(result *Result, err error) error {
 		last = Event{Type: EventError, Err: err}
 	}
 	for _, e := range []Event{{Type: EventUsage, Usage: &usage}, last} {
-		if failed := x.teller.tell(e); failed != nil {
+		if failed := x.stream.send(e); failed != nil {
 			return failed
 		}
 	}
 	return err
 }
 
-// within bounds the run by its budget.
-func (x *run) within(ctx context.Context) (*Result, error) {
-	if !x.fit() {
+// runWithinBudget makes the attempts within the budget.
+func (x *run) runWithinBudget(ctx context.Context) (*Result, error) {
+	if !x.limitMaxTokens() {
 		return nil, &BudgetError{What: "tokens", Limit: x.p.options.Budget.Tokens, Used: x.prompt}
 	}
 	budgeted, late := ctx, (*BudgetError)(nil)
@@ -97,20 +98,21 @@ func (x *run) within(ctx context.Context) (*Result, error) {
 	switch over := (*BudgetError)(nil); {
 	case err == nil || result != nil:
 		return result, err
-	case x.teller.hasFailed():
-		return nil, x.teller.failed
+	case x.stream.hasFailed():
+		return nil, x.stream.failed
 	case errors.As(x.stop, &over):
-		return x.exceeded(over)
+		return x.partialResult(over)
 	case late != nil && context.Cause(budgeted) == error(late):
-		return x.exceeded(late)
+		return x.partialResult(late)
 	case ctx.Err() != nil && !errors.Is(err, ctx.Err()):
 		return nil, ctx.Err()
 	}
 	return nil, err
 }
 
-// fit bounds what the model says by what the budget leaves, and reports whether that is as much as the model may be asked for.
-func (x *run) fit() bool {
+// limitMaxTokens sets MaxTokens to the rest of the budget if that is smaller. It reports whether
+// the rest is enough for an answer.
+func (x *run) limitMaxTokens() bool {
 	limit := x.p.options.Budget.Tokens
 	if limit == 0 {
 		return true
@@ -130,7 +132,7 @@ func (x *run) attempts(ctx context.Context) (*Result, error) {
 		if err == nil {
 			return x.result(resp)
 		}
-		if x.stop != nil || ctx.Err() != nil || !x.again(err) {
+		if x.stop != nil || ctx.Err() != nil || !x.prepareRetry(err) {
 			return nil, err
 		}
 		if !pauses.wait(ctx, err) {
@@ -140,8 +142,8 @@ func (x *run) attempts(ctx context.Context) (*Result, error) {
 	}
 }
 
-// again reports whether a call that has failed is made once more.
-func (x *run) again(err error) bool {
+// prepareRetry reports whether a failed call is retried, and adds its usage to spent.
+func (x *run) prepareRetry(err error) bool {
 	var failed *ProviderError
 	if !errors.As(err, &failed) || !failed.Retryable || x.timings.Retries >= x.p.options.MaxRetries {
 		return false
@@ -150,7 +152,7 @@ func (x *run) again(err error) bool {
 		x.spent.Add(x.usage())
 		x.said = counter{}
 	}
-	if !x.fit() {
+	if !x.limitMaxTokens() {
 		x.stop = &BudgetError{What: "tokens", Limit: x.p.options.Budget.Tokens, Used: x.spent.TotalTokens}
 		return false
 	}
@@ -160,15 +162,15 @@ func (x *run) again(err error) bool {
 // attempt makes one call.
 func (x *run) attempt(ctx context.Context) (*Response, error) {
 	x.ids, x.said = newCallIDs(x.req), counter{}
-	if x.teller == nil {
+	if x.stream == nil {
 		return x.runtime.provider.Call(ctx, x.req, nil)
 	}
-	x.teller.begin()
+	x.stream.startAttempt()
 	resp, err := x.call(ctx)
 	if err == nil && x.stop == nil {
-		return resp, x.teller.end()
+		return resp, x.stream.finishAttempt()
 	}
-	if failed := x.teller.flush(); failed != nil {
+	if failed := x.stream.flush(); failed != nil {
 		return nil, failed
 	}
 	if x.stop != nil {
@@ -177,7 +179,7 @@ func (x *run) attempt(ctx context.Context) (*Response, error) {
 	return nil, err
 }
 
-// chunk takes a piece of a stream.
+// chunk handles a chunk of a stream.
 func (x *run) chunk(c Chunk) error {
 	if x.timings.Chunks == 0 {
 		x.timings.FirstToken = max(time.Since(x.began), 1)
@@ -185,17 +187,17 @@ func (x *run) chunk(c Chunk) error {
 	x.timings.Chunks++
 	x.said.add(c.Text)
 	x.said.add(c.Refusal)
-	p, told := piece{call: textPiece, body: []byte(c.Text)}, c.Text != ""
+	p, sends := piece{call: textPiece, body: []byte(c.Text)}, c.Text != ""
 	if t := c.ToolCall; t != nil {
-		p, told = piece{call: t.Index, name: t.Name, body: []byte(t.Arguments)}, true
+		p, sends = piece{call: t.Index, name: t.Name, body: []byte(t.Arguments)}, true
 		if t.Name != "" {
-			p.id = x.ids.of(t.Index, t.ID)
+			p.id = x.ids.assign(t.Index, t.ID)
 		}
 		x.said.add(t.Name)
 		x.said.add(t.Arguments)
 	}
-	if told {
-		if x.stop = x.teller.add(p); x.stop != nil {
+	if sends {
+		if x.stop = x.stream.addPiece(p); x.stop != nil {
 			return x.stop
 		}
 	}
@@ -206,12 +208,13 @@ func (x *run) chunk(c Chunk) error {
 	return x.stop
 }
 
-// usage is what an attempt that has no Response has come to: nothing where the model has said nothing.
+// usage estimates the usage of an attempt without a Response. It is zero if the model sent nothing.
 func (x *run) usage() Usage {
 	if x.said.tokens == 0 {
 		return Usage{Estimated: true}
 	}
-	return Usage{PromptTokens: x.prompt, CompletionTokens: x.said.tokens, TotalTokens: x.prompt + x.said.tokens, Estimated: true}
+	return Usage{PromptTokens: x.prompt, CompletionTokens: x.said.tokens, TotalTokens: x.prompt + x.said.tokens,
+		Estimated: true}
 }
 
 func outcome(r *Result, err error) string {

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Runtimes are runtimes by name. Nil has none.
+// Runtimes are runtimes by name. A nil Runtimes is empty.
 type Runtimes struct{ byName map[string]*Runtime }
 
-// NewRuntimes makes them; of two with one name the later counts.
+// NewRuntimes returns a Runtimes. If two runtimes have the same name, the later one is used.
 func NewRuntimes(all ...*Runtime) *Runtimes {
 	rs := &Runtimes{byName: map[string]*Runtime{}}
 	for _, r := range all {
@@ -20,7 +20,7 @@ func NewRuntimes(all ...*Runtime) *Runtimes {
 	return rs
 }
 
-// Names are the names of the runtimes, in order.
+// Names returns the sorted names of the runtimes.
 func (rs *Runtimes) Names() []string {
 	if rs == nil {
 		return nil
@@ -28,30 +28,32 @@ func (rs *Runtimes) Names() []string {
 	return slices.Sorted(maps.Keys(rs.byName))
 }
 
-// Find gives the runtime of a model name, such as openai:gpt-4o, and what that calls the model. It fails with ErrUnknownRuntime, and says which there are.
+// Find returns the runtime of a model name such as openai:gpt-4o, and the vendor's name of the
+// model. It returns ErrUnknownRuntime with the known names if there is no such runtime.
 func (rs *Runtimes) Find(name string) (r *Runtime, model string, err error) {
 	runtime, model, ok := strings.Cut(name, ":")
 	if !ok || runtime == "" || model == "" {
-		return nil, "", fmt.Errorf("%w: %q names none: expected a runtime, a colon and a model, such as openai:gpt-4o. %s", ErrUnknownRuntime, name, rs.there())
+		return nil, "", fmt.Errorf("%w: invalid model %q: expected a runtime, a colon and a model, such as openai:gpt-4o. %s",
+			ErrUnknownRuntime, name, rs.listNames())
 	}
 	if rs != nil {
 		r = rs.byName[runtime]
 	}
 	if r == nil {
-		return nil, "", fmt.Errorf("%w: %q of the model %q. %s", ErrUnknownRuntime, runtime, name, rs.there())
+		return nil, "", fmt.Errorf("%w %q in the model %q. %s", ErrUnknownRuntime, runtime, name, rs.listNames())
 	}
 	return r, model, nil
 }
 
-func (rs *Runtimes) there() string {
+func (rs *Runtimes) listNames() string {
 	names := rs.Names()
 	if len(names) == 0 {
-		return "There is no runtime: no vendor's key is configured"
+		return "No runtime is available, because no API key of a vendor is configured"
 	}
-	return "There are: " + strings.Join(names, ", ")
+	return "Available runtimes: " + strings.Join(names, ", ")
 }
 
-// Close closes all.
+// Close closes all runtimes.
 func (rs *Runtimes) Close() error {
 	var errs []error
 	for _, name := range rs.Names() {

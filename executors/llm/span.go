@@ -7,7 +7,7 @@ import (
 	"github.com/parleyhub/parley/internal/spannames"
 )
 
-// startSpan begins the span of a run: one for all its tries, and for the pauses between.
+// startSpan starts the span of a run, which covers all attempts and pauses.
 func (x *run) startSpan(ctx context.Context) (context.Context, parley.Span) {
 	output := "text"
 	if x.p.schema != nil {
@@ -18,7 +18,7 @@ func (x *run) startSpan(ctx context.Context) (context.Context, parley.Span) {
 		{Key: spannames.AttrGenAIProviderName, Value: x.runtime.Name()},
 		{Key: spannames.AttrGenAIRequestModel, Value: x.req.Model},
 		{Key: spannames.AttrGenAIOutputType, Value: output},
-		{Key: spannames.AttrGenAIRequestStream, Value: x.teller != nil},
+		{Key: spannames.AttrGenAIRequestStream, Value: x.stream != nil},
 	}
 	if x.req.Temperature != nil {
 		all = append(all, parley.Attribute{Key: spannames.AttrGenAIRequestTemperature, Value: *x.req.Temperature})
@@ -30,12 +30,13 @@ func (x *run) startSpan(ctx context.Context) (context.Context, parley.Span) {
 		all = append(all, parley.Attribute{Key: spannames.AttrGenAIRequestSeed, Value: *x.req.Seed})
 	}
 	all = append(all, x.p.options.Attributes...)
-	return parley.StartSpan(ctx, parley.SpanStart{Name: spannames.SpanChat + x.req.Model, Kind: parley.SpanClient, Attributes: all})
+	return parley.StartSpan(
+		ctx, parley.SpanStart{Name: spannames.SpanChat + x.req.Model, Kind: parley.SpanClient, Attributes: all})
 }
 
-// tellSpan tells how the run has ended. The result may be nil.
-func (x *run) tellSpan(ctx context.Context, span parley.Span, r *Result, err error) {
-	if x.req.MaxTokens > 0 { // which the budget may have made less
+// setSpanResult sets the outcome of the run on its span. The result may be nil.
+func (x *run) setSpanResult(ctx context.Context, span parley.Span, r *Result, err error) {
+	if x.req.MaxTokens > 0 { // the budget may have lowered it
 		span.Set(parley.Attribute{Key: spannames.AttrGenAIRequestMaxTokens, Value: x.req.MaxTokens})
 	}
 	span.Set(parley.Attribute{Key: spannames.AttrModelTries, Value: x.timings.Retries + 1})
@@ -49,11 +50,11 @@ func (x *run) tellSpan(ctx context.Context, span parley.Span, r *Result, err err
 		span.Fail(outcome(r, err))
 	}
 	if parley.TellsContent(ctx) {
-		span.Set(contentOf(x.req, r)...)
+		span.Set(contentAttributes(x.req, r)...)
 	}
 }
 
-// attributes are what is told of a result.
+// attributes returns the span attributes of a result.
 func (r *Result) attributes() []parley.Attribute {
 	all := []parley.Attribute{
 		{Key: spannames.AttrGenAIResponseModel, Value: r.Model},

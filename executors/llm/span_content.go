@@ -10,20 +10,21 @@ import (
 )
 
 const (
-	// maxContent bounds what one attribute of a span tells of messages, and maxContentText each of their texts. Where more was said the newest messages are told.
+	// maxContent limits one span attribute with messages, and maxContentText each text in it. If a
+	// conversation is longer, only the newest messages are set.
 	maxContent     = 128 << 10
 	maxContentText = 16 << 10
 )
 
-// toldMessage is one as the GenAI semantic conventions have it.
-type toldMessage struct {
+// spanMessage is a message in the form of the GenAI semantic conventions.
+type spanMessage struct {
 	Role   Role         `json:"role"`
-	Parts  []toldPart   `json:"parts"`
+	Parts  []spanPart   `json:"parts"`
 	Finish FinishReason `json:"finish_reason,omitempty"`
 }
 
-// toldPart is a part of one: text, tool_call or tool_call_response.
-type toldPart struct {
+// spanPart is a part of a message: text, tool_call or tool_call_response.
+type spanPart struct {
 	Type      string          `json:"type"`
 	Content   string          `json:"content,omitempty"`
 	ID        string          `json:"id,omitempty"`
@@ -32,34 +33,34 @@ type toldPart struct {
 	Response  string          `json:"response,omitempty"`
 }
 
-// contentOf gives the attributes that tell what was said. The result may be nil.
-func contentOf(req *Request, r *Result) []parley.Attribute {
+// contentAttributes returns the span attributes with the messages. The result may be nil.
+func contentAttributes(req *Request, r *Result) []parley.Attribute {
 	var all []parley.Attribute
 	add := func(key string, v any) {
-		if b, err := json.Marshal(v); err == nil { // what cannot be told is not
+		if b, err := json.Marshal(v); err == nil { // a value that cannot be encoded is left out
 			all = append(all, parley.Attribute{Key: key, Value: string(b)})
 		}
 	}
 	if req.Instructions != "" {
-		add(spannames.AttrGenAISystemInstructions, []toldPart{{Type: "text", Content: clip(req.Instructions, maxContent)}})
+		add(spannames.AttrGenAISystemInstructions, []spanPart{{Type: "text", Content: clip(req.Instructions, maxContent)}})
 	}
-	add(spannames.AttrGenAIInputMessages, newest(req.Messages))
+	add(spannames.AttrGenAIInputMessages, newestMessages(req.Messages))
 	if r != nil {
-		m := toldOf(&r.Message)
+		m := toSpanMessage(&r.Message)
 		if r.Refusal != "" {
-			m.Parts = append(m.Parts, toldPart{Type: "text", Content: clip(r.Refusal, maxContentText)})
+			m.Parts = append(m.Parts, spanPart{Type: "text", Content: clip(r.Refusal, maxContentText)})
 		}
 		m.Finish = r.Finish
-		add(spannames.AttrGenAIOutputMessages, []toldMessage{m})
+		add(spannames.AttrGenAIOutputMessages, []spanMessage{m})
 	}
 	return all
 }
 
-// newest gives as many of the last messages as may be told.
-func newest(messages []Message) []toldMessage {
-	all, size := []toldMessage{}, 0
+// newestMessages returns as many of the last messages as fit into maxContent.
+func newestMessages(messages []Message) []spanMessage {
+	all, size := []spanMessage{}, 0
 	for i := len(messages) - 1; i >= 0; i-- {
-		m := toldOf(&messages[i])
+		m := toSpanMessage(&messages[i])
 		b, err := json.Marshal(m)
 		if size += len(b); err != nil || size > maxContent {
 			break
@@ -70,31 +71,33 @@ func newest(messages []Message) []toldMessage {
 	return all
 }
 
-// toldOf tells a message.
-func toldOf(m *Message) toldMessage {
-	t := toldMessage{Role: m.Role, Parts: []toldPart{}}
+// toSpanMessage converts a message.
+func toSpanMessage(m *Message) spanMessage {
+	t := spanMessage{Role: m.Role, Parts: []spanPart{}}
 	if m.Text != "" {
-		t.Parts = append(t.Parts, toldPart{Type: "text", Content: clip(m.Text, maxContentText)})
+		t.Parts = append(t.Parts, spanPart{Type: "text", Content: clip(m.Text, maxContentText)})
 	}
 	for _, c := range m.ToolCalls {
-		t.Parts = append(t.Parts, toldPart{Type: "tool_call", ID: c.ID, Name: c.Name, Arguments: argumentsOf(c.Arguments)})
+		t.Parts = append(t.Parts, spanPart{Type: "tool_call", ID: c.ID, Name: c.Name, Arguments: argumentsJSON(c.Arguments)})
 	}
 	for _, r := range m.Results {
-		t.Parts = append(t.Parts, toldPart{Type: "tool_call_response", ID: r.CallID, Name: r.Name, Response: clip(r.Text, maxContentText)})
+		t.Parts = append(t.Parts,
+			spanPart{Type: "tool_call_response", ID: r.CallID, Name: r.Name, Response: clip(r.Text, maxContentText)})
 	}
 	return t
 }
 
-// argumentsOf gives the arguments of a call as they are, or as a text where they are no JSON or too long.
-func argumentsOf(s string) json.RawMessage {
+// argumentsJSON returns the arguments of a call as JSON, or as a JSON string if they are not JSON
+// or too long.
+func argumentsJSON(s string) json.RawMessage {
 	if len(s) <= maxContentText && json.Valid([]byte(s)) {
 		return json.RawMessage(s)
 	}
-	b, _ := json.Marshal(clip(s, maxContentText)) // a string is always encoded
+	b, _ := json.Marshal(clip(s, maxContentText)) // encoding a string cannot fail
 	return b
 }
 
-// clip gives the beginning of a text, in whole code points.
+// clip returns the first bytes of s, at most the given number, without splitting a rune.
 func clip(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -15,7 +15,7 @@ import (
 	"github.com/parleyhub/parley/internal/spantest"
 )
 
-// spanOf gives the one span that was told, which has ended.
+// spanOf returns the only span, which must have ended.
 func spanOf(t *testing.T, r *spantest.Recorder) spantest.Span {
 	t.Helper()
 	all := r.Spans()
@@ -25,7 +25,7 @@ func spanOf(t *testing.T, r *spantest.Recorder) spantest.Span {
 	return all[0]
 }
 
-// has compares an attribute; nil, it is not there.
+// has compares an attribute. A nil value means that it is missing.
 func has(t *testing.T, s spantest.Span, key string, want any) {
 	t.Helper()
 	if got := s.Attributes[key]; fmt.Sprintf("%T %[1]v", got) != fmt.Sprintf("%T %[1]v", want) {
@@ -33,30 +33,38 @@ func has(t *testing.T, s spantest.Span, key string, want any) {
 	}
 }
 
-// TestSpanOfARun: a run is one span with all its tries, which says what was asked and what has come, and nothing that anybody has said.
-func TestSpanOfARun(t *testing.T) {
+// A run is one span with all its attempts. It describes the request and the result, without any
+// content.
+func TestRunSpan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const secret = "a secret"
 		half, seed := 0.5, int64(7)
 		last := answer{chunks: texts("the ", secret), resp: &llm.Response{
 			Text: "the " + secret, Finish: llm.FinishStop, Model: "m-2", Metadata: map[string]string{"response_id": "resp-1"},
-			Usage: &llm.Usage{PromptTokens: 10, CompletionTokens: 5, TotalTokens: 15, CacheReadTokens: 3, CacheWriteTokens: 2, ReasoningTokens: 1},
+			Usage: &llm.Usage{PromptTokens: 10, CompletionTokens: 5, TotalTokens: 15, CacheReadTokens: 3, CacheWriteTokens: 2,
+				ReasoningTokens: 1},
 		}}
 		a, r := &answers{all: []answer{{err: broken()}, last}}, &spantest.Recorder{}
 		runtime := a.runtime(nil)
-		p := prepare(t, runtime, &llm.Definition{Model: "m", Instructions: secret, Temperature: &half, TopP: &half, MaxTokens: 100}, &llm.Options{
-			MaxRetries: 1, Seed: &seed, Retry: llm.Retry{Min: time.Second, Max: time.Second}, Attributes: []parley.Attribute{{Key: "test", Value: "mine"}},
-		})
+		p := prepare(t, runtime,
+			&llm.Definition{Model: "m", Instructions: secret, Temperature: &half, TopP: &half, MaxTokens: 100}, &llm.Options{
+				MaxRetries: 1, Seed: &seed, Retry: llm.Retry{Min: time.Second, Max: time.Second},
+				Attributes: []parley.Attribute{{Key: "test", Value: "mine"}},
+			})
 		if _, err := runtime.RunStream(parley.WithTracer(t.Context(), r), p, question(secret), nil); err != nil {
 			t.Fatal(err)
 		}
 		s := spanOf(t, r)
 		for key, want := range map[string]any{
-			"gen_ai.operation.name": "chat", "gen_ai.provider.name": "fake", "gen_ai.request.model": "m", "gen_ai.request.max_tokens": 100,
-			"gen_ai.request.temperature": 0.5, "gen_ai.request.top_p": 0.5, "gen_ai.request.seed": int64(7), "gen_ai.request.stream": true, "gen_ai.output.type": "text",
+			"gen_ai.operation.name": "chat", "gen_ai.provider.name": "fake", "gen_ai.request.model": "m",
+			"gen_ai.request.max_tokens":  100,
+			"gen_ai.request.temperature": 0.5, "gen_ai.request.top_p": 0.5, "gen_ai.request.seed": int64(7),
+			"gen_ai.request.stream": true, "gen_ai.output.type": "text",
 			"gen_ai.response.model": "m-2", "gen_ai.response.id": "resp-1", "gen_ai.response.finish_reasons": []string{"stop"},
-			"gen_ai.usage.input_tokens": int64(10), "gen_ai.usage.output_tokens": int64(5), "gen_ai.usage.cache_read.input_tokens": int64(3),
-			"gen_ai.usage.cache_creation.input_tokens": int64(2), "gen_ai.usage.reasoning.output_tokens": int64(1), "parley.model.tries": 2, "test": "mine",
+			"gen_ai.usage.input_tokens": int64(10), "gen_ai.usage.output_tokens": int64(5),
+			"gen_ai.usage.cache_read.input_tokens":     int64(3),
+			"gen_ai.usage.cache_creation.input_tokens": int64(2), "gen_ai.usage.reasoning.output_tokens": int64(1),
+			"parley.model.tries": 2, "test": "mine",
 		} {
 			has(t, s, key, want)
 		}
@@ -69,8 +77,8 @@ func TestSpanOfARun(t *testing.T) {
 	})
 }
 
-// TestSpanOfARunThatFails: the span says which kind of fault it was, by the names of this package.
-func TestSpanOfARunThatFails(t *testing.T) {
+// The span reports the kind of failure by the names of this package.
+func TestRunSpanFailure(t *testing.T) {
 	for want, all := range map[string]struct {
 		answer answer
 		o      llm.Options
@@ -90,23 +98,23 @@ func TestSpanOfARunThatFails(t *testing.T) {
 		}
 		p := prepare(t, runtime, d, &all.o)
 		if _, err := runtime.RunStream(parley.WithTracer(t.Context(), r), p, question("hi"), nil); err == nil {
-			t.Errorf("%s: the run has not failed", want)
+			t.Errorf("%s: the run did not fail", want)
 		}
 		if s := spanOf(t, r); s.Failure != want {
-			t.Errorf("the span has failed by %q, expected %q", s.Failure, want)
+			t.Errorf("the span failed with %q, expected %q", s.Failure, want)
 		}
 	}
 }
 
-// TestSpanOfAPanic: the span of a run ends also where the provider panics.
-func TestSpanOfAPanic(t *testing.T) {
+// The span of a run ends even if the provider panics.
+func TestRunSpanAfterPanic(t *testing.T) {
 	r := &spantest.Recorder{}
-	runtime := (&answers{}).runtime(nil) // without an answer
+	runtime := (&answers{}).runtime(nil) // it panics without an answer
 	p := prepare(t, runtime, &llm.Definition{Model: "m"}, nil)
 	func() {
 		defer func() {
 			if recover() == nil {
-				t.Error("nothing has panicked")
+				t.Error("the provider did not panic")
 			}
 		}()
 		_, _ = runtime.Run(parley.WithTracer(t.Context(), r), p, question("hi"))
@@ -114,10 +122,12 @@ func TestSpanOfAPanic(t *testing.T) {
 	spanOf(t, r)
 }
 
-// TestContentOfARun: what was said is told where it is asked for, as the conventions want it, and within bounds.
-func TestContentOfARun(t *testing.T) {
+// Content is set on request, in the form of the conventions and within limits.
+func TestRunSpanContent(t *testing.T) {
 	long := strings.Repeat("é", 20_000)
-	a, r := &answers{all: []answer{{chunks: []llm.Chunk{{Text: "wait"}, begins(0, "c2", "look", `{"x":1}`)}}}}, &spantest.Recorder{TellContent: true}
+	a, r := &answers{
+		all: []answer{{chunks: []llm.Chunk{{Text: "wait"}, begins(0, "c2", "look", `{"x":1}`)}}}},
+		&spantest.Recorder{TellContent: true}
 	runtime := a.runtime(nil)
 	p := prepare(t, runtime, &llm.Definition{Model: "m", Instructions: "be kind"}, nil)
 	in := &llm.Input{Messages: []llm.Message{
@@ -135,7 +145,8 @@ func TestContentOfARun(t *testing.T) {
 		`{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"look","arguments":"no JSON"}]},`+
 		`{"role":"tool","parts":[{"type":"tool_call_response","id":"c1","name":"look","response":"seen"}]}]`)
 	has(t, s, "gen_ai.output.messages",
-		`[{"role":"assistant","parts":[{"type":"text","content":"wait"},{"type":"tool_call","id":"c2","name":"look","arguments":{"x":1}}],"finish_reason":"tool_calls"}]`)
+		`[{"role":"assistant","parts":[{"type":"text","content":"wait"},{"type":"tool_call","id":"c2","name":"look",`+
+			`"arguments":{"x":1}}],"finish_reason":"tool_calls"}]`)
 
 	in.Messages = nil
 	for i := range 40 {
@@ -149,7 +160,8 @@ func TestContentOfARun(t *testing.T) {
 	if err := json.Unmarshal([]byte(told), &messages); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(messages); len(told) > 128<<10+100 || n < 2 || n == 40 || !strings.HasPrefix(messages[n-1].Parts[0].Content, "39 é") || strings.Contains(told, "\uFFFD") {
-		t.Errorf("%d messages are told in %d bytes, the last begins with %.20s", n, len(told), messages[n-1].Parts[0].Content)
+	if n := len(messages); len(told) > 128<<10+100 || n < 2 || n == 40 ||
+		!strings.HasPrefix(messages[n-1].Parts[0].Content, "39 é") || strings.Contains(told, "\uFFFD") {
+		t.Errorf("%d messages in %d bytes, the last one is %.20s", n, len(told), messages[n-1].Parts[0].Content)
 	}
 }

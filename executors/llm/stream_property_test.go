@@ -10,8 +10,9 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// TestStreamsOfAnyRetries has streams of texts and calls that break off anywhere, cut anywhere, sometimes with another text: a reader ends with what the result has, and hears of a new
-// beginning only where there was another text.
+// TestStreamsOfAnyRetries has random streams of texts and calls that break at any point, sometimes
+// with another text in the retry. A reader must end with the content of the result. A restart must
+// only occur if the text changed.
 func TestStreamsOfAnyRetries(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		final := stream(t, "final")
@@ -66,21 +67,23 @@ func TestStreamsOfAnyRetries(t *testing.T) {
 			t.Fatalf("the deltas say %q and %v, and the result %q and %v", text, calls, got.Content, got.ToolCalls)
 		}
 		if prefixes && restarts > 0 {
-			t.Fatalf("%d new beginnings, and nothing else was said", restarts)
+			t.Fatalf("%d restarts without a change of the text", restarts)
 		}
 	})
 }
 
-// stream is a text and some calls, one chunk each.
+// stream returns a text and some calls, one chunk each.
 func stream(t *rapid.T, label string) []llm.Chunk {
 	chunks := texts(rapid.StringMatching(`[ab]{0,12}`).Draw(t, label))
 	for i := range rapid.IntRange(0, 3).Draw(t, label+" calls") {
-		chunks = append(chunks, begins(i, rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, label+" id"), "look", rapid.StringMatching(`[ab]{0,6}`).Draw(t, label+" arguments")))
+		chunks = append(chunks,
+			begins(i, rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, label+" id"), "look",
+				rapid.StringMatching(`[ab]{0,6}`).Draw(t, label+" arguments")))
 	}
 	return chunks
 }
 
-// pieces cuts chunks anywhere.
+// pieces splits chunks at random points.
 func pieces(t *rapid.T, of []llm.Chunk) []llm.Chunk {
 	var all []llm.Chunk
 	for _, c := range of {
@@ -93,7 +96,7 @@ func pieces(t *rapid.T, of []llm.Chunk) []llm.Chunk {
 			n := rapid.IntRange(1, len(body)).Draw(t, "piece")
 			piece := llm.Chunk{Text: strings.Clone(body[:n])}
 			if c.ToolCall != nil {
-				piece = goesOn(c.ToolCall.Index, body[:n])
+				piece = continuedBy(c.ToolCall.Index, body[:n])
 			}
 			all, body = append(all, piece), body[n:]
 		}

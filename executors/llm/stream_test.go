@@ -12,12 +12,13 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// TestARetryRepeatsNoPrefix has streams that break off, and says what the sink hears: each text once, and where a retry says something else, a stream that begins anew.
-func TestARetryRepeatsNoPrefix(t *testing.T) {
+// TestRetryRepeatsNoPrefix has broken streams and the deltas that the sink gets: each text once,
+// and a restart if a retry returns another text.
+func TestRetryRepeatsNoPrefix(t *testing.T) {
 	call := func(id string, pieces ...string) []llm.Chunk {
 		chunks := []llm.Chunk{begins(0, id, "look", "")}
 		for _, p := range pieces {
-			chunks = append(chunks, goesOn(0, p))
+			chunks = append(chunks, continuedBy(0, p))
 		}
 		return chunks
 	}
@@ -37,8 +38,11 @@ func TestARetryRepeatsNoPrefix(t *testing.T) {
 		{"another text", []answer{breaks("Hel", "lo"), says("He", "y you")}, []string{"Hel", "lo", "!Hey you"}},
 		{"another text at once", []answer{breaks("Hello"), says("Good ", "day")}, []string{"Hello", "!Good ", "day"}},
 		{"less", []answer{breaks("Hello you"), says("Hello")}, []string{"Hello you", "!Hello"}},
-		{"nothing", []answer{breaks("Hello"), {resp: &llm.Response{Refusal: "no", Finish: llm.FinishRefusal}, chunks: []llm.Chunk{{Refusal: "no"}}}}, []string{"Hello", "!"}},
-		{"another and another", []answer{breaks("one"), breaks("two"), breaks("tw"), says("two three")}, []string{"one", "!two", " three"}},
+		{"nothing", []answer{breaks("Hello"),
+			{resp: &llm.Response{Refusal: "no", Finish: llm.FinishRefusal}, chunks: []llm.Chunk{{Refusal: "no"}}}},
+			[]string{"Hello", "!"}},
+		{"another and another", []answer{breaks("one"), breaks("two"), breaks("tw"), says("two three")},
+			[]string{"one", "!two", " three"}},
 		{"a call again", []answer{broke(call("a", `{"x`)), {chunks: call("a", `{"x`, `":1}`)}}, nil},
 		{"a call without an id", []answer{broke(call("", `{"x`)), {chunks: call("", `{`, `"x":1}`)}}, nil},
 		{"a call with another id", []answer{broke(call("a", `{"x`)), {chunks: call("b", `{"x":1}`)}}, nil},
@@ -49,8 +53,8 @@ func TestARetryRepeatsNoPrefix(t *testing.T) {
 		{"a shorter text, then the same call", []answer{broke(append(texts("Hello you"), call("a", `{`)...)), {chunks: append(texts("Hello"), call("a", `{}`)...)}}, []string{"Hello you", "!Hello"}},
 		{"a longer text, then the same call", []answer{broke(append(texts("Hello"), call("a", `{`)...)), {chunks: append(texts("Hello you"), call("a", `{}`)...)}}, []string{"Hello", "!Hello you"}},
 		{"calls in turns", []answer{
-			broke([]llm.Chunk{begins(0, "a", "look", ""), begins(1, "b", "look", ""), goesOn(0, `{`), goesOn(1, `{`), goesOn(0, `}`)}),
-			{chunks: []llm.Chunk{begins(0, "a", "look", ""), begins(1, "b", "look", ""), goesOn(0, `{`), goesOn(1, `{`), goesOn(0, `}`), goesOn(1, `}`)}},
+			broke([]llm.Chunk{begins(0, "a", "look", ""), begins(1, "b", "look", ""), continuedBy(0, `{`), continuedBy(1, `{`), continuedBy(0, `}`)}),
+			{chunks: []llm.Chunk{begins(0, "a", "look", ""), begins(1, "b", "look", ""), continuedBy(0, `{`), continuedBy(1, `{`), continuedBy(0, `}`), continuedBy(1, `}`)}},
 		}, nil},
 	} {
 		for _, every := range []time.Duration{0, time.Second} {
@@ -109,7 +113,7 @@ func TestDeltasAreGathered(t *testing.T) {
 			t.Errorf("deltas %q: expected %q", h.deltas(), want)
 		}
 		if got := last.Sub(began); got > 210*time.Millisecond {
-			t.Errorf("the last delta was told after %s: expected it while the model says nothing", got)
+			t.Errorf("the last delta was sent after %s: expected it while the model sends nothing", got)
 		}
 	})
 }
@@ -136,7 +140,7 @@ func TestEventsOfAStream(t *testing.T) {
 	}
 }
 
-func TestASinkThatFailsEndsTheRun(t *testing.T) {
+func TestFailedSinkEndsRun(t *testing.T) {
 	full := errors.New("full")
 	for _, at := range []llm.EventType{llm.EventStart, llm.EventDelta, llm.EventUsage, llm.EventComplete} {
 		for _, every := range []time.Duration{0, time.Hour} {
@@ -149,7 +153,7 @@ func TestASinkThatFailsEndsTheRun(t *testing.T) {
 					return full
 				}
 				if calls > 10 {
-					t.Fatal("the sink is called on and on")
+					t.Fatal("the sink is called again after its error")
 				}
 				return nil
 			})
@@ -160,7 +164,7 @@ func TestASinkThatFailsEndsTheRun(t *testing.T) {
 	}
 }
 
-// TestStreamedAndPlainAreTheSame counts tokens, too, where the vendor has told none.
+// TestStreamedAndPlainAreTheSame also counts tokens without usage of the vendor.
 func TestStreamedAndPlainAreTheSame(t *testing.T) {
 	for _, resp := range []*llm.Response{
 		nil,

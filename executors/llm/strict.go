@@ -6,9 +6,11 @@ import (
 	"strings"
 )
 
-// strictSchema gives a copy of a schema that a vendor can hold a model to, or false where there is none: the root is an object, every object takes no other properties and requires all that
-// it has, and there are only keywords that the vendor takes. Where additionalProperties is absent the copy has false: whatever matches the copy matches the schema. A schema with properties
-// that may be left out has no such copy, for the model would have to make them up.
+// strictSchema returns a copy of a schema that the vendor can enforce, and false if there is none.
+// In the copy, the root is an object, every object requires all its properties and allows no
+// others, and all keywords are supported by the vendor. A missing additionalProperties becomes
+// false, so every value that matches the copy also matches the schema. A schema with optional
+// properties has no such copy, because the model would have to invent values for them.
 func strictSchema(raw json.RawMessage, set SchemaSet) (json.RawMessage, bool) {
 	v, err := parseOrdered(raw)
 	root, ok := v.(*ordered)
@@ -20,21 +22,23 @@ func strictSchema(raw json.RawMessage, set SchemaSet) (json.RawMessage, bool) {
 	return out, err == nil
 }
 
-// The keywords of strict schemas besides those with schemas inside: of all vendors, and of OpenAI besides.
+// The keywords of strict schemas without nested schemas: those of all vendors, and the additional
+// ones of OpenAI.
 var (
 	strictKeywords = []string{"type", "required", "additionalProperties", "description", "title", "$schema"}
-	openAIKeywords = []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems"}
-	strictFormats  = []any{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
+	openAIKeywords = []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems",
+		"maxItems"}
+	strictFormats = []any{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 )
 
-// stricter makes schemas strict.
+// stricter converts schemas to strict ones.
 type stricter struct {
-	wide bool // there are openAIKeywords, pattern, and schemas that name themselves
-	// defined counts the definitions that it is within.
+	wide bool // allow openAIKeywords, pattern and recursive schemas
+	// defined is the nesting depth of definitions.
 	defined int
 }
 
-// strict makes a schema strict where it stands, and reports whether it could be.
+// strict makes a schema strict in place, and reports whether that was possible.
 func (c *stricter) strict(v any) bool {
 	s, ok := v.(*ordered)
 	if !ok || !slices.ContainsFunc([]string{"type", "$ref", "anyOf", "enum"}, s.has) {
@@ -73,7 +77,7 @@ func (c *stricter) keyword(name string, v any) bool {
 		return !isCompound(v)
 	case "format":
 		return slices.Contains(strictFormats, v)
-	case "pattern": // no vendor looks around
+	case "pattern": // no vendor supports lookaround
 		text, ok := v.(string)
 		return ok && c.wide && !strings.Contains(text, "(?")
 	case "$ref":
@@ -82,7 +86,8 @@ func (c *stricter) keyword(name string, v any) bool {
 	return slices.Contains(strictKeywords, name) || c.wide && slices.Contains(openAIKeywords, name)
 }
 
-// ref takes what names a definition. Not every vendor takes one within a definition, which may come round to itself.
+// ref reports whether a $ref is allowed. Not every vendor allows one within a definition, because
+// it may be recursive.
 func (c *stricter) ref(v any) bool {
 	text, ok := v.(string)
 	defined := strings.HasPrefix(text, "#/$defs/") || strings.HasPrefix(text, "#/definitions/")
@@ -125,7 +130,7 @@ func strictObject(s *ordered) bool {
 	return true
 }
 
-// isObject reports whether a schema is one of objects.
+// isObject reports whether a schema describes objects.
 func isObject(s *ordered) bool { return isType(s, "object") || s.has("properties") }
 
 func isType(s *ordered, name string) bool {

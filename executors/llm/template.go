@@ -10,12 +10,13 @@ import (
 	"strings"
 )
 
-// template is a user_template: text in which {name} stands for a variable, {{ for { and }} for }. There is no other syntax.
+// template is a user_template: text in which {name} is replaced by a variable, {{ by { and }} by }.
+// There is no other syntax.
 type template struct{ parts []templatePart }
 
 type templatePart struct {
 	text     string
-	variable string // empty, it is text
+	variable string // empty for text
 }
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
@@ -31,11 +32,11 @@ func parseTemplate(s string) (*template, error) {
 			text.WriteByte(s[i])
 			i++
 		case s[i] == '}':
-			return nil, fmt.Errorf("user_template: there is a } at byte %d without a {: expected }} for a brace", i)
+			return nil, fmt.Errorf("user_template: unmatched } at byte %d: write }} for a brace", i)
 		default:
 			name, _, closed := strings.Cut(s[i+1:], "}")
 			if !closed || !variableName.MatchString(name) {
-				return nil, fmt.Errorf("user_template: expected {, the name of a variable and } at byte %d, or {{ for a brace", i)
+				return nil, fmt.Errorf("user_template: invalid variable at byte %d: expected {name}, or {{ for a brace", i)
 			}
 			t.parts = append(t.parts, templatePart{text: text.String()}, templatePart{variable: name})
 			text.Reset()
@@ -55,9 +56,10 @@ func (t *template) render(variables map[string]any) (string, error) {
 		}
 		v, ok := variables[p.variable]
 		if !ok {
-			return "", fmt.Errorf("user_template: there is no variable %q: there are %q", p.variable, slices.Sorted(maps.Keys(variables)))
+			return "", fmt.Errorf("user_template: unknown variable %q: expected one of %q", p.variable,
+				slices.Sorted(maps.Keys(variables)))
 		}
-		s, err := written(v)
+		s, err := formatVariable(v)
 		if err != nil {
 			return "", fmt.Errorf("user_template: variable %q: %w", p.variable, err)
 		}
@@ -66,13 +68,13 @@ func (t *template) render(variables map[string]any) (string, error) {
 	return b.String(), nil
 }
 
-// written is a text as it is, and any other value as JSON.
-func written(v any) (string, error) {
+// formatVariable returns a string as it is, and any other value as JSON.
+func formatVariable(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
 		return v, nil
 	case json.RawMessage:
-		return writtenRaw(v)
+		return formatRaw(v)
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -81,8 +83,8 @@ func written(v any) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// writtenRaw is a JSON text as the text that it stands for, and other JSON as it is.
-func writtenRaw(raw json.RawMessage) (string, error) {
+// formatRaw returns the content of a JSON string, and other JSON as it is.
+func formatRaw(raw json.RawMessage) (string, error) {
 	if !json.Valid(raw) {
 		return "", fmt.Errorf("expected JSON")
 	}

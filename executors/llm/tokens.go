@@ -2,23 +2,28 @@ package llm
 
 import "unicode"
 
-// CountTokens estimates how many tokens a text is, without a vendor's tokenizer: a word of letters counts 1 for each 6, a number 1 for each 3 digits, other signs and letters of other
-// scripts 1 each, and spaces none, but for ends of lines. For English and JSON it is rather too high than too low.
+// CountTokens estimates the tokens of a text without a tokenizer. The estimate for English and JSON
+// is rather too high than too low.
+//
+//   - A word of ASCII letters counts 1 token per 6 letters.
+//   - A number counts 1 token per 3 digits.
+//   - Any other character and each line break counts 1.
+//   - Other space counts 0.
 func CountTokens(text string) int64 {
 	var c counter
 	c.add(text)
 	return c.tokens
 }
 
-// What an API adds to each message and each tool.
+// The tokens that an API adds for each message and each tool.
 const (
 	messageTokens = 4
 	toolTokens    = 8
 )
 
-// CountTokens estimates how many tokens the prompt of a run is.
+// CountTokens estimates the tokens of the prompt of a run.
 func (p *Prepared) CountTokens(in *Input) (int64, error) {
-	req, err := p.ask(in)
+	req, err := p.newRequest(in)
 	if err != nil {
 		return 0, err
 	}
@@ -45,7 +50,7 @@ func promptTokens(r *Request) int64 {
 	return n
 }
 
-// spokenTokens are those that a message of the model has cost.
+// spokenTokens estimates the output tokens of a message of the model.
 func spokenTokens(m *Message) int64 {
 	n := CountTokens(m.Text)
 	for _, c := range m.ToolCalls {
@@ -54,18 +59,19 @@ func spokenTokens(m *Message) int64 {
 	return n
 }
 
-// estimate is the usage of an exchange whose vendor has told none.
+// estimate returns the estimated usage of an exchange for which the vendor reported none.
 func estimate(r *Request, said *Message, refusal string) Usage {
 	u := Usage{PromptTokens: promptTokens(r), CompletionTokens: spokenTokens(said) + CountTokens(refusal), Estimated: true}
 	u.TotalTokens = u.PromptTokens + u.CompletionTokens
 	return u
 }
 
-// counter counts a text that comes in pieces as if it came at once.
+// counter counts the tokens of a text that arrives in pieces. The result does not depend on the
+// pieces.
 type counter struct {
 	tokens int64
 	kind   runeKind
-	run    int // of kind, so far
+	run    int // number of runes of kind in a row
 }
 
 type runeKind int
@@ -90,7 +96,8 @@ func (c *counter) add(text string) {
 	}
 }
 
-// kindOf gives the kind of a sign, and how many of it make a token: 0 for what makes none.
+// kindOf returns the kind of a rune, and how many runes of this kind make a token. 0 means that
+// they count nothing.
 func kindOf(r rune) (kind runeKind, each int) {
 	switch {
 	case r == '\n':

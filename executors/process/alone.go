@@ -6,7 +6,7 @@ import (
 	"os/exec"
 )
 
-// alone is a program that no supervisor holds: its process group is all that is known of it.
+// alone is a program without a supervisor. Only its process group is known.
 type alone struct {
 	cmd     *exec.Cmd
 	group   group
@@ -36,13 +36,13 @@ func (a *alone) ended() <-chan report { return a.reports }
 
 func (a *alone) release(report, bool) {}
 
-// await waits for the end of the program, kills what it has left behind in its group, and reports.
+// await waits for the end of the program, kills the rest of its group, and reports the end.
 func (a *alone) await() {
 	defer close(a.reports)
 	err := a.group.finish(a.cmd)
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		return // how it ended is not known
+		return // how it ended is unknown
 	}
 	s := a.cmd.ProcessState
 	r := report{Ended: true, Code: s.ExitCode(), CPU: s.UserTime() + s.SystemTime()}

@@ -17,12 +17,15 @@ import (
 	"github.com/parleyhub/parley/executors/process"
 )
 
-// TestAlone: without supervisors what is left in the group is killed, and who has left it delays the end no longer than told, and takes nothing from the output.
+// Without supervisors, the rest of the group is killed. A process that left the group delays the
+// end only for the documented time, and the output is complete.
 func TestAlone(t *testing.T) {
 	process.WithoutSupervisors(t)
 	p := newPool(t)
 	var out bytes.Buffer
-	s := script("sleep 600 & setsid sleep 600 & until [ x$(cut -d' ' -f6 /proc/$!/stat) = x$! ]; do [ -d /proc/$! ] || exit 1; sleep 0.01; done; head -c 1000000 /dev/zero", newMark())
+	s := script(
+		"sleep 600 & setsid sleep 600 & until [ x$(cut -d' ' -f6 /proc/$!/stat) = x$! ]; do [ -d /proc/$! ] || exit 1; "+
+			"sleep 0.01; done; head -c 1000000 /dev/zero", newMark())
 	s.Stdout = &out
 	began := time.Now()
 	if err := start(t, p, s).Wait(); err != nil {
@@ -40,7 +43,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// TestThreadsMayEnd: a program is killed with this process, and not with the thread on which it happened to be started.
+// A program is killed with this process, but not with the thread that happened to start it.
 func TestThreadsMayEnd(t *testing.T) {
 	both(t, func(t *testing.T) {
 		p := newPool(t)
@@ -70,13 +73,13 @@ func TestThreadsMayEnd(t *testing.T) {
 	})
 }
 
-// onThreadThatEnds calls f on a thread of its own, and gives its number.
+// onThreadThatEnds calls f on a separate thread that then ends, and returns the id of the thread.
 func onThreadThatEnds(f func()) int {
 	thread := make(chan int)
 	go func() {
-		runtime.LockOSThread() // and the thread ends with the goroutine
+		runtime.LockOSThread() // the thread ends with the goroutine
 		tid := syscall.Gettid()
-		if tid == os.Getpid() { // but for the first one, which is held while another is asked for
+		if tid == os.Getpid() { // except the first thread, which is kept while another one is used
 			tid = onThreadThatEnds(f)
 		} else {
 			f()
@@ -86,7 +89,8 @@ func onThreadThatEnds(f func()) int {
 	return <-thread
 }
 
-// BenchmarkStart measures the start and the end of a program that does nothing, beside a bare fork and exec in the same run.
+// BenchmarkStart measures start and end of a program that does nothing, next to a bare fork and
+// exec in the same run.
 func BenchmarkStart(b *testing.B) {
 	for _, c := range []struct {
 		name  string

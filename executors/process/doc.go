@@ -1,5 +1,5 @@
-// Package process runs programs whole: without a shell, with exactly the arguments, the environment, the directory and the streams that are asked for,
-// and so that nothing of a program is left when it has ended.
+// Package process runs programs without a shell, with exactly the given arguments, environment,
+// directory and streams. No process of a program is left after it ends.
 //
 //	func main() {
 //		process.Supervise() // before anything else
@@ -11,45 +11,58 @@
 //	...
 //	err = p.Wait()
 //
-// # Guarantees, on Linux and where main calls [Supervise]
+// # Guarantees on Linux if main calls [Supervise]
 //
-//   - Every process that a program has started, directly or not, is dead when [Process.Done] is closed: also one that has left the process group or the
-//     session, a daemon, one that ignores signals, and one that forks faster than it is killed. They are stopped first (SIGSTOP), so that none can start another
-//     meanwhile, and then killed.
-//   - The same holds when the process that runs the programs ends by whatever means, SIGKILL included: it takes some milliseconds then.
-//   - When ctx ends the program's process group gets SIGTERM. [Spec.StopWait] later all of it is killed.
-//   - The output of a program that has ended is whole: it is read to its end after the last process that could write is dead.
-//   - A program is started at most once for each Start. Whatever makes that doubtful is an error.
-//   - A program inherits no file but stdin, stdout and stderr, and no terminal.
+//   - Every process that a program started, directly or indirectly, is dead when [Process.Done] is
+//     closed. This includes processes that left the process group or the session, daemons,
+//     processes that ignore signals, and processes that fork faster than they are killed. All are
+//     stopped with SIGSTOP first, so that none can start another one, and then killed.
+//   - The same holds if the process that runs the programs ends, even by SIGKILL. It then takes
+//     some milliseconds.
+//   - When ctx ends, the process group gets SIGTERM. After [Spec.StopWait] everything is killed.
+//   - The output of a program is complete: it is read to its end after the last process that could
+//     write is dead.
+//   - A program is started at most once for each Start. If that is in doubt, Start returns an
+//     error.
+//   - A program inherits no file except stdin, stdout and stderr, and no terminal.
 //
-// What is not covered: processes of another user (a program that may use sudo), a program that kills both processes of its supervisor at once, what it asks
-// others to run (a service manager, a container engine), and how much it takes of memory and processes, which only the system can bound. A program that kills one
-// of the two has failed ([ErrSupervisor]) and is dead as a whole; one that stops them is woken when ctx ends. Processes that cannot be killed are told by
-// [ErrLeft] after 3 s, such as have not died after 15 s too. What keeps such programs is a container around all of it.
+// Some processes are out of reach: processes of another user (a program that may use sudo), a
+// program that kills both processes of its supervisor at once, and work that others do for it (a
+// service manager, a container engine). Memory and the number of processes are not limited; only
+// the system can do that. A program that kills one of the two supervisor processes fails with
+// [ErrSupervisor] and is killed completely. A program that stops them is continued when ctx ends. A
+// process that cannot be killed is reported by [ErrLeft], after 3 s if killing it is not permitted,
+// otherwise after 15 s. Run such programs in a container.
 //
-// # Elsewhere
+// # Without supervisors
 //
-// Without Supervise and on other systems a program is held by its process group alone. What is in the group is killed when the program has ended; a process that has
-// left it escapes, and may hold the output open, which is read 1 s longer then. On Linux the program itself is killed with the process that runs it. On
-// Windows there are no groups: the program alone is killed, at once. [Enabled] tells which it is.
+// Without Supervise and on other systems, a program is controlled by its process group alone. The
+// rest of the group is killed when the program ends. A process that left the group escapes, and may
+// keep the output open, which is then read for 1 s longer. On Linux the program itself is killed
+// together with the process that runs it. Windows has no groups, so only the program is killed, at
+// once. [Enabled] reports whether supervisors are used.
 //
-// # How
+// # Implementation
 //
-// A supervisor is this executable, started again in a session of its own, as two processes:
+// A supervisor is this executable, started again in a separate session, as two processes:
 //
 //	runner ──leash──▶ watcher ──child──▶ supervisor ──child──▶ program ──▶ ...
 //	   └──────────────link────────────────────┘
 //
-// The supervisor takes orders and files over the link, a socket, starts the program and is the parent of whatever loses its parents below
-// (PR_SET_CHILD_SUBREAPER). It has no children left when the program is gone, and then takes the next one: starting a supervisor costs some 20 ms and 8 MiB, starting
-// a program through one that waits half as much again as a bare fork and exec. The watcher does nothing until the supervisor dies, or until the runner
-// does, which ends the leash; then it kills what has come to it. Neither has anything of the runner's environment or a file of its, and no process of the same
-// user but root's may look into them. They have the umask and the limits that the runner had when they were started.
+// The supervisor receives orders and files over the link, which is a socket. It starts the program
+// and is the parent of all orphans below it (PR_SET_CHILD_SUBREAPER). After the program is gone, it
+// has no children left and accepts the next program. Starting a supervisor takes some 20 ms and 8
+// MiB. Starting a program with an idle supervisor takes 1.5 times as long as a bare fork and exec.
+// The watcher waits until the supervisor dies, or until the runner dies, which closes the leash. It
+// then kills all processes that became its children. Both have neither the environment nor any file
+// of the runner, and only root can inspect them. They have the umask and the limits of the runner
+// at their start.
 //
 // # Goroutines
 //
-// A program has one that follows it and one for each of its streams that is not nil, which are awaited before Done is closed; a reader or a writer of the caller's
-// that does not return is left behind, with its stream. A supervisor has two, which [Pool.Close] waits for. Without supervisors a program has one
-// more, and on Linux one, with a thread of its own, starts all programs and lasts as long as the process: the kernel kills a program when the thread
-// that started it ends.
+// A program has one goroutine that follows it, and one for each stream that is not nil. They end
+// before Done is closed, except a stream whose reader or writer does not return. A supervisor has
+// two goroutines, for which [Pool.Close] waits. Without supervisors, a program has one more. On
+// Linux, one goroutine with its own thread then starts all programs and never ends, because the
+// kernel kills a program when the thread that started it ends.
 package process

@@ -8,15 +8,16 @@ import (
 	"syscall"
 )
 
-// explain says what the system means when it does not start a program.
+// explain adds the likely cause to an error of the system.
 func explain(err error, path string) error {
 	switch {
 	case errors.Is(err, syscall.ENOEXEC):
-		return fmt.Errorf("%w: expected a program of this machine, or a script that begins with #! and its interpreter", err)
+		return fmt.Errorf("%w: expected a program for this machine, or a script that starts with #! and its interpreter", err)
 	case errors.Is(err, syscall.E2BIG):
-		return fmt.Errorf("%w: expected less in its arguments and its environment", err)
+		return fmt.Errorf("%w: expected smaller arguments or a smaller environment", err)
 	case errors.Is(err, fs.ErrNotExist) && exists(path):
-		return fmt.Errorf("%w: the file is there; expected its interpreter to be so too, the one of its first line or its loader", err)
+		return fmt.Errorf(
+			"%w: the file exists, but the interpreter in its first line or its loader does not", err)
 	}
 	return err
 }

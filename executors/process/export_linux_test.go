@@ -2,7 +2,7 @@ package process
 
 import "testing"
 
-// WithoutSupervisors holds programs by their groups alone until the test has ended.
+// WithoutSupervisors disables supervisors until the test ends.
 func WithoutSupervisors(t testing.TB) {
 	before := supervised.Swap(false)
 	t.Cleanup(func() { supervised.Store(before) })

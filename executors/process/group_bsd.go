@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// endWithUs does nothing: such systems cannot tie a program to the one that has started it.
+// endWithUs does nothing, because these systems cannot bind a program to its parent.
 func endWithUs(*syscall.SysProcAttr) {}
 
 func launch(cmd *exec.Cmd) error {
@@ -15,5 +15,5 @@ func launch(cmd *exec.Cmd) error {
 	return cmd.Start()
 }
 
-// awaitExit is not done on such systems: the group is killed right after the program's pid was taken back.
+// awaitExit is not supported, so the group is killed just after the program is reaped.
 func awaitExit(int) bool { return false }

@@ -8,19 +8,20 @@ import (
 	"unsafe"
 )
 
-// endWithUs has the kernel kill the program when the thread that has started it ends.
+// endWithUs makes the kernel kill the program when the thread that started it ends.
 func endWithUs(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
 
-// launches are programs to be started.
+// launches is a program to start.
 type launches struct {
 	cmd  *exec.Cmd
 	done chan<- error
 }
 
-// launcher starts programs on one thread that lasts as long as the process. On any other thread a program could be killed because Go has ended the thread.
+// launcher starts programs on a thread that never ends. On another thread, a program would be
+// killed if Go ends the thread.
 var launcher = sync.OnceValue(func() chan<- launches {
 	queue := make(chan launches)
-	go func() { // as long as the process
+	go func() { // until the process ends
 		runtime.LockOSThread()
 		for l := range queue {
 			l.done <- l.cmd.Start()
@@ -36,7 +37,7 @@ func launch(cmd *exec.Cmd) error {
 	return <-done
 }
 
-// Whom waitid waits for, and how.
+// The arguments of waitid.
 const (
 	waitForAny  = 0          // P_ALL
 	waitForPid  = 1          // P_PID
@@ -45,11 +46,11 @@ const (
 	siginfoSize = 128
 )
 
-// awaitExit waits for the end of a program without taking its pid back, so that its group can be killed before the number may belong to
-// others. It is false when the kernel does not say.
+// awaitExit waits for the end of a program without reaping it, so that its group can be killed
+// before the number is reused. It returns false if the kernel does not support that.
 func awaitExit(pid int) bool { return waitid(waitForPid, pid) == 0 }
 
-// waitid waits for the end of a child and leaves it to be reaped.
+// waitid waits for the end of a child without reaping it.
 func waitid(whom, pid int) syscall.Errno {
 	var info [siginfoSize]byte
 	for {

@@ -7,13 +7,13 @@ import (
 	"os/exec"
 )
 
-// group is the program alone: such systems know no process groups.
+// group is only the program, because these systems have no process groups.
 type group struct{}
 
 func (*group) own(*exec.Cmd) {}
 
-// terminate kills: there is no gentler way.
-func (*group) terminate(cmd *exec.Cmd) { _ = cmd.Process.Kill() } // it fails when it has ended
+// terminate kills the program, because there is no softer way.
+func (*group) terminate(cmd *exec.Cmd) { _ = cmd.Process.Kill() } // fails if the program ended
 
 func (*group) kill(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
 

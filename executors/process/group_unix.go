@@ -10,13 +10,14 @@ import (
 	"syscall"
 )
 
-// group is the process group of a program. Its number is the program's pid, and belongs to it as long as that was not taken back.
+// group is the process group of a program. Its number is the pid of the program, and is not reused
+// until the program is reaped.
 type group struct {
 	mu    sync.Mutex // guards the field below
 	freed bool
 }
 
-// own gives the program a group of its own, which is told to stop as a whole.
+// own puts the program into its own group.
 func (g *group) own(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	endWithUs(cmd.SysProcAttr)
@@ -30,11 +31,11 @@ func (g *group) signal(cmd *exec.Cmd, s syscall.Signal) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.freed {
-		_ = syscall.Kill(-cmd.Process.Pid, s) // it fails when nobody is left
+		_ = syscall.Kill(-cmd.Process.Pid, s) // fails if the group is empty
 	}
 }
 
-// finish waits for the end of the program, and kills what it has left behind in the group.
+// finish waits for the end of the program, and kills the rest of its group.
 func (g *group) finish(cmd *exec.Cmd) error {
 	inTime := awaitExit(cmd.Process.Pid)
 	g.mu.Lock()
@@ -50,10 +51,10 @@ func (g *group) finish(cmd *exec.Cmd) error {
 }
 
 func killGroup(pid int) {
-	_ = syscall.Kill(-pid, syscall.SIGKILL) // it fails when nobody is left
+	_ = syscall.Kill(-pid, syscall.SIGKILL) // fails if the group is empty
 }
 
-// signalOf gives the signal that has ended a process; 0 when none has.
+// signalOf returns the signal that ended a process, or 0.
 func signalOf(s *os.ProcessState) int {
 	if w, ok := s.Sys().(syscall.WaitStatus); ok && w.Signaled() {
 		return int(w.Signal())
@@ -61,12 +62,12 @@ func signalOf(s *os.ProcessState) int {
 	return 0
 }
 
-// keepFiles marks every file that is open now to stay in this process. Those that Go has opened are marked already; the ones that this process was
-// started with may not be.
+// keepFiles marks all open files as close-on-exec. Go marks the files that it opens, but files that
+// this process inherited may not be marked.
 var keepFiles = sync.OnceFunc(func() {
 	entries, err := os.ReadDir("/dev/fd")
 	if err != nil {
-		return // no such directory: nothing can be known
+		return // the directory does not exist, so the open files are unknown
 	}
 	for _, e := range entries {
 		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {

@@ -7,28 +7,29 @@ import (
 	"syscall"
 )
 
-// guard is the work of a supervisor: it starts one program after another, and kills what each leaves.
+// guard is the work of a supervisor: it starts one program after another, and kills the processes
+// that each one leaves.
 type guard struct {
 	in *ordersIn
-	// ended is waited for at the end.
+	// ended waits for await.
 	ended sync.WaitGroup
 
 	mu  sync.Mutex // guards the fields below
 	out *gob.Encoder
-	// program is the pid of the program that runs; 0 when none does, or it was reaped.
+	// program is the pid of the running program. It is 0 if none runs, or after it is reaped.
 	program int
-	// alone says that there will be no more orders.
+	// alone is true after the last order.
 	alone bool
 }
 
-// supervise carries out orders until there are no more.
+// supervise executes orders until the link is closed.
 func supervise() {
 	link := os.NewFile(linkFd, "link")
 	g := &guard{in: newOrdersIn(link), out: gob.NewEncoder(link)}
 	for {
 		o, files, err := g.in.receive()
 		if err != nil {
-			break // the runner is dead or has let go, or what it says cannot be understood
+			break // the runner died or closed the link, or the order is invalid
 		}
 		switch o.Kind {
 		case orderRun:
@@ -48,7 +49,7 @@ func supervise() {
 	exit(0)
 }
 
-// run starts a program and what waits for its end.
+// run starts a program and a goroutine that waits for its end.
 func (g *guard) run(o *order, files []int) {
 	attr := &syscall.ProcAttr{
 		Dir: o.Dir, Env: o.Env,
@@ -73,17 +74,18 @@ func (g *guard) run(o *order, files []int) {
 	g.ended.Go(func() { g.await(pid) })
 }
 
-// await waits for the end of the program, kills what it has left, and reports. Orphans that end before the program are reaped on the way.
+// await waits for the end of the program, kills its descendants, and reports the end. It also reaps
+// orphans that end before the program.
 func (g *guard) await(pid int) {
 	r := report{Ended: true}
 	for ended := false; !ended; {
 		if errno := waitid(waitForAny, 0); errno != 0 {
-			exit(2) // the program is not there: nothing can be said of it
+			exit(2) // the program does not exist, so nothing is known
 		}
 		g.mu.Lock()
 		child, status, cpu, err := wait(syscall.WNOHANG)
 		if ended = err == nil && child == pid; ended {
-			g.program = 0 // others may get its number from now on
+			g.program = 0 // the number may be reused from now on
 			r.Code = status.ExitStatus()
 			if status.Signaled() {
 				r.Signal = int(status.Signal())
@@ -101,10 +103,10 @@ func (g *guard) report(r report) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r.Broken = r.Ended && g.alone
-	_ = g.out.Encode(r) // when nobody hears it, there will be no more orders
+	_ = g.out.Encode(r) // if no one reads the link, no more orders will follow
 }
 
-// terminate tells the program and its group to end.
+// terminate sends SIGTERM to the program and its group.
 func (g *guard) terminate() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -113,7 +115,7 @@ func (g *guard) terminate() {
 	}
 }
 
-// kill kills the program. What it has started is killed when it is dead.
+// kill kills the program. await kills its descendants after that.
 func (g *guard) kill() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -2,13 +2,13 @@ package process
 
 import "time"
 
-// held is a program that a supervisor holds.
+// held is a program with a supervisor.
 type held struct {
 	all        *supervisors
 	supervisor *supervisor
 	program    int
 	idle       time.Duration
-	patience   *time.Timer // nil until it is to be killed
+	patience   *time.Timer // nil until kill
 }
 
 var _ holder = (*held)(nil)
@@ -17,7 +17,7 @@ func (h *held) pid() int { return h.program }
 
 func (h *held) terminate() { h.order(orderTerminate) }
 
-// kill has the supervisor kill it, and a while later the watcher.
+// kill orders the supervisor to kill the program. If that takes too long, the watcher does it.
 func (h *held) kill() {
 	h.order(orderKill)
 	h.patience = time.AfterFunc(killWait, h.supervisor.abandon)
@@ -25,12 +25,12 @@ func (h *held) kill() {
 
 func (h *held) order(kind orderKind) {
 	h.supervisor.wake()
-	_ = h.supervisor.out.send(&order{Kind: kind}) // it fails when it has ended, and that is reported
+	_ = h.supervisor.out.send(&order{Kind: kind}) // fails if the supervisor ended, which is reported
 }
 
 func (h *held) ended() <-chan report { return h.supervisor.reports }
 
-// release gives the supervisor back when it holds nothing.
+// release returns the supervisor to the pool if no process is left.
 func (h *held) release(r report, known bool) {
 	inTime := h.patience == nil || h.patience.Stop()
 	if inTime && known && r.Ended && !r.Broken && r.Left == 0 {
@@ -38,7 +38,7 @@ func (h *held) release(r report, known bool) {
 		return
 	}
 	h.supervisor.end()
-	if !h.supervisor.watcher.ProcessState.Success() { // then nobody has looked for what was left, but the group is known
+	if !h.supervisor.watcher.ProcessState.Success() { // then no one looked for the rest, but the group is known
 		killGroup(h.program)
 	}
 }

@@ -20,11 +20,12 @@ import (
 	"github.com/parleyhub/parley/executors/process"
 )
 
-// TestMain lets the binary of the tests be a supervisor, and the programs that they run: "program NAME ARGS...".
+// TestMain runs the tests, a supervisor, or one of the programs of the tests: "program NAME
+// ARGS...".
 func TestMain(m *testing.M) {
 	process.Supervise()
 	if len(os.Args) > 2 && os.Args[1] == "program" {
-		syscall.Exit(programs[os.Args[2]](os.Args[3:])) // at once: with the race detector the other one takes a second
+		syscall.Exit(programs[os.Args[2]](os.Args[3:])) // at once, because the normal exit takes a second with the race detector
 	}
 	if err := openUnmarked(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// openUnmarked opens a file without the mark that programs do not get it, as a process may have been started with one.
+// openUnmarked opens a file that is not close-on-exec. A process may inherit such a file.
 func openUnmarked() error {
 	f, err := os.Open("/")
 	if err != nil {
@@ -53,7 +54,7 @@ func both(t *testing.T, test func(t *testing.T)) {
 	})
 }
 
-// newPool gives a pool that is closed with the test, and leaves nothing: no file, no child.
+// newPool returns a pool that is closed at the end of the test. It must leave no file and no child.
 func newPool(t testing.TB) *process.Pool {
 	t.Helper()
 	files, before := openFiles(t), children(t)
@@ -65,8 +66,8 @@ func newPool(t testing.TB) *process.Pool {
 				t.Errorf("child %d is left", pid)
 			}
 		}
-		if now := openFiles(t); now > files { // fewer: what an earlier test has used may end meanwhile
-			t.Errorf("%d files are open, and %d were before", now, files)
+		if now := openFiles(t); now > files { // fewer are fine, because files of an earlier test may be closed meanwhile
+			t.Errorf("%d files are open, but %d before", now, files)
 		}
 	})
 	return p
@@ -74,7 +75,7 @@ func newPool(t testing.TB) *process.Pool {
 
 func openFiles(t testing.TB) int {
 	t.Helper()
-	r, w, err := os.Pipe() // has the poller opened
+	r, w, err := os.Pipe() // makes Go open its poller
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func openFiles(t testing.TB) int {
 	return len(entries)
 }
 
-// children gives the children of this process, zombies too.
+// children returns the children of this process, including zombies.
 func children(t testing.TB) (all []int) {
 	t.Helper()
 	for _, pid := range pids(t) {
@@ -98,13 +99,14 @@ func children(t testing.TB) (all []int) {
 	return all
 }
 
-// parent gives the parent of a process; 0 when there is no such process.
+// parent returns the parent of a process, or 0 if the process does not exist.
 func parent(pid int) int {
 	n, _ := strconv.Atoi(status(pid, "PPid"))
 	return n
 }
 
-// alive is false for zombies, which may have to wait for a slow parent. One of which a thread is left is none yet.
+// alive reports whether a process lives. Zombies do not count, because a slow parent may not reap
+// them yet. A process with a live thread is not a zombie.
 func alive(pid int) bool {
 	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	for _, task := range tasks {
@@ -137,14 +139,14 @@ func pids(t testing.TB) (all []int) {
 	return all
 }
 
-// newMark gives a variable that tells the processes of one program from all others: all of them inherit it.
+// newMark returns a variable that marks the processes of one program. All of them inherit it.
 func newMark() string { return "PROCESS_TEST_MARK=" + rand.Text() }
 
-// marked gives the processes that have a mark and live.
+// marked returns the live processes with a mark.
 func marked(t testing.TB, mark string) (found []int) {
 	t.Helper()
 	for _, pid := range pids(t) {
-		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)) // of a zombie it is empty
+		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)) // empty for a zombie
 		if err == nil && slices.Contains(strings.Split(string(env), "\x00"), mark) {
 			found = append(found, pid)
 		}
@@ -152,7 +154,8 @@ func marked(t testing.TB, mark string) (found []int) {
 	return found
 }
 
-// noneLeft expects that no process with a mark lives. Without supervisors those that were killed may do so for a moment.
+// noneLeft checks that no process with a mark lives. Without supervisors, killed processes may live
+// for a moment.
 func noneLeft(t testing.TB, mark string) {
 	t.Helper()
 	if !process.Enabled() {
@@ -166,17 +169,17 @@ func noneLeft(t testing.TB, mark string) {
 	}
 }
 
-// await waits until something is so.
+// await waits until a condition is true.
 func await(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(inTime); !so(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited in vain until %s", what)
+			t.Fatalf("timed out waiting until %s", what)
 		}
 	}
 }
 
-// script gives a Spec for sh, with PATH and the mark.
+// script returns a Spec for sh, with PATH and the mark.
 func script(text, mark string, args ...string) *process.Spec {
 	return &process.Spec{
 		Argv: append([]string{"sh", "-c", text, "sh"}, args...),
@@ -184,7 +187,7 @@ func script(text, mark string, args ...string) *process.Spec {
 	}
 }
 
-// program gives a Spec for a program of these tests.
+// program returns a Spec for a program of these tests.
 func program(t testing.TB, name string, args ...string) *process.Spec {
 	t.Helper()
 	return &process.Spec{Argv: append([]string{executable(t), "program", name}, args...), Env: []string{}}
@@ -213,7 +216,7 @@ func startCtx(t testing.TB, ctx context.Context, p *process.Pool, s *process.Spe
 	return r
 }
 
-// output runs a program to its end, which must be a good one, and gives its stdout.
+// output runs a program that must succeed, and returns its stdout.
 func output(t testing.TB, p *process.Pool, s *process.Spec) string {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -224,7 +227,7 @@ func output(t testing.TB, p *process.Pool, s *process.Spec) string {
 	return out.String()
 }
 
-// heard is an output that can be looked at while the program runs.
+// heard is an output that can be read while the program runs.
 type heard struct {
 	lines chan string
 	rest  string
@@ -244,7 +247,7 @@ func (h *heard) Write(b []byte) (int, error) {
 	}
 }
 
-// line gives the next line.
+// line returns the next line.
 func (h *heard) line(t testing.TB) string {
 	t.Helper()
 	select {
@@ -256,7 +259,7 @@ func (h *heard) line(t testing.TB) string {
 	}
 }
 
-// number gives the next line, which must be a number.
+// number returns the next line, which must be a number.
 func (h *heard) number(t testing.TB) int {
 	t.Helper()
 	n, err := strconv.Atoi(h.line(t))
@@ -266,10 +269,11 @@ func (h *heard) number(t testing.TB) int {
 	return n
 }
 
-// programs are what the tests run. Each gives its exit code.
-var programs = map[string]func(args []string) int{"look": look, "leave": leave, "runner": runner, "rooted": rooted, "resisted": resisted}
+// programs are the programs of the tests. They return the exit code.
+var programs = map[string]func(args []string) int{"look": look, "leave": leave, "runner": runner, "rooted": rooted,
+	"resisted": resisted}
 
-// look prints what it was given.
+// look prints its environment.
 func look(args []string) int {
 	for _, a := range args {
 		fmt.Printf("arg %.50q of %d\n", a, len(a))
@@ -280,7 +284,8 @@ func look(args []string) int {
 	entries, _ := os.ReadDir("/proc/self/fd")
 	for _, e := range entries {
 		to, _ := os.Readlink("/proc/self/fd/" + e.Name())
-		if to != "" && !strings.HasPrefix(to, "/proc/") && !strings.HasPrefix(to, "/sys/") && !strings.HasPrefix(to, "anon_inode:") {
+		if to != "" && !strings.HasPrefix(to, "/proc/") && !strings.HasPrefix(to, "/sys/") &&
+			!strings.HasPrefix(to, "anon_inode:") {
 			to, _, _ = strings.Cut(to, ":")
 			fmt.Printf("file %s %s\n", e.Name(), to)
 		}
@@ -294,8 +299,8 @@ func look(args []string) int {
 	return 0
 }
 
-// leave leaves a process behind that has left the session, prints its pid, and goes on as it is told: "daemon" ends at once, in the middle of a double fork,
-// anything else is an exit code, or "stay".
+// leave leaves a process that left the session, and prints its pid. It then ends in the middle of a
+// double fork ("daemon"), stays ("stay"), or exits with the given code.
 func leave(args []string) int {
 	if args[0] == "daemon" {
 		cmd := exec.Command(os.Args[0], "program", "leave", "0")
@@ -303,7 +308,7 @@ func leave(args []string) int {
 		if err := cmd.Start(); err != nil {
 			return 98
 		}
-		cmd.Wait() // it has ended when its own child has been started
+		cmd.Wait() // returns after the child of the command started
 		return 0
 	}
 	cmd := exec.Command("sleep", "600")
@@ -319,22 +324,23 @@ func leave(args []string) int {
 	return code
 }
 
-// runner runs the program leave, and stays: MARK
+// runner runs the program leave and stays: MARK
 func runner(args []string) int {
 	var p process.Pool
 	path, _ := os.Executable()
 	r, err := p.Start(context.Background(), &process.Spec{
-		Argv: []string{path, "program", "leave", "stay"}, Env: []string{"PATH=" + os.Getenv("PATH"), args[0]}, Stdout: os.Stdout,
+		Argv: []string{path, "program", "leave", "stay"}, Env: []string{"PATH=" + os.Getenv("PATH"), args[0]},
+		Stdout: os.Stdout,
 	})
 	if err != nil {
 		fmt.Println(err)
 		return 1
 	}
-	r.Wait() // it does not come to that
+	r.Wait() // the test kills this process before
 	return 0
 }
 
-// rooted becomes root, if it may, and stays.
+// rooted becomes root if it may, and stays.
 func rooted([]string) int {
 	if err := syscall.Setuid(0); err != nil {
 		fmt.Println(err)
@@ -344,12 +350,15 @@ func rooted([]string) int {
 	return 0
 }
 
-// resisted runs a program that ends and leaves one that has become root, with the binary PATH, and tells what came of it.
+// resisted runs a program that ends and leaves a process that became root. PATH is its binary. It
+// prints the result.
 func resisted(args []string) int {
 	var p process.Pool
 	defer p.Close()
 	r, err := p.Start(context.Background(), &process.Spec{
-		Argv: []string{"sh", "-c", `setsid "$0" program rooted & echo $!; while [ -d /proc/$! ]; do grep -q "^Uid:.0.0" /proc/$!/status && echo root && exit; sleep 0.05; done`, args[0]}, Env: []string{"PATH=" + os.Getenv("PATH")}, Stdout: os.Stdout,
+		Argv: []string{"sh", "-c",
+			`setsid "$0" program rooted & echo $!; while [ -d /proc/$! ]; do grep -q "^Uid:.0.0" /proc/$!/status && echo ` +
+				`root && exit; sleep 0.05; done`, args[0]}, Env: []string{"PATH=" + os.Getenv("PATH")}, Stdout: os.Stdout,
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -363,7 +372,7 @@ func resisted(args []string) int {
 	return 0
 }
 
-// copied gives a path under which everybody may run this binary, with these rights.
+// copied returns a path under which every user may run this binary, with the given mode.
 func copied(t testing.TB, mode os.FileMode) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// order is what a supervisor is told.
+// order is an order to a supervisor.
 type order struct {
 	Kind orderKind
-	// The rest is for run, which comes with the three files of the program.
+	// The other fields belong to orderRun, which is sent with the three files of the program.
 	Path, Dir string
 	Argv, Env []string
 }
@@ -29,13 +29,13 @@ const (
 	orderKill
 )
 
-// sendWait bounds how long a supervisor may take to read an order.
+// sendWait limits the time until a supervisor reads an order.
 const sendWait = 10 * time.Second
 
-// headerSize is that of the length before each order. The files come with it.
+// headerSize is the size of the length before each order. The files are sent with it.
 const headerSize = 4
 
-// orders writes orders. The names of types and fields go over once.
+// orders writes orders. The encoder sends the names of types and fields only once.
 type orders struct {
 	conn *net.UnixConn
 	buf  bytes.Buffer
@@ -70,7 +70,7 @@ func (o *orders) send(what *order, files ...int) error {
 	return err
 }
 
-// ordersIn reads orders. It waits in the kernel: the thread that waits is the one that goes on.
+// ordersIn reads orders. It blocks in a system call, so the goroutine stays on its thread.
 type ordersIn struct {
 	link *os.File
 	buf  bytes.Buffer
@@ -83,7 +83,7 @@ func newOrdersIn(link *os.File) *ordersIn {
 	return o
 }
 
-// receive gives the next order and its files. The files are marked to stay in this process.
+// receive returns the next order and its files. The files are close-on-exec.
 func (o *ordersIn) receive() (*order, []int, error) {
 	length, files, err := o.header()
 	if err != nil {
@@ -135,7 +135,7 @@ func parseRights(b []byte) ([]int, error) {
 	return syscall.ParseUnixRights(&messages[0])
 }
 
-// socketPair gives two ends of a socket, one of them for another process.
+// socketPair returns both ends of a socket: one as a connection, one for another process.
 func socketPair() (*net.UnixConn, *os.File, error) {
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -150,7 +150,7 @@ func socketPair() (*net.UnixConn, *os.File, error) {
 	return ours, theirs, nil
 }
 
-// unixConn makes a connection of a socket, which is closed with it.
+// unixConn returns a connection for a socket, and closes fd.
 func unixConn(fd int) (*net.UnixConn, error) {
 	f := os.NewFile(uintptr(fd), "link")
 	defer f.Close() // the connection has a copy
@@ -160,7 +160,7 @@ func unixConn(fd int) (*net.UnixConn, error) {
 	}
 	conn, ok := c.(*net.UnixConn)
 	if !ok {
-		return nil, errors.New("no Unix socket")
+		return nil, errors.New("not a Unix socket")
 	}
 	return conn, nil
 }

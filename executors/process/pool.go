@@ -8,20 +8,21 @@ import (
 	"time"
 )
 
-// Why a program could not be run, or not to its end.
+// The errors of programs that did not run, or did not run to their end.
 var (
-	// ErrClosed: the pool is closed.
+	// ErrClosed means that the pool is closed.
 	ErrClosed = errors.New("the pool of programs is closed")
-	// ErrSupervisor: what held the program has died, and the program with it.
-	ErrSupervisor = errors.New("the supervisor of the program was killed or has failed")
-	// ErrLeft: a process of the program could not be killed.
+	// ErrSupervisor means that the supervisor of the program died, and the program with it.
+	ErrSupervisor = errors.New("the supervisor of the program was killed or failed")
+	// ErrLeft means that a process of the program could not be killed.
 	ErrLeft = errors.New("a process of the program could not be killed")
 )
 
-// Pool starts programs, and keeps their supervisors for the next. The zero Pool is useful, and so is a nil one: it is a single one that
-// all share, which is never closed. A Pool may be used by many goroutines, and must not be copied.
+// Pool starts programs, and keeps idle supervisors for the next program. The zero Pool is ready to
+// use. A nil Pool is one shared pool that is never closed. A Pool is safe for concurrent use, and
+// must not be copied.
 type Pool struct {
-	// Idle is how long a supervisor is kept that has nothing to do; 0, 1 min.
+	// Idle is how long an idle supervisor is kept. 0 means 1 min.
 	Idle time.Duration
 
 	supervisors supervisors
@@ -29,14 +30,14 @@ type Pool struct {
 	mu      sync.Mutex // guards the fields below
 	closed  bool
 	running map[*Process]struct{}
-	all     sync.WaitGroup // the programs; only added to while it is not closed
+	all     sync.WaitGroup // the programs; only incremented while closed is false
 }
 
-// shared is what a nil Pool stands for.
+// shared is the pool that nil stands for.
 var shared Pool
 
-// Start starts a program. When ctx ends it is stopped: its process group gets SIGTERM, and what is left StopWait later is killed. An error says why it does
-// not run, and that nothing of it does.
+// Start starts a program. When ctx ends, its process group gets SIGTERM, and after StopWait the
+// rest is killed. If Start returns an error, no process of the program runs.
 func (p *Pool) Start(ctx context.Context, s *Spec) (*Process, error) {
 	if p == nil {
 		p = &shared
@@ -62,7 +63,7 @@ func (p *Pool) Start(ctx context.Context, s *Spec) (*Process, error) {
 	return r, nil
 }
 
-// start starts a program and what follows it.
+// start starts a program and the goroutine that follows it.
 func (p *Pool) start(ctx context.Context, r *Process, s *Spec, plan *plan) error {
 	streams, err := openStreams(s, r.stop)
 	if err != nil {
@@ -85,7 +86,7 @@ func (p *Pool) start(ctx context.Context, r *Process, s *Spec, plan *plan) error
 	return nil
 }
 
-// hold starts a program in the best way that there is.
+// hold starts a program with a supervisor if possible.
 func (p *Pool) hold(ctx context.Context, plan *plan, files [3]*os.File) (holder, error) {
 	if Enabled() {
 		return p.supervisors.start(ctx, plan, files, p.Idle)
@@ -93,7 +94,7 @@ func (p *Pool) hold(ctx context.Context, plan *plan, files [3]*os.File) (holder,
 	return startAlone(plan, files)
 }
 
-// begin counts a program in.
+// begin registers a program.
 func (p *Pool) begin(r *Process) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +109,7 @@ func (p *Pool) begin(r *Process) error {
 	return nil
 }
 
-// finish counts it out.
+// finish removes a program.
 func (p *Pool) finish(r *Process) {
 	p.mu.Lock()
 	delete(p.running, r)
@@ -116,7 +117,8 @@ func (p *Pool) finish(r *Process) {
 	p.all.Done()
 }
 
-// Close starts nothing any more, stops what runs, with ErrClosed as the cause, and returns when all programs and supervisors have ended.
+// Close prevents new programs, stops running ones with the cause ErrClosed, and waits until all
+// programs and supervisors ended.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true

@@ -7,30 +7,31 @@ import (
 	"time"
 )
 
-// Process is a program that was started.
+// Process is a started program.
 type Process struct {
 	pid  int
 	stop context.CancelCauseFunc
 	done chan struct{}
 
-	// exit and err are for who has seen done closed.
+	// exit and err are set before done is closed.
 	exit Exit
 	err  error
 }
 
-// Exit is how a program has ended.
+// Exit describes the end of a program.
 type Exit struct {
-	// Code is its exit code; -1 when a signal has ended it, and when it is not known.
+	// Code is the exit code. It is -1 if a signal ended the program, or if the code is unknown.
 	Code int
-	// Signal is what has ended it; 0 when none has.
+	// Signal is the signal that ended the program, or 0.
 	Signal syscall.Signal
-	// CPU is the time that it has computed, in user and system mode together: all of its processes under a supervisor, else it and those that it has waited for.
+	// CPU is the user and system time of the program. With a supervisor it includes all processes
+	// of the program, otherwise the program and the children that it waited for.
 	CPU time.Duration
-	// Stopped is why it was told to stop; nil when it was not. It may have ended well nevertheless.
+	// Stopped is the cause of a stop, or nil. The program may have ended successfully all the same.
 	Stopped error
 }
 
-// String says it in the words of os.ProcessState.
+// String describes the exit in the words of os.ProcessState.
 func (e Exit) String() string {
 	if e.Signal != 0 {
 		return "signal: " + e.Signal.String()
@@ -38,64 +39,69 @@ func (e Exit) String() string {
 	return fmt.Sprintf("exit status %d", e.Code)
 }
 
-// ExitError is the error of a program that has ended with another exit code than 0, or by a signal that nobody here has sent.
+// ExitError is the error of a program that ended with an exit code other than 0, or by a signal
+// that this package did not send.
 type ExitError struct{ Exit }
 
-// Error says how it ended.
+// Error describes how the program ended.
 func (e *ExitError) Error() string { return "the program has failed: " + e.String() }
 
-// Pid is the number of the process, which is that of its group as well. After its end it may belong to others.
+// Pid returns the number of the process and of its group. After the end of the program the number
+// may be reused.
 func (p *Process) Pid() int { return p.pid }
 
-// Stop stops the program, as the end of its ctx does. The first cause counts.
+// Stop stops the program, like the end of its ctx. Only the first cause is kept.
 func (p *Process) Stop(cause error) { p.stop(cause) }
 
-// Done is closed when the program has ended, nothing of it is left, and all that it wrote was taken.
+// Done returns a channel that is closed after the program ended, no process of it is left, and all
+// its output was written.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Exit says how the program has ended. It waits for that.
+// Exit waits for the end of the program and describes it.
 func (p *Process) Exit() Exit {
 	<-p.done
 	return p.exit
 }
 
-// Wait waits for the end, and is nil for a program that has ended by itself with exit code 0. Otherwise it is "the program was stopped" around the cause when it
-// was, an [*ExitError], [ErrSupervisor] or [ErrLeft].
+// Wait waits for the end of the program. It returns nil if the program ended with exit code 0 and
+// was not stopped. If it was stopped, the error wraps the cause. Other errors are an [*ExitError],
+// [ErrSupervisor], [ErrLeft], or that of a stream.
 func (p *Process) Wait() error {
 	<-p.done
 	return p.err
 }
 
-// holder is a program that runs, and what it is held by. It belongs to the goroutine that follows the program.
+// holder controls a running program. It belongs to the goroutine that follows the program.
 type holder interface {
 	pid() int
-	// terminate tells it and its process group to end.
+	// terminate sends SIGTERM to the process group.
 	terminate()
-	// kill kills it, with all that it can find of it.
+	// kill kills the program and all its known processes.
 	kill()
-	// ended has one report when it has ended and what it has left was killed, or is closed when that is not known.
+	// ended returns a channel with one report after all processes ended. The channel is closed
+	// without a report if the end is unknown.
 	ended() <-chan report
-	// release is called last, with what came of ended.
+	// release is called last, with the result of ended.
 	release(r report, known bool)
 }
 
-// report is what is told of a program. It is what a supervisor sends.
+// report is a message of a supervisor about a program.
 type report struct {
-	// Pid is that of a program that runs now.
+	// Pid is the pid of a program that started.
 	Pid int
-	// Errno says why it could not be started.
+	// Errno is the reason why the program could not be started.
 	Errno syscall.Errno
-	// Ended says that what follows holds.
+	// Ended is true for an ended program, for which the following fields are set.
 	Ended        bool
 	Code, Signal int
 	CPU          time.Duration
-	// Left counts the processes of it that could not be killed.
+	// Left counts the processes that could not be killed.
 	Left int
-	// Broken says that it was killed because there were no more orders.
+	// Broken is true if the program was killed because the link was closed.
 	Broken bool
 }
 
-// follow waits for the end of a program. When ctx ends it is stopped.
+// follow waits for the end of a program. It stops the program when ctx ends.
 func (p *Process) follow(ctx context.Context, h holder, s *streams, stopWait time.Duration) {
 	r, known := p.await(ctx, h, stopWait)
 	h.release(r, known)
@@ -121,7 +127,7 @@ func (p *Process) follow(ctx context.Context, h holder, s *streams, stopWait tim
 	}
 }
 
-// await gives the report of the end.
+// await returns the report of the end.
 func (p *Process) await(ctx context.Context, h holder, stopWait time.Duration) (r report, known bool) {
 	select {
 	case r, known = <-h.ended():

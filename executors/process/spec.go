@@ -13,36 +13,39 @@ import (
 	"time"
 )
 
-// StopWait is how long a program has between SIGTERM and SIGKILL when its Spec does not say.
+// StopWait is the default time between SIGTERM and SIGKILL.
 const StopWait = 2 * time.Second
 
-// Spec says what is run, and how.
+// Spec describes a program to run.
 type Spec struct {
-	// Argv is the program and its arguments, which arrive as they are.
+	// Argv is the program and its arguments, which are passed on unchanged.
 	Argv []string
-	// Path is the file of the program; empty, Find is asked for Argv[0].
+	// Path is the file of the program. If it is empty, Find looks up Argv[0].
 	Path string
-	// Dir is where the program runs; empty, where this process does.
+	// Dir is the working directory. If it is empty, it is the current directory of this process.
 	Dir string
-	// Env are all variables of the program, each NAME=VALUE. Of two with one name the last counts. Nil, it has none.
+	// Env are all variables of the program, as NAME=VALUE. Of duplicate names, the last one
+	// applies. Nil means no variables.
 	Env []string
-	// Stdin is read until its end or the program's; nil, there is nothing to read.
+	// Stdin is read until its end or the end of the program. Nil is an empty input.
 	Stdin io.Reader
-	// Stdout and Stderr take what the program writes, at the same time. One that fails stops the program, with its error as the cause. One that does not
-	// return makes the program wait. What they have not taken 1 s after the end is lost. Nil, nobody hears it.
+	// Stdout and Stderr receive the output of the program, concurrently. An error of a writer stops
+	// the program with that cause. A writer that blocks makes the program wait. Output that is not
+	// written 1 s after the end is lost. Nil discards the output.
 	Stdout, Stderr io.Writer
-	// StopWait is the time between SIGTERM and SIGKILL; 0, the constant; negative, none.
+	// StopWait is the time between SIGTERM and SIGKILL. 0 means the constant, and a negative value
+	// means none.
 	StopWait time.Duration
 }
 
-// plan is a Spec with nothing left open.
+// plan is a Spec with all defaults applied.
 type plan struct {
 	path, dir string
 	argv, env []string
 	stopWait  time.Duration
 }
 
-// plan refuses what cannot be started, before anything is.
+// plan checks the Spec before anything is started.
 func (s *Spec) plan() (*plan, error) {
 	p := &plan{path: s.Path, argv: s.Argv, stopWait: s.StopWait}
 	if p.stopWait == 0 {
@@ -64,7 +67,8 @@ func (s *Spec) plan() (*plan, error) {
 	return p, err
 }
 
-// Find gives the path of a program. A name without a separator is looked for in PATH of this process; a relative path begins at dir.
+// Find returns the path of a program. A name without a separator is searched in PATH of this
+// process. A relative path is relative to dir.
 func Find(dir, name string) (string, error) {
 	if name == "" {
 		return "", errNoProgram
@@ -79,7 +83,7 @@ func Find(dir, name string) (string, error) {
 	return filepath.Abs(path)
 }
 
-var errNoProgram = errors.New("no program is named: expected its name or path")
+var errNoProgram = errors.New("missing program: expected its name or path")
 
 func checkArgv(argv []string) error {
 	if len(argv) == 0 || argv[0] == "" {
@@ -87,22 +91,22 @@ func checkArgv(argv []string) error {
 	}
 	for i, a := range argv {
 		if strings.ContainsRune(a, 0) {
-			return fmt.Errorf("argument %d has a NUL in it: expected none, as it would end there", i)
+			return fmt.Errorf("argument %d contains a NUL byte, which would end it", i)
 		}
 	}
 	return nil
 }
 
-// lastOfEach gives variables without those that a later one of the same name replaces.
+// lastOfEach returns the variables without those that a later one of the same name replaces.
 func lastOfEach(env []string) ([]string, error) {
 	kept := make([]string, 0, len(env))
 	seen := make(map[string]bool, len(env))
 	for _, v := range slices.Backward(env) {
 		name, _, ok := strings.Cut(v, "=")
 		if strings.ContainsRune(v, 0) {
-			return nil, fmt.Errorf("environment %q has a NUL in it: expected none, as it would end there", name)
+			return nil, fmt.Errorf("environment %q contains a NUL byte, which would end it", name)
 		}
-		if !ok || name == "" && runtime.GOOS != "windows" { // which has such as "=C:=C:\dir"
+		if !ok || name == "" && runtime.GOOS != "windows" { // Windows has variables such as "=C:=C:\dir"
 			return nil, fmt.Errorf("environment %q: expected NAME=VALUE", name)
 		}
 		if !seen[name] {
@@ -114,7 +118,7 @@ func lastOfEach(env []string) ([]string, error) {
 	return kept, nil
 }
 
-// directory gives the path of a directory that is there.
+// directory returns the path of an existing directory.
 func directory(dir string) (string, error) {
 	if dir == "" {
 		return os.Getwd()
@@ -124,7 +128,7 @@ func directory(dir string) (string, error) {
 	case err != nil:
 		return "", err
 	case !info.IsDir():
-		return "", fmt.Errorf("%s is no directory: expected one for the program to run in", dir)
+		return "", fmt.Errorf("%s is not a directory; expected the working directory of the program", dir)
 	}
 	return filepath.Abs(dir)
 }

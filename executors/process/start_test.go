@@ -20,7 +20,8 @@ import (
 	"github.com/parleyhub/parley/executors/process"
 )
 
-// TestGiven: a program gets the arguments, the environment, the directory and the files that were asked for, and not what this process was started with.
+// A program gets exactly the given arguments, environment, directory and files, and nothing else of
+// this process.
 func TestGiven(t *testing.T) {
 	both(t, func(t *testing.T) {
 		args := []string{"", "a\nb", "", `"$(id)"`, "--x=; rm -rf", "\xff\xfe", "*", " ", strings.Repeat("long", 25_000), ""}
@@ -39,12 +40,12 @@ func TestGiven(t *testing.T) {
 		want.WriteString(`env "A=\xff\n"` + "\n" + `env "EMPTY="` + "\n" + `env "TWICE=2"` + "\n" + `env "EQUAL=a=b"` + "\n")
 		want.WriteString("file 0 pipe\nfile 1 pipe\nfile 2 pipe\ndir " + dir + "\nleader true\n")
 		if got := output(t, newPool(t), s); got != want.String() {
-			t.Errorf("it was given\n%s\nexpected\n%s", got, want.String())
+			t.Errorf("it got\n%s\nexpected\n%s", got, want.String())
 		}
 	})
 }
 
-// TestGivenNothing: what is not asked for is empty, and the directory is the one of this process now.
+// The defaults are empty, and the directory is the current one.
 func TestGivenNothing(t *testing.T) {
 	both(t, func(t *testing.T) {
 		p := newPool(t)
@@ -58,7 +59,7 @@ func TestGivenNothing(t *testing.T) {
 		s := program(t, "look")
 		s.Env = nil
 		if got := output(t, p, s); got != "file 0 /dev/null\nfile 1 pipe\nfile 2 pipe\ndir "+dir+"\nleader true\n" {
-			t.Errorf("it was given\n%s", got)
+			t.Errorf("it got\n%s", got)
 		}
 		if err := start(t, p, script("echo a; echo b >&2; cat", newMark())).Wait(); err != nil {
 			t.Error(err)
@@ -66,7 +67,7 @@ func TestGivenNothing(t *testing.T) {
 	})
 }
 
-// TestSignalsGiven: a program ignores and blocks the signals that it would if it were started from here.
+// A program ignores and blocks the same signals as a child of this process would.
 func TestSignalsGiven(t *testing.T) {
 	const text = "grep -E 'Sig(Blk|Ign|Cgt)' /proc/self/status"
 	want, err := exec.Command("sh", "-c", text).Output()
@@ -80,7 +81,8 @@ func TestSignalsGiven(t *testing.T) {
 	})
 }
 
-// TestFind: a name is looked for in PATH of this process, a relative path begins at the directory of the program.
+// A name is searched in PATH of this process. A relative path is relative to the directory of the
+// program.
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "bin", "hello")
@@ -92,7 +94,8 @@ func TestFind(t *testing.T) {
 	}
 	t.Setenv("PATH", filepath.Dir(file)+":"+os.Getenv("PATH"))
 	for _, c := range []struct{ dir, name, want string }{
-		{"", "hello", file}, {"/", "hello", file}, {dir, "bin/hello", file}, {dir, "./bin/hello", file}, {"/", file, file}, {dir, "sh", ""}, {dir, "bin/sh", "not"},
+		{"", "hello", file}, {"/", "hello", file}, {dir, "bin/hello", file}, {dir, "./bin/hello", file}, {"/", file, file},
+		{dir, "sh", ""}, {dir, "bin/sh", "not"},
 		{"", "", "not"}, {dir, "bin", "not"},
 	} {
 		got, err := process.Find(c.dir, c.name)
@@ -105,16 +108,16 @@ func TestFind(t *testing.T) {
 		p := newPool(t)
 		s := &process.Spec{Argv: []string{"./bin/hello"}, Dir: dir}
 		if got := output(t, p, s); got != "hello from "+file+"\n" {
-			t.Errorf("said %q", got)
+			t.Errorf("printed %q", got)
 		}
 		s = &process.Spec{Argv: []string{"what it is called", "-c", "echo $0 $1", "x", "y"}, Path: "/bin/sh"}
 		if got := output(t, p, s); got != "x y\n" {
-			t.Errorf("said %q", got)
+			t.Errorf("printed %q", got)
 		}
 	})
 }
 
-// TestCannotStart: each reason is told, and what holds programs takes the next.
+// Each reason for a failed start is reported, and the supervisor accepts the next program.
 func TestCannotStart(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string, mode os.FileMode) string {
@@ -133,28 +136,35 @@ func TestCannotStart(t *testing.T) {
 			is   error
 			told string
 		}{
-			"no arguments":       {process.Spec{}, nil, "no program is named"},
-			"no name":            {process.Spec{Argv: []string{""}}, nil, "no program is named"},
-			"unknown":            {process.Spec{Argv: []string{"no-such-program"}}, exec.ErrNotFound, "no-such-program"},
-			"no such file":       {process.Spec{Argv: []string{dir + "/nothing"}}, fs.ErrNotExist, "nothing"},
-			"file gone":          {process.Spec{Argv: []string{"x"}, Path: dir + "/nothing"}, fs.ErrNotExist, "fork/exec " + dir + "/nothing: no such file or directory"},
+			"no arguments": {process.Spec{}, nil, "missing program"},
+			"no name":      {process.Spec{Argv: []string{""}}, nil, "missing program"},
+			"unknown":      {process.Spec{Argv: []string{"no-such-program"}}, exec.ErrNotFound, "no-such-program"},
+			"no such file": {process.Spec{Argv: []string{dir + "/nothing"}}, fs.ErrNotExist, "nothing"},
+			"file gone": {process.Spec{Argv: []string{"x"}, Path: dir + "/nothing"}, fs.ErrNotExist, "fork/exec " +
+				dir + "/nothing: no such file or directory"},
 			"not executable":     {process.Spec{Argv: []string{plain}}, fs.ErrPermission, "permission denied"},
 			"not executable now": {process.Spec{Argv: []string{"x"}, Path: plain}, fs.ErrPermission, "permission denied"},
 			"a directory":        {process.Spec{Argv: []string{"x"}, Path: dir}, fs.ErrPermission, "permission denied"},
-			"no interpreter":     {process.Spec{Argv: []string{file("lost", "#!/no/such/thing\n", 0o755)}}, fs.ErrNotExist, "expected its interpreter to be so too"},
-			"no program":         {process.Spec{Argv: []string{file("text", "hello\n", 0o755)}}, syscall.ENOEXEC, "expected a program of this machine"},
-			"too long":           {process.Spec{Argv: []string{"echo", strings.Repeat("x", 3<<20)}}, syscall.E2BIG, "expected less"},
-			"no directory":       {process.Spec{Argv: []string{"true"}, Dir: dir + "/nowhere"}, fs.ErrNotExist, "nowhere"},
-			"file as directory":  {process.Spec{Argv: []string{"true"}, Dir: plain}, nil, "expected one for the program to run in"},
-			"NUL in an argument": {process.Spec{Argv: []string{"echo", "a\x00b"}}, nil, "argument 1 has a NUL"},
-			"NUL in a variable":  {process.Spec{Argv: []string{"echo"}, Env: []string{"A=b\x00"}}, nil, `environment "A" has a NUL`},
-			"no variable":        {process.Spec{Argv: []string{"echo"}, Env: []string{"PATH"}}, nil, `environment "PATH": expected NAME=VALUE`},
-			"variable no name":   {process.Spec{Argv: []string{"echo"}, Env: []string{"=x"}}, nil, `expected NAME=VALUE`},
+			"no interpreter": {process.Spec{Argv: []string{file("lost", "#!/no/such/thing\n", 0o755)}}, fs.ErrNotExist,
+				"the interpreter in its first line or its loader does not"},
+			"no program": {process.Spec{Argv: []string{file("text", "hello\n", 0o755)}}, syscall.ENOEXEC,
+				"expected a program for this machine"},
+			"too long": {process.Spec{Argv: []string{"echo", strings.Repeat("x", 3<<20)}}, syscall.E2BIG,
+				"expected smaller"},
+			"no directory": {process.Spec{Argv: []string{"true"}, Dir: dir + "/nowhere"}, fs.ErrNotExist, "nowhere"},
+			"file as directory": {process.Spec{Argv: []string{"true"}, Dir: plain}, nil,
+				"is not a directory"},
+			"NUL in an argument": {process.Spec{Argv: []string{"echo", "a\x00b"}}, nil, "argument 1 contains a NUL"},
+			"NUL in a variable": {process.Spec{Argv: []string{"echo"}, Env: []string{"A=b\x00"}}, nil,
+				`environment "A" contains a NUL`},
+			"no variable": {process.Spec{Argv: []string{"echo"}, Env: []string{"PATH"}}, nil,
+				`environment "PATH": expected NAME=VALUE`},
+			"variable no name": {process.Spec{Argv: []string{"echo"}, Env: []string{"=x"}}, nil, `expected NAME=VALUE`},
 		} {
 			c.spec.Stdin, c.spec.Stdout = strings.NewReader("hello"), io.Discard
 			r, err := p.Start(t.Context(), &c.spec)
 			if err == nil {
-				t.Errorf("%s: it has started: %v", name, r.Wait())
+				t.Errorf("%s: it started: %v", name, r.Wait())
 				continue
 			}
 			if c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.told) {
@@ -167,7 +177,7 @@ func TestCannotStart(t *testing.T) {
 	})
 }
 
-// TestStreams: much goes in and out, whole and in order.
+// Large streams are complete and in order.
 func TestStreams(t *testing.T) {
 	both(t, func(t *testing.T) {
 		p := newPool(t)
@@ -184,7 +194,7 @@ func TestStreams(t *testing.T) {
 	})
 }
 
-// TestUnreadInput: a program need not read what it is given.
+// A program need not read its input.
 func TestUnreadInput(t *testing.T) {
 	both(t, func(t *testing.T) {
 		p := newPool(t)
@@ -198,19 +208,20 @@ func TestUnreadInput(t *testing.T) {
 	})
 }
 
-// TestBrokenInput: what cannot be read stops the program, with the reason.
+// An error of the input stops the program with that cause.
 func TestBrokenInput(t *testing.T) {
 	both(t, func(t *testing.T) {
 		broken := errors.New("the disk is broken")
 		s := script("cat; sleep 600", newMark())
 		s.Stdin = io.MultiReader(strings.NewReader("hello"), iotest.ErrReader(broken))
-		if err := start(t, newPool(t), s).Wait(); !errors.Is(err, broken) || !strings.Contains(err.Error(), "stopped: stdin of the program") {
+		if err := start(t, newPool(t), s).Wait(); !errors.Is(err, broken) ||
+			!strings.Contains(err.Error(), "stopped: stdin of the program") {
 			t.Errorf("error %v", err)
 		}
 	})
 }
 
-// TestExit: how a program has ended is told, and what it has computed.
+// Exit has the exit code, the signal and the CPU time of a program.
 func TestExit(t *testing.T) {
 	both(t, func(t *testing.T) {
 		p := newPool(t)
@@ -231,7 +242,7 @@ func TestExit(t *testing.T) {
 				t.Errorf("%s: %v", text, err)
 			}
 			if want.exit.CPU > 0 && exit.CPU < 10_000_000 {
-				t.Errorf("%s has computed for %s", text, exit.CPU)
+				t.Errorf("%s used %s of CPU time", text, exit.CPU)
 			}
 			if exit.CPU, want.exit.CPU = 0, 0; exit != want.exit {
 				t.Errorf("%s: %+v, expected %+v", text, exit, want.exit)
@@ -244,7 +255,7 @@ func TestExit(t *testing.T) {
 	})
 }
 
-// TestTooLate: nothing is started when ctx has ended.
+// Start fails if ctx is done.
 func TestTooLate(t *testing.T) {
 	both(t, func(t *testing.T) {
 		over := errors.New("over")

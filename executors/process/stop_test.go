@@ -17,7 +17,7 @@ import (
 
 var errOver = errors.New("the time is over")
 
-// TestStop: the end of ctx is SIGTERM for the group, and StopWait later SIGKILL for all.
+// The end of ctx sends SIGTERM to the group, and SIGKILL to all processes after StopWait.
 func TestStop(t *testing.T) {
 	const wait = 300 * time.Millisecond
 	const itself = "(until grep -q '^State:.T' /proc/$$/status; do :; done; echo ready) & kill -STOP $$; sleep 600" // stopped
@@ -29,13 +29,19 @@ func TestStop(t *testing.T) {
 			exit        process.Exit
 			least, most time.Duration
 		}{
-			"it goes":                  {"echo ready; sleep 600", 2 * inTime, process.Exit{Code: -1, Signal: syscall.SIGTERM}, 0, inTime},
-			"it ends in order":         {"trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done", 2 * inTime, process.Exit{Code: 7}, 0, inTime},
-			"it says that all is well": {"trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done", 2 * inTime, process.Exit{}, 0, inTime},
-			"it stays":                 {"trap '' TERM; echo ready; sleep 600", wait, process.Exit{Code: -1, Signal: syscall.SIGKILL}, wait, wait + inTime},
-			"a child stays":            {"(trap '' TERM; sleep 600) & echo ready; wait", wait, process.Exit{Code: -1, Signal: syscall.SIGTERM}, 0, wait + inTime},
-			"it has no time":           {"trap '' TERM; echo ready; sleep 600", -1, process.Exit{Code: -1, Signal: syscall.SIGKILL}, 0, inTime},
-			"it was stopped":           {itself, wait, process.Exit{Code: -1, Signal: syscall.SIGKILL}, wait, wait + inTime},
+			"it goes": {"echo ready; sleep 600", 2 * inTime, process.Exit{Code: -1, Signal: syscall.SIGTERM}, 0,
+				inTime},
+			"it ends in order": {"trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done", 2 * inTime,
+				process.Exit{Code: 7}, 0, inTime},
+			"it says that all is well": {"trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done", 2 * inTime,
+				process.Exit{}, 0, inTime},
+			"it stays": {"trap '' TERM; echo ready; sleep 600", wait,
+				process.Exit{Code: -1, Signal: syscall.SIGKILL}, wait, wait + inTime},
+			"a child stays": {"(trap '' TERM; sleep 600) & echo ready; wait", wait,
+				process.Exit{Code: -1, Signal: syscall.SIGTERM}, 0, wait + inTime},
+			"it has no time": {"trap '' TERM; echo ready; sleep 600", -1,
+				process.Exit{Code: -1, Signal: syscall.SIGKILL}, 0, inTime},
+			"it was stopped": {itself, wait, process.Exit{Code: -1, Signal: syscall.SIGKILL}, wait, wait + inTime},
 		} {
 			mark := newMark()
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -44,7 +50,7 @@ func TestStop(t *testing.T) {
 			s.Stdout, s.StopWait = said, c.stopWait
 			r := startCtx(t, ctx, p, s)
 			if got := said.line(t); got != "ready" {
-				t.Errorf("%s: said %q", name, got)
+				t.Errorf("%s: printed %q", name, got)
 			}
 			began := time.Now()
 			cancel(errOver)
@@ -68,7 +74,7 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// TestStopCause: of two causes the first counts.
+// Only the first cause is kept.
 func TestStopCause(t *testing.T) {
 	both(t, func(t *testing.T) {
 		r := start(t, newPool(t), script("sleep 600", newMark()))
@@ -80,7 +86,7 @@ func TestStopCause(t *testing.T) {
 	})
 }
 
-// TestClose: a pool that is closed stops what runs, and starts nothing.
+// Close stops running programs, and prevents new ones.
 func TestClose(t *testing.T) {
 	both(t, func(t *testing.T) {
 		p := newPool(t)
@@ -98,7 +104,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// full takes so many bytes, and fails then.
+// full accepts a number of bytes, and then fails.
 type full struct{ room int }
 
 var errFull = errors.New("no room")
@@ -110,7 +116,7 @@ func (f *full) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestWriterFails: a program that writes without an end is stopped by who does not want to hear more, whichever output it is.
+// A failed writer of either output stops a program that writes without end.
 func TestWriterFails(t *testing.T) {
 	both(t, func(t *testing.T) {
 		p := newPool(t)
@@ -134,14 +140,14 @@ func TestWriterFails(t *testing.T) {
 	})
 }
 
-// TestWriterBlocks: who does not take what the program writes does not hold up its end.
+// A writer that blocks does not delay the end of the program.
 func TestWriterBlocks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
 	}
 	both(t, func(t *testing.T) {
 		p := newPool(t)
-		r, w := io.Pipe() // of which only the first bytes are read
+		r, w := io.Pipe() // only the first bytes are read
 		defer r.Close()
 		s := script("yes", newMark())
 		s.Stdout, s.StopWait = w, 100*time.Millisecond
@@ -160,22 +166,22 @@ func TestWriterBlocks(t *testing.T) {
 		noneLeft(t, s.Env[1])
 		s = script("echo", newMark())
 		s.Stdout = w
-		if err := start(t, p, s).Wait(); err == nil || !strings.Contains(err.Error(), "was not taken in time") {
+		if err := start(t, p, s).Wait(); err == nil || !strings.Contains(err.Error(), "was not written in time") {
 			t.Errorf("error %v", err)
 		}
 	})
 }
 
-// TestReaderBlocks: an input that says nothing more does not hold up the end either, nor is it an error.
+// A reader that blocks neither delays the end nor causes an error.
 func TestReaderBlocks(t *testing.T) {
 	both(t, func(t *testing.T) {
-		r, w := io.Pipe() // nobody writes
+		r, w := io.Pipe() // without a writer
 		defer w.Close()
 		var out bytes.Buffer
 		s := script("echo done", newMark())
 		s.Stdin, s.Stdout = r, &out
 		if err := start(t, newPool(t), s).Wait(); err != nil || out.String() != "done\n" {
-			t.Errorf("said %q, error %v", out.String(), err)
+			t.Errorf("printed %q, error %v", out.String(), err)
 		}
 	})
 }

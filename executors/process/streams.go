@@ -9,25 +9,26 @@ import (
 )
 
 const (
-	// outputWait is how long output is read after all is dead, when somebody who is not of the program holds it open.
+	// outputWait is how long output is read after all processes ended, if another process keeps it
+	// open.
 	outputWait = time.Second
-	// closedWait is how long a stream may then take to notice that it is closed.
+	// closedWait is how long a stream may take to notice that it is closed.
 	closedWait = 100 * time.Millisecond
 )
 
 var streamNames = [3]string{"stdin", "stdout", "stderr"}
 
-// streams carry what a program reads and writes.
+// streams copy the input and output of a program.
 type streams struct {
-	theirs  [3]*os.File // what the program gets
-	ours    [3]*os.File // the other ends; nil where there is none
+	theirs  [3]*os.File // the files of the program
+	ours    [3]*os.File // the other ends; may be nil
 	stdin   io.Reader
 	outputs [3]io.Writer
 	stop    func(cause error)
-	ended   [3]chan struct{} // closed when a stream has come to its end
+	ended   [3]chan struct{} // closed at the end of each stream
 }
 
-// openStreams makes the streams of a program. One that fails calls stop.
+// openStreams creates the streams of a program. A stream that fails calls stop.
 func openStreams(s *Spec, stop func(error)) (*streams, error) {
 	st := &streams{stdin: s.Stdin, outputs: [3]io.Writer{1: s.Stdout, 2: s.Stderr}, stop: stop}
 	for i := range st.theirs {
@@ -64,7 +65,7 @@ func closeAll(files [3]*os.File) {
 	}
 }
 
-// begin starts to carry.
+// begin starts copying.
 func (st *streams) begin() {
 	for i, f := range st.ours {
 		st.ended[i] = make(chan struct{})
@@ -88,7 +89,7 @@ func (st *streams) begin() {
 	}
 }
 
-// feed writes all of stdin. That the program does not want it is no error.
+// feed copies stdin to the program. It ignores that the program closed its end.
 func feed(w *os.File, r io.Reader) error {
 	_, err := io.Copy(w, r)
 	var write *os.PathError
@@ -98,7 +99,7 @@ func feed(w *os.File, r io.Reader) error {
 	return err
 }
 
-// take reads all of an output. Its error is the writer's.
+// take copies an output. It returns only errors of the writer.
 func take(r *os.File, w io.Writer) error {
 	buf := make([]byte, 32<<10)
 	for {
@@ -116,22 +117,22 @@ func take(r *os.File, w io.Writer) error {
 	}
 }
 
-// finish waits until all that the program wrote was taken. The program must have ended.
+// finish waits until all output is written. The program must have ended.
 func (st *streams) finish() error {
 	if st.ours[0] != nil {
-		st.ours[0].Close() // whoever holds the other end now
+		st.ours[0].Close() // even if another process has the other end
 	}
 	if !st.gather(outputWait, 1, 2) {
-		st.closeOurs() // somebody else holds it open, or its writer is slow
+		st.closeOurs() // another process keeps it open, or its writer is slow
 	}
 	if !st.gather(closedWait, 1, 2) {
-		return errors.New("what the program wrote was not taken in time")
+		return errors.New("the output of the program was not written in time")
 	}
-	st.gather(closedWait, 0) // whose reader may have nothing to say for long
+	st.gather(closedWait, 0) // its reader may block for long
 	return nil
 }
 
-// gather waits for the ends of some streams. It is false when the time is over before.
+// gather waits for the ends of some streams. It returns false on a timeout.
 func (st *streams) gather(most time.Duration, which ...int) bool {
 	timer := time.NewTimer(most)
 	defer timer.Stop()

@@ -10,28 +10,29 @@ import (
 	"syscall"
 )
 
-// What this executable is started as: its only argument.
+// The roles of this executable, which are its only argument.
 const (
 	watcherRole    = "process:watcher"
 	supervisorRole = "process:supervisor"
 )
 
-// Where such a process finds what it was given.
+// The files of such a process.
 const (
 	leashFd = 0 // of a watcher
 	linkFd  = 3
 )
 
-// self is this executable, even when its file was replaced.
+// self is this executable, even if its file was replaced.
 const self = "/proc/self/exe"
 
-// ownEnv are the variables of such a process. It has little to do at once.
+// ownEnv are the variables of such a process. It does not need many threads.
 var ownEnv = []string{"GOMAXPROCS=2"}
 
 var supervised atomic.Bool
 
-// Supervise makes this process a supervisor if it was started as one, and then never returns. Otherwise programs are held by supervisors from
-// now on. Call it first in main, and in TestMain: what is done before is done in each supervisor, as package initialisation is.
+// Supervise never returns if this process was started as a supervisor. Otherwise it enables
+// supervisors for all programs that are started later. Call it first in main and in TestMain,
+// because everything before it, including package initialization, also runs in each supervisor.
 func Supervise() {
 	supervised.Store(true)
 	if len(os.Args) != 2 {
@@ -47,7 +48,7 @@ func Supervise() {
 	}
 }
 
-// Enabled reports whether programs are held by supervisors.
+// Enabled reports whether programs have supervisors.
 func Enabled() bool { return supervised.Load() }
 
 const (
@@ -55,18 +56,19 @@ const (
 	setChildSubreaper = 36 // PR_SET_CHILD_SUBREAPER
 )
 
-// prepare makes this process the parent of all orphans below it, deaf to signals and closed to the eyes of others. This goroutine stays on its thread: a child
-// is killed when the thread that has started it ends.
+// prepare makes this process the parent of all orphans below it. It also protects it from signals
+// and from inspection by other processes. This goroutine stays on its thread, because a child is
+// killed when the thread that started it ends.
 func prepare() {
 	runtime.LockOSThread()
 	if _, err := syscall.GetsockoptInt(linkFd, syscall.SOL_SOCKET, syscall.SO_TYPE); err != nil {
-		fail("this is for the program itself: it has no socket to take orders from")
+		fail("this argument is only for internal use: there is no socket for orders")
 	}
 	syscall.CloseOnExec(linkFd)
 	if err := prctl(setChildSubreaper, 1); err != nil {
-		fail("become the parent of orphans: " + err.Error())
+		fail("set the child subreaper: " + err.Error())
 	}
-	_ = prctl(setDumpable, 0) // a precaution: without it all else holds
+	_ = prctl(setDumpable, 0) // a precaution; nothing else depends on it
 	ignoreSignals()
 	keepThreads(6)
 }
@@ -83,20 +85,23 @@ func fail(why string) {
 	exit(2)
 }
 
-// exit ends this process at once: nothing that was arranged for the end of this executable is to be done here.
+// exit ends this process at once, without the deferred work of this executable.
 func exit(code int) { syscall.Exit(code) }
 
-// ignoreSignals catches every signal and does nothing about it. Unlike ignored signals these are not ignored in programs that are started.
+// ignoreSignals catches every signal and discards it. Unlike ignored signals, caught signals are
+// not ignored in started programs.
 func ignoreSignals() {
-	nobody := make(chan os.Signal, 1)
+	discarded := make(chan os.Signal, 1)
 	for s := syscall.Signal(1); s <= 64; s++ {
-		if s != syscall.SIGCHLD && s != syscall.SIGURG && !signal.Ignored(s) { // the first comes all the time, the second is Go's own
-			signal.Notify(nobody, s)
+		// SIGCHLD is frequent, and SIGURG belongs to Go.
+		if s != syscall.SIGCHLD && s != syscall.SIGURG && !signal.Ignored(s) {
+			signal.Notify(discarded, s)
 		}
 	}
 }
 
-// keepThreads has Go make that many threads now, which it keeps: when a program has used up what the user may have of them, this process still works.
+// keepThreads makes Go create n threads now. Go keeps them, so this process works even after a
+// program used up the thread limit of the user.
 func keepThreads(n int) {
 	var all, here sync.WaitGroup
 	here.Add(n)

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Supervise makes this process a supervisor if it was started as one, and then never returns. On this system it does nothing.
+// Supervise does nothing on this system.
 func Supervise() {}
 
-// Enabled reports whether programs are held by supervisors. On this system they are not.
+// Enabled reports whether programs have supervisors. On this system they do not.
 func Enabled() bool { return false }
 
 type supervisors struct{}

@@ -11,28 +11,30 @@ import (
 )
 
 const (
-	// killWait is how long a supervisor may take to kill a program before it is killed itself, so that its watcher does that.
+	// killWait is how long a supervisor may take to kill a program. It is then killed itself, so
+	// that its watcher kills the program.
 	killWait = sweepTime + 5*time.Second
-	// watcherWait is how long a watcher may take to kill what is left.
+	// watcherWait is how long a watcher may take to kill the rest.
 	watcherWait = sweepTime + 5*time.Second
 )
 
-// supervisor is one, as its runner knows it.
+// supervisor is a supervisor process from the view of its runner.
 type supervisor struct {
 	watcher *exec.Cmd
-	// leash ends when the watcher does, and the watcher does soon when it is closed. A byte has it wake the supervisor, which may have been stopped.
+	// leash is closed when the watcher ends, and closing it ends the watcher. A byte makes the
+	// watcher continue the supervisor, which may be stopped.
 	leash *net.UnixConn
 	out   *orders
 	link  *net.UnixConn
-	// reports is closed when supervisor and watcher have ended.
+	// reports is closed after supervisor and watcher ended.
 	reports chan report
 	letGo   sync.Once
 
-	// idle ends it when it was not used for long. It is guarded by the supervisors that it is one of.
+	// idle ends a supervisor that is unused for long. It is guarded by supervisors.mu.
 	idle *time.Timer
 }
 
-// newSupervisor starts a supervisor. Somebody must call listen then.
+// newSupervisor starts a supervisor. The caller must call listen.
 func newSupervisor() (*supervisor, error) {
 	keepFiles()
 	link, theirLink, err := socketPair()
@@ -60,7 +62,7 @@ func newSupervisor() (*supervisor, error) {
 	return s, nil
 }
 
-// listen passes reports on until both processes have ended.
+// listen forwards reports until both processes ended.
 func (s *supervisor) listen() {
 	watched := make(chan struct{})
 	go func() {
@@ -71,7 +73,7 @@ func (s *supervisor) listen() {
 	for {
 		var r report
 		if in.Decode(&r) != nil {
-			break // it has ended
+			break // the supervisor ended
 		}
 		s.reports <- r
 	}
@@ -81,34 +83,35 @@ func (s *supervisor) listen() {
 	close(s.reports)
 }
 
-// awaitWatcher waits for the end of the watcher. The supervisor, if it lives, is told by the end of its orders then, and kills what it holds.
+// awaitWatcher waits for the end of the watcher. It then closes the link for writing, so that a
+// supervisor that still lives kills its program.
 func (s *supervisor) awaitWatcher() {
-	_, _ = s.leash.Read(make([]byte, 1)) // nothing is ever written: it is the end, or it takes too long
-	_ = s.watcher.Process.Kill()         // it fails when it has ended, as it should have
-	_ = s.watcher.Wait()                 // how is looked at later
+	_, _ = s.leash.Read(make([]byte, 1)) // returns at the end of the watcher, or at the deadline
+	_ = s.watcher.Process.Kill()         // fails if the watcher ended, which is the normal case
+	_ = s.watcher.Wait()                 // the state is checked later
 	s.leash.Close()
 	_ = s.link.CloseWrite()
 	_ = s.link.SetReadDeadline(time.Now().Add(killWait))
 }
 
-// abandon has both processes end, and all that they hold.
+// abandon makes both processes end, together with their program.
 func (s *supervisor) abandon() {
 	s.letGo.Do(func() {
-		_ = s.watcher.Process.Signal(syscall.SIGCONT) // it may have been stopped
+		_ = s.watcher.Process.Signal(syscall.SIGCONT) // it may be stopped
 		_ = s.leash.CloseWrite()
 		_ = s.leash.SetReadDeadline(time.Now().Add(watcherWait))
 	})
 }
 
-// end abandons it, and waits until it has ended.
+// end abandons the supervisor, and waits for its end.
 func (s *supervisor) end() {
 	s.abandon()
-	for range s.reports { // of what is told now there is no use
+	for range s.reports { // discard further reports
 	}
 }
 
-// wake has a supervisor go on that was stopped.
+// wake continues a supervisor that was stopped.
 func (s *supervisor) wake() {
 	_ = s.watcher.Process.Signal(syscall.SIGCONT)
-	_, _ = s.leash.Write([]byte{0}) // it fails when it has ended
+	_, _ = s.leash.Write([]byte{0}) // fails if the watcher ended
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/parleyhub/parley/executors/process"
 )
 
-// supervisorOf gives the pid of the supervisor that runs the next program.
+// supervisorOf returns the pid of the supervisor that runs the next program.
 func supervisorOf(t testing.TB, p *process.Pool) int {
 	t.Helper()
 	pid, err := strconv.Atoi(strings.TrimSpace(output(t, p, script("echo $PPID", newMark()))))
@@ -26,7 +26,7 @@ func supervisorOf(t testing.TB, p *process.Pool) int {
 	return pid
 }
 
-// TestReuse: a supervisor takes one program after another, one at a time.
+// A supervisor runs one program after another.
 func TestReuse(t *testing.T) {
 	p := newPool(t)
 	one := supervisorOf(t, p)
@@ -46,19 +46,20 @@ func TestReuse(t *testing.T) {
 	<-r.Done()
 }
 
-// TestIdle: a supervisor that has had nothing to do for long ends.
+// A supervisor that is idle for long ends.
 func TestIdle(t *testing.T) {
 	p := newPool(t)
 	p.Idle = 500 * time.Millisecond
 	one := supervisorOf(t, p)
-	watcher := parent(one) // 0 if it has ended already
+	watcher := parent(one) // 0 if it already ended
 	await(t, "the supervisor has ended", func() bool { return !alive(one) && !alive(watcher) })
 	if now := supervisorOf(t, p); now == one {
-		t.Error("it has not ended")
+		t.Error("it did not end")
 	}
 }
 
-// TestSupervisorsAreBare: they have no environment, no terminal, no other directory than the root and no file of ours, and survive signals.
+// Supervisors have no environment, no terminal, the root as directory and no file of this process,
+// and survive signals.
 func TestSupervisorsAreBare(t *testing.T) {
 	t.Setenv("PARLEY_TOKEN", "secret")
 	p := newPool(t)
@@ -72,11 +73,13 @@ func TestSupervisorsAreBare(t *testing.T) {
 			t.Errorf("directory %s, %v", cwd, err)
 		}
 		stat, err := os.ReadFile(dir + "/stat")
-		if fields := strings.Fields(string(stat)); err != nil || fields[4] != strconv.Itoa(parent(one)) || fields[5] != fields[4] || fields[6] != "0" {
+		if fields := strings.Fields(string(stat)); err != nil || fields[4] != strconv.Itoa(parent(one)) ||
+			fields[5] != fields[4] || fields[6] != "0" {
 			t.Errorf("group, session and terminal: %s, %v", stat, err)
 		}
 		for sig := syscall.Signal(1); sig <= 64; sig++ {
-			if sig != syscall.SIGKILL && sig != syscall.SIGSTOP && (sig < 32 || sig > 34) { // those three are no one's to catch
+			// Go does not catch signals 32 to 34.
+			if sig != syscall.SIGKILL && sig != syscall.SIGSTOP && (sig < 32 || sig > 34) {
 				syscall.Kill(pid, sig)
 			}
 		}
@@ -86,7 +89,7 @@ func TestSupervisorsAreBare(t *testing.T) {
 	}
 }
 
-// TestFilesOfSupervisors: they hold their ends of two sockets, and nothing else that came from here.
+// Supervisors have their ends of two sockets, and no other file of this process.
 func TestFilesOfSupervisors(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root sees them")
@@ -109,18 +112,19 @@ func TestFilesOfSupervisors(t *testing.T) {
 			switch {
 			case strings.HasPrefix(to, "socket:"):
 				sockets--
-			case to == "/dev/null", strings.HasPrefix(to, "anon_inode:"), strings.HasPrefix(to, "/sys/fs/cgroup/"): // Go's own
+			case to == "/dev/null", strings.HasPrefix(to, "anon_inode:"), strings.HasPrefix(to, "/sys/fs/cgroup/"): // opened by Go
 			default:
-				t.Errorf("it holds %s", to)
+				t.Errorf("it has %s", to)
 			}
 		}
 		if sockets != 0 {
-			t.Errorf("it holds %d sockets less than expected", sockets)
+			t.Errorf("it has %d sockets less than expected", sockets)
 		}
 	}
 }
 
-// gate gives an input from which "read go" reads when begin is called: a program that has a supervisor to attack is to be known here first.
+// gate returns an input from which "read go" reads after begin is called, so that the test knows a
+// program before it attacks its supervisor.
 func gate() (in io.Reader, begin func()) {
 	r, w := io.Pipe()
 	return r, func() {
@@ -129,7 +133,7 @@ func gate() (in io.Reader, begin func()) {
 	}
 }
 
-// TestSupervisorAttacked: a program that kills what holds it has failed and is dead as a whole, and the next one runs.
+// A program that kills its supervisor fails and is killed completely, and the next program runs.
 func TestSupervisorAttacked(t *testing.T) {
 	const child = "setsid sh -c 'setsid sleep 600 & sleep 600' & read go; sleep 0.05; "
 	for name, text := range map[string]string{
@@ -156,7 +160,7 @@ func TestSupervisorAttacked(t *testing.T) {
 	}
 }
 
-// TestSupervisorStopped: a program that stops what holds it is killed in time nevertheless.
+// A program that stops its supervisor is killed in time.
 func TestSupervisorStopped(t *testing.T) {
 	const wait = 200 * time.Millisecond
 	for name, text := range map[string]string{
@@ -189,7 +193,7 @@ func TestSupervisorStopped(t *testing.T) {
 	}
 }
 
-// TestIdleSupervisorKilled: one that has died while it had nothing to do costs no program.
+// A supervisor that died while idle does not fail a program.
 func TestIdleSupervisorKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -201,14 +205,15 @@ func TestIdleSupervisorKilled(t *testing.T) {
 		for _, pid := range []int{one, watcher} {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
-		await(t, "both are dead", func() bool { return !alive(one) && !alive(watcher) }) // either holds the other end of what orders go through
+		// Either process has the other end of the link.
+		await(t, "both are dead", func() bool { return !alive(one) && !alive(watcher) })
 		if now := supervisorOf(t, p); now == one {
 			t.Error("it is not dead")
 		}
 	}
 }
 
-// TestIdleSupervisorStopped: one that was stopped while it had nothing to do is woken for the next program.
+// A supervisor that was stopped while idle is continued for the next program.
 func TestIdleSupervisorStopped(t *testing.T) {
 	p := newPool(t)
 	one := supervisorOf(t, p)
@@ -219,7 +224,7 @@ func TestIdleSupervisorStopped(t *testing.T) {
 	}
 }
 
-// TestSharedPool: a nil pool is one.
+// All nil pools are the same pool.
 func TestSharedPool(t *testing.T) {
 	var p *process.Pool
 	if one, two := supervisorOf(t, p), supervisorOf(t, p); one != two {

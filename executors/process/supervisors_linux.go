@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// defaultIdle is how long a supervisor is kept that has nothing to do.
+	// defaultIdle is the default of Pool.Idle.
 	defaultIdle = time.Minute
-	// wakeEvery is how often a supervisor is woken that does not tell whether a program has started.
+	// wakeEvery is how often a supervisor is continued until it reports the start of a program.
 	wakeEvery = 200 * time.Millisecond
 )
 
-// supervisors are those of a pool.
+// supervisors are the supervisors of a pool.
 type supervisors struct {
-	all sync.WaitGroup // those that have not ended
+	all sync.WaitGroup // the supervisors that run
 
 	mu     sync.Mutex // guards the fields below
 	closed bool
-	free   []*supervisor // the one that was used last is the last
+	free   []*supervisor // the most recently used one is the last
 }
 
-// start has a supervisor start a program. One that has died while it had nothing to do is replaced.
+// start starts a program with a supervisor. It replaces a supervisor that died while idle.
 func (all *supervisors) start(ctx context.Context, p *plan, files [3]*os.File, idle time.Duration) (holder, error) {
 	fds := make([]int, len(files))
 	for i, f := range files {
@@ -41,14 +41,15 @@ func (all *supervisors) start(ctx context.Context, p *plan, files [3]*os.File, i
 		if err = s.out.send(run, fds...); err == nil {
 			return all.await(ctx, s, p.path, cmp.Or(idle, defaultIdle))
 		}
-		s.end() // it has not got the order, or not all of it
+		s.end() // it did not receive the whole order
 		if !used {
 			return nil, fmt.Errorf("order a supervisor to start the program: %w", err)
 		}
 	}
 }
 
-// await waits until the program has started. It may have stopped the supervisor before that could tell.
+// await waits until the program started. The program may stop the supervisor before it reports the
+// start.
 func (all *supervisors) await(ctx context.Context, s *supervisor, path string, idle time.Duration) (holder, error) {
 	again := time.NewTicker(wakeEvery)
 	defer again.Stop()
@@ -72,7 +73,7 @@ func (all *supervisors) await(ctx context.Context, s *supervisor, path string, i
 	}
 }
 
-// take gives a supervisor that has nothing to do, and whether it was used before. It may have died since.
+// take returns an idle supervisor, and whether it was used before. It may have died since.
 func (all *supervisors) take() (s *supervisor, used bool, err error) {
 	if s = all.pop(); s != nil {
 		return s, true, nil
@@ -84,7 +85,7 @@ func (all *supervisors) take() (s *supervisor, used bool, err error) {
 	return s, false, nil
 }
 
-// pop gives the supervisor that was used last; nil when there is none.
+// pop returns the supervisor that was used last, or nil.
 func (all *supervisors) pop() *supervisor {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -110,7 +111,7 @@ func (all *supervisors) put(s *supervisor, idle time.Duration) {
 	all.free = append(all.free, s)
 }
 
-// expire ends a supervisor that nobody has taken meanwhile.
+// expire ends a supervisor that is still idle.
 func (all *supervisors) expire(s *supervisor) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -120,7 +121,7 @@ func (all *supervisors) expire(s *supervisor) {
 	}
 }
 
-// close ends all of them, and waits until they have.
+// close ends all supervisors, and waits for their end.
 func (all *supervisors) close() {
 	all.mu.Lock()
 	all.closed = true

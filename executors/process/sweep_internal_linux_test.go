@@ -7,7 +7,7 @@ import (
 )
 
 // TestOverdue tests how long a process may live after SIGKILL. A process that may not be killed has
-// less time than one that is dying, because a busy machine lets the latter wait.
+// less time than one that is dying, because a busy machine delays the latter.
 func TestOverdue(t *testing.T) {
 	for _, c := range []struct {
 		err   error

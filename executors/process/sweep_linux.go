@@ -8,19 +8,22 @@ import (
 	"time"
 )
 
-// What a sweep may take.
+// The time limits of a sweep.
 const (
-	// resistTime is how long a process may live on that may not be killed: it may become another user's again.
+	// resistTime is how long a process may live that this user may not kill. It may change its user
+	// back.
 	resistTime = 3 * time.Second
-	// dyingTime is how long one may live on that was killed: it needs a processor to die, and on a busy machine waits for it.
+	// dyingTime is how long a killed process may live. It needs a processor to die, for which it
+	// waits on a busy machine.
 	dyingTime = 15 * time.Second
-	// sweepTime bounds all of it, for when there are always new ones.
+	// sweepTime limits the whole sweep, in case new processes keep appearing.
 	sweepTime     = 20 * time.Second
 	minSweepPause = time.Millisecond
 	maxSweepPause = 50 * time.Millisecond
 )
 
-// sweep kills all descendants of this process and reaps them. It gives how many have resisted, and the time that those which were reaped have computed.
+// sweep kills all descendants of this process and reaps them. It returns how many resisted, and the
+// CPU time of those that were reaped.
 //
 //	reap ─▶ no child left: done
 //	  ▲                │
@@ -41,13 +44,13 @@ func sweep() (left int, cpu time.Duration) {
 			if left > 0 || time.Since(began) > sweepTime {
 				return max(left, 1), cpu
 			}
-			look = time.Now().Add(time.Since(now)) // they need time to die as well: half of it for each
+			look = time.Now().Add(time.Since(now)) // they also need time to die, so wait as long as the search took
 		}
 		time.Sleep(pause)
 	}
 }
 
-// kill stops and kills all descendants, and gives how many of those have resisted that were killed before.
+// kill stops and kills all descendants. It returns how many resisted an earlier kill.
 func kill(killed map[int]time.Time) (resisted int) {
 	for _, pid := range freeze() {
 		err := syscall.Kill(pid, syscall.SIGKILL)
@@ -60,7 +63,8 @@ func kill(killed map[int]time.Time) (resisted int) {
 	return resisted
 }
 
-// overdue reports whether a process resists that lived on after SIGKILL, which was sent with the result err.
+// overdue reports whether a process resists. err is the result of SIGKILL, and lived is the time
+// since the first one.
 func overdue(err error, lived time.Duration) bool {
 	if err == syscall.EPERM {
 		return lived > resistTime
@@ -68,7 +72,7 @@ func overdue(err error, lived time.Duration) bool {
 	return lived > dyingTime
 }
 
-// reap takes the children back that have ended. It is false when there is no child any more.
+// reap reaps all children that ended. any is false if no child is left.
 func reap() (any bool, cpu time.Duration) {
 	for {
 		pid, _, used, err := wait(syscall.WNOHANG)
@@ -94,29 +98,31 @@ func wait(options int) (pid int, status syscall.WaitStatus, cpu time.Duration, e
 }
 
 const (
-	// freezeTime bounds the search for processes that start others.
+	// freezeTime limits the search for processes that start others.
 	freezeTime = time.Second
-	// chases is how often new children are looked for before all of /proc is read again.
+	// chases is how often new children are searched before all of /proc is read again.
 	chases = 20
 )
 
-// kin is a process below this one.
+// kin is a descendant of this process.
 type kin struct{ pid, group int }
 
-// freeze stops all descendants, so that they start no others, and gives them. Between finding and stopping one its number cannot have come to another
-// process: the numbers of all that the system may have would have to be used up within a moment.
+// freeze stops all descendants, so that they start no others, and returns them. A pid cannot be
+// reused between search and stop, because the system would have to use up all numbers in that time.
 func freeze() []int {
 	end := time.Now().Add(freezeTime)
-	f := freezer{stopped: map[int]bool{-syscall.Getpgrp(): true}} // this process must go on
+	f := freezer{stopped: map[int]bool{-syscall.Getpgrp(): true}} // this process must not be stopped
 	for {
 		before := len(f.pids)
 		for _, k := range descendants() {
 			if k.group > 1 {
-				f.stop(-k.group) // this cannot miss those that it begets at this moment; whoever is in it is a descendant
+				f.stop(-k.group) // this also stops children that start at this moment; the group has only descendants
 			}
 			f.stop(k.pid)
 		}
-		for range chases { // some run away: a child that has a child and ends is another one each time, and comes here as an orphan
+		// A child that forks and ends is another process each time, and becomes a child of this
+		// process as an orphan.
+		for range chases {
 			for _, pid := range children() {
 				f.stop(pid)
 			}
@@ -127,9 +133,9 @@ func freeze() []int {
 	}
 }
 
-// freezer remembers whom it has stopped.
+// freezer has the processes that were stopped.
 type freezer struct {
-	stopped map[int]bool // a group by its negative number
+	stopped map[int]bool // a group has a negative number
 	pids    []int
 }
 
@@ -138,13 +144,14 @@ func (f *freezer) stop(target int) {
 		return
 	}
 	f.stopped[target] = true
-	_ = syscall.Kill(target, syscall.SIGSTOP) // who resists is counted in the end
+	_ = syscall.Kill(target, syscall.SIGSTOP) // resisting processes are counted at the end
 	if target > 0 {
 		f.pids = append(f.pids, target)
 	}
 }
 
-// children gives the processes whose parent is this one, orphans included. It gives none where the kernel does not tell.
+// children returns the children of this process, including orphans. It returns none if the kernel
+// does not list them.
 func children() (pids []int) {
 	text, err := os.ReadFile("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children")
 	if err != nil {
@@ -158,7 +165,7 @@ func children() (pids []int) {
 	return pids
 }
 
-// descendants gives all processes below this one that live.
+// descendants returns all live descendants of this process.
 func descendants() (found []kin) {
 	below := map[int][]kin{}
 	dir, err := os.Open("/proc")
@@ -166,7 +173,7 @@ func descendants() (found []kin) {
 		return nil
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(-1) // what could be read is better than nothing
+	names, _ := dir.Readdirnames(-1) // a partial result is better than none
 	buf := make([]byte, 1024)
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
@@ -184,7 +191,8 @@ func descendants() (found []kin) {
 	return found
 }
 
-// status gives the parent and the group of a process that lives. Zombies do not, but their children have another parent already.
+// status returns the parent and the group of a live process. Zombies do not count, because their
+// children already have another parent.
 func status(name string, buf []byte) (parent, group int, ok bool) {
 	fd, err := syscall.Open("/proc/"+name+"/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -195,7 +203,7 @@ func status(name string, buf []byte) (parent, group int, ok bool) {
 	if err != nil {
 		return 0, 0, false
 	}
-	fields := bytes.Fields(buf[bytes.LastIndexByte(buf[:n], ')')+1 : n]) // behind its name, which may be anything
+	fields := bytes.Fields(buf[bytes.LastIndexByte(buf[:n], ')')+1 : n]) // after the name, which may contain anything
 	if len(fields) < 3 || fields[0][0] == 'Z' || fields[0][0] == 'X' {
 		return 0, 0, false
 	}

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// watch starts a supervisor and waits for its end. Whatever it leaves then is killed.
+// watch starts a supervisor and waits for its end. It then kills the rest.
 func watch() {
 	pid, err := startSupervisor()
 	if err != nil {
@@ -21,7 +21,7 @@ func watch() {
 			_ = syscall.Kill(pid, sig)
 		}
 	}
-	go func() { // as long as the process
+	go func() { // until the process ends
 		for isHeld() {
 			signal(syscall.SIGCONT)
 		}
@@ -29,7 +29,7 @@ func watch() {
 	}()
 	for !reaped {
 		if errno := waitid(waitForAny, 0); errno != 0 {
-			break // there is no child: it cannot be
+			break // there is no child, which cannot happen
 		}
 		mu.Lock()
 		ended, _, _, _ := wait(syscall.WNOHANG)
@@ -40,7 +40,7 @@ func watch() {
 	exit(0)
 }
 
-// startSupervisor starts this executable once more, and passes the link on.
+// startSupervisor starts this executable again, and passes the link on.
 func startSupervisor() (int, error) {
 	null, err := syscall.Open(os.DevNull, syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -54,7 +54,7 @@ func startSupervisor() (int, error) {
 	})
 }
 
-// isHeld waits for a byte on the leash. It is false when the leash has ended.
+// isHeld waits for a byte on the leash. It returns false when the leash is closed.
 func isHeld() bool {
 	for {
 		n, err := syscall.Read(leashFd, make([]byte, 1))

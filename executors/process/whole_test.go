@@ -18,27 +18,31 @@ import (
 	"github.com/parleyhub/parley/executors/process"
 )
 
-// inTime bounds what ends in milliseconds, or in seconds where there are a thousand processes. The programs of the tests run longer.
+// inTime limits actions that take milliseconds, or seconds with a thousand processes. The programs
+// of the tests run longer.
 const inTime = 3 * time.Minute
 
-// Programs that do not want to end. Each says "ready" when it is what it is to be.
+// Programs that resist their end. Each prints "ready" when it is complete.
 var wild = map[string]string{
 	"children in the group": "sleep 600 & sleep 600 & echo ready; wait",
 	"another session":       "setsid sleep 600 & echo ready; wait",
 	"daemon":                "(setsid sh -c 'sleep 600 & sleep 600 &' &) ; echo ready; sleep 600",
 	"deaf":                  "trap '' TERM HUP INT; setsid sh -c \"trap '' TERM; sleep 600\" & echo ready; wait",
 	"stopped child":         "setsid sh -c 'kill -STOP $$' & echo ready; wait",
-	"awakened child":        "setsid sleep 600 & victim=$!; setsid sh -c \"while :; do kill -CONT $victim; done\" & echo ready; wait",
-	// Two hundred processes, of which each half starts the other one again.
-	"respawning": "trap '' TERM; w() { while :; do sleep 600 & wait $!; done; }; i=0; while [ $i -lt 100 ]; do w & i=$((i+1)); done; echo ready; wait",
-	// More and more of them, each in a session of its own.
+	"awakened child": "setsid sleep 600 & victim=$!; setsid sh -c \"while :; do kill -CONT $victim; done\" & " +
+		"echo ready; wait",
+	// Two hundred processes, of which each half restarts the other one.
+	"respawning": "trap '' TERM; w() { while :; do sleep 600 & wait $!; done; }; i=0; while [ $i -lt 100 ]; do w & " +
+		"i=$((i+1)); done; echo ready; wait",
+	// More and more processes, each in a separate session.
 	"growing": "trap '' TERM; (i=0; while [ $i -lt 1000 ]; do setsid sleep 600 & i=$((i+1)); done) & echo ready; wait",
-	// It is another process each time that one looks.
-	"running away":                  "trap '' TERM; r() { r & exit; }; r & echo ready; sleep 600",
-	"running away from the session": `for i in 1 2 3 4 5 6 7 8; do perl -MPOSIX -e 'while (1) { exit if fork; setsid(); }' & done; echo ready; sleep 600`,
+	// A process that is another one at each look.
+	"running away": "trap '' TERM; r() { r & exit; }; r & echo ready; sleep 600",
+	"running away from the session": `for i in 1 2 3 4 5 6 7 8; do perl -MPOSIX -e 'while (1) { exit if fork; ` +
+		`setsid(); }' & done; echo ready; sleep 600`,
 }
 
-// TestNothingIsLeft: whatever a program starts is gone when it has ended, in time.
+// All processes of a program are gone in time when the program ends.
 func TestNothingIsLeft(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -59,7 +63,7 @@ func TestNothingIsLeft(t *testing.T) {
 			s.Stdout, s.StopWait = said, wait
 			r := startCtx(t, ctx, p, s)
 			said.line(t)
-			time.Sleep(50 * time.Millisecond) // it is to be in full swing, which nothing depends on
+			time.Sleep(50 * time.Millisecond) // let it run at full speed; no check depends on it
 			cancel(errOver)
 			began := time.Now()
 			err := r.Wait()
@@ -71,13 +75,14 @@ func TestNothingIsLeft(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 			if got := output(t, p, script("echo $1", mark, "again")); got != "again\n" {
-				t.Errorf("the next program says %q", got)
+				t.Errorf("the next program prints %q", got)
 			}
 		})
 	}
 }
 
-// TestEndKillsAll: a program that ends well takes with it what it has left behind, at once, and what was written is whole.
+// The end of a successful program kills the processes that it left, at once, and its output is
+// complete.
 func TestEndKillsAll(t *testing.T) {
 	p := newPool(t)
 	for _, how := range []string{"0", "daemon", "3"} {
@@ -92,12 +97,12 @@ func TestEndKillsAll(t *testing.T) {
 		}
 		noneLeft(t, mark)
 		if failed := err != nil; failed != (how == "3") || out.Len() == 0 {
-			t.Errorf("%s: %v, said %q", how, err, out.String())
+			t.Errorf("%s: %v, printed %q", how, err, out.String())
 		}
 	}
 }
 
-// TestHeldOutput: a grandchild that holds the output open is no reason to wait, and none to lose some of it.
+// A grandchild that keeps the output open neither delays the end nor loses output.
 func TestHeldOutput(t *testing.T) {
 	p := newPool(t)
 	var out bytes.Buffer
@@ -116,7 +121,7 @@ func TestHeldOutput(t *testing.T) {
 	noneLeft(t, s.Env[1])
 }
 
-// TestOrphansAreReaped: orphans that end while the program runs do not stay as zombies.
+// Orphans that end while the program runs are reaped.
 func TestOrphansAreReaped(t *testing.T) {
 	p := newPool(t)
 	text := `i=0; while [ $i -lt 20 ]; do (true &) ; i=$((i+1)); done
@@ -126,7 +131,7 @@ func TestOrphansAreReaped(t *testing.T) {
 	}
 }
 
-// TestMany: programs at once do not get in each other's way.
+// Concurrent programs do not affect each other.
 func TestMany(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -148,7 +153,7 @@ func TestMany(t *testing.T) {
 				t.Errorf("%d: %v", i, err)
 			}
 			if out.String() != strings.Repeat(fmt.Sprintln(i), 100) {
-				t.Errorf("%d: said %q", i, out.String())
+				t.Errorf("%d: printed %q", i, out.String())
 			}
 		})
 	}
@@ -156,7 +161,7 @@ func TestMany(t *testing.T) {
 	noneLeft(t, mark)
 }
 
-// TestRunnerKilled: nothing is left when the process that runs programs is killed.
+// No process is left after the process that runs programs is killed.
 func TestRunnerKilled(t *testing.T) {
 	mark := newMark()
 	said := newHeard()
@@ -186,7 +191,7 @@ func TestRunnerKilled(t *testing.T) {
 // nobody is a user without rights.
 const nobody = 65534
 
-// TestLeft: what cannot be killed is told, and is waited for no longer than it is of use.
+// Processes that cannot be killed are reported, after a limited time.
 func TestLeft(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can make a program that others cannot kill")
@@ -197,7 +202,8 @@ func TestLeft(t *testing.T) {
 	rooted := copied(t, 0o755|os.ModeSetuid)
 	said := newHeard()
 	cmd := exec.Command(copied(t, 0o755), "program", "resisted", rooted)
-	cmd.Dir, cmd.Stdout, cmd.SysProcAttr = "/", said, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.Dir, cmd.Stdout, cmd.SysProcAttr = "/", said, &syscall.SysProcAttr{
+		Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +222,7 @@ func TestLeft(t *testing.T) {
 		t.Error(got)
 	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Errorf("it does not run any more: %v", err)
+		t.Errorf("it no longer runs: %v", err)
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)

@@ -13,20 +13,22 @@ import (
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
-// lastWords is how long the answer of a job may take that has come to its end just before its ctx has.
-const lastWords = time.Second
+// answerWait limits the time to post an answer after ctx is done.
+const answerWait = time.Second
 
-// Options are for New. Nil and the zero value are useful.
+// Options are the options of New. Nil and the zero value are ready to use.
 type Options struct {
-	// Once is set for work that must not be begun a second time. It is the error with which another attempt at a session fails, and what another attempt at a seat answers.
+	// Once is set for work that must not start twice. It is the error of another attempt at a
+	// session, and the answer of another attempt in a seat.
 	Once error
-	// Unbounded leaves the timeout of the blueprint to the work.
+	// Unbounded means that the work enforces the timeout of the blueprint itself.
 	Unbounded bool
-	// Missing says what is wrong with a result that is no JSON, where it has to match a schema.
+	// Missing is the error text for a result that is not JSON although it must match a schema.
 	Missing string
 }
 
-// Agent makes an agent of a Work. It keeps nothing between turns, so one value serves any number of conversations at once.
+// Agent is the agent of a Work. It keeps no state between turns, so one value serves any number of
+// conversations concurrently.
 type Agent struct {
 	blueprint     parley.Blueprint
 	parameters    *paramschema.Schema
@@ -38,13 +40,14 @@ type Agent struct {
 
 var _ parley.Agent = (*Agent)(nil)
 
-// New makes the agent of a blueprint. Its schemas and subscriptions are read as the hub reads them; without a parameters_schema it takes a prompt.
+// New returns the agent of a blueprint. It interprets schemas and subscriptions like the hub.
+// Without a parameters_schema, the parameters are a prompt.
 func New(b *parley.Blueprint, w Work, o *Options) (*Agent, error) {
 	a := &Agent{blueprint: *b, parameters: paramschema.Prompt(), work: w}
 	if o != nil {
 		a.o = *o
 	}
-	a.o.Missing = cmp.Or(a.o.Missing, "the result is not JSON, and nothing but that")
+	a.o.Missing = cmp.Or(a.o.Missing, "the result is not JSON alone")
 	var err error
 	if len(b.ParametersSchema) > 0 {
 		if a.parameters, err = paramschema.Compile(b.ParametersSchema); err != nil {
@@ -61,7 +64,8 @@ func New(b *parley.Blueprint, w Work, o *Options) (*Agent, error) {
 		s, faults := parley.ParseSubscriptions(b.Subscriptions)
 		if len(faults) > 0 {
 			return nil, &parley.Error{
-				Err: parley.ErrValidationFailed, Message: fmt.Sprintf("agent %s: subscriptions: %s: %s", b.Name, faults[0].Path, faults[0].Message),
+				Err:        parley.ErrValidationFailed,
+				Message:    fmt.Sprintf("agent %s: subscriptions: %s: %s", b.Name, faults[0].Path, faults[0].Message),
 				Validation: &parley.ValidationFailure{AgentName: b.Name, ValidationErrors: faults},
 			}
 		}
@@ -70,10 +74,11 @@ func New(b *parley.Blueprint, w Work, o *Options) (*Agent, error) {
 	return a, nil
 }
 
-// Blueprint is what the hub is told of the agent.
+// Blueprint returns the blueprint to register at the hub.
 func (a *Agent) Blueprint() parley.Blueprint { return a.blueprint }
 
-// HandleTurn does the job of a turn and says its answer. An error says that there is none: the attempt has failed, the claim was lost, or the executor has stopped.
+// HandleTurn does the job of a turn and posts its answer. An error means that there is no answer:
+// the attempt failed, the claim was lost, or the executor stopped.
 func (a *Agent) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 	j, out, err := a.job(ctx, turn)
 	if err != nil {
@@ -93,15 +98,17 @@ func (a *Agent) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnO
 	}
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), answerWait)
 		defer cancel()
 	}
 	return a.answer(ctx, j, out)
 }
 
-// job reads what a turn is about. With an Output it is not to be done; without a Job there is nothing to do.
+// job reads the job of a turn. If it returns an Output, the job must not be executed. If it returns
+// no Job, there is nothing to do.
 func (a *Agent) job(ctx context.Context, turn *parley.Turn) (*Job, *Output, error) {
-	c, err := turn.Client.GetConversation(ctx, &parley.GetConversationParams{ConversationID: turn.ConversationID, Limit: firstEvents})
+	c, err := turn.Client.GetConversation(
+		ctx, &parley.GetConversationParams{ConversationID: turn.ConversationID, Limit: firstEvents})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -123,9 +130,9 @@ func (a *Agent) job(ctx context.Context, turn *parley.Turn) (*Job, *Output, erro
 	}
 	found, wrong := true, []parley.ValidationError(nil)
 	if j.Session != nil {
-		j.Parameters, err = asked(ctx, turn, c)
+		j.Parameters, err = callerParameters(ctx, turn, c)
 	} else {
-		found, wrong, err = a.woken(ctx, j, triggers)
+		found, wrong, err = a.readTrigger(ctx, j, triggers)
 	}
 	switch {
 	case err != nil:
@@ -138,7 +145,7 @@ func (a *Agent) job(ctx context.Context, turn *parley.Turn) (*Job, *Output, erro
 	return j, a.check(j), nil
 }
 
-// mismatch is the answer to parameters that do not match.
+// mismatch returns the answer to invalid parameters.
 func mismatch(wrong []parley.ValidationError) *Output {
 	o := Failed(ReasonParameters, "The parameters do not match the agent's parameters_schema")
 	o.Result.ValidationErrors = wrong
@@ -156,13 +163,13 @@ func (j *Job) setContext(raw json.RawMessage) error {
 	return nil
 }
 
-// check fills the parameters up and holds them against the schema: nil where they match.
+// check applies defaults to the parameters and validates them. It returns nil if they are valid.
 func (a *Agent) check(j *Job) *Output {
 	if len(j.Parameters) == 0 {
 		j.Parameters = json.RawMessage("{}")
 	}
 	var err error
-	if j.Session == nil { // the hub has filled those of a session
+	if j.Session == nil { // the hub applied the defaults in a session
 		var filled json.RawMessage
 		if filled, err = a.parameters.Fill(j.Parameters); err == nil {
 			j.Parameters = filled
@@ -174,17 +181,19 @@ func (a *Agent) check(j *Job) *Output {
 	}
 	switch {
 	case err != nil:
-		return Failed(ReasonParameters, "The parameters cannot be held against the agent's parameters_schema: %v", err)
+		return Failed(ReasonParameters, "The parameters cannot be checked against the agent's parameters_schema: %v", err)
 	case len(wrong) > 0:
 		return mismatch(wrong)
 	}
 	return nil
 }
 
-// kindBegun is the kind of the trace that says that work which is done once has begun.
+// kindBegun is the kind of the trace that marks the start of work with Options.Once.
 const kindBegun = "begun"
 
-// begin makes sure that work which is done once is not begun again: an Output says that it is not to be done. The hub sees to it in sessions; at seats the log does.
+// begin prevents a second start of work with Options.Once. An Output means that the job must not be
+// executed. In sessions the attempt number shows an earlier start, in seats also a trace in the
+// log.
 func (a *Agent) begin(ctx context.Context, j *Job) (*Output, error) {
 	switch {
 	case a.o.Once == nil:
@@ -204,9 +213,9 @@ func (a *Agent) begin(ctx context.Context, j *Job) (*Output, error) {
 	return nil, j.Keep(ctx, kindBegun, map[string]string{"agent": j.Agent})
 }
 
-var errTimeout = errors.New("the agent has used up its time")
+var errTimeout = errors.New("the agent exceeded its timeout_ms")
 
-// execute does the job, within its time.
+// execute does the job within its timeout.
 func (a *Agent) execute(ctx context.Context, j *Job) (*Output, error) {
 	working, stop := ctx, context.CancelFunc(func() {})
 	if ms := a.blueprint.TimeoutMs; ms > 0 && !a.o.Unbounded {
@@ -216,17 +225,17 @@ func (a *Agent) execute(ctx context.Context, j *Job) (*Output, error) {
 	out, err := a.work.Execute(working, j)
 	switch {
 	case err != nil && ctx.Err() == nil && working.Err() != nil:
-		return Failed(ReasonTimeout, "The agent has used up its time"), nil
+		return Failed(ReasonTimeout, "The agent exceeded its timeout_ms"), nil
 	case err != nil:
 		return nil, err
 	case out == nil || out.Result == nil:
-		return nil, fmt.Errorf("the work of %s has brought neither a result nor an error", j.Agent)
+		return nil, fmt.Errorf("the work of %s returned neither a result nor an error", j.Agent)
 	}
 	out.match(a.output, a.o.Missing)
 	return out, nil
 }
 
-// answer says what came of a job.
+// answer posts the result of a job.
 func (a *Agent) answer(ctx context.Context, j *Job, out *Output) (parley.TurnOutcome, error) {
 	r := out.Result
 	r.ResultType = a.blueprint.Kind()
@@ -250,7 +259,7 @@ func (a *Agent) answer(ctx context.Context, j *Job, out *Output) (parley.TurnOut
 	return parley.TurnComplete, nil
 }
 
-// Failure is the data of the message with which a seat says that its job has failed.
+// Failure is the data of the message for a failed job in a seat.
 type Failure struct {
 	Agent            string                   `json:"agent"`
 	Status           parley.SessionStatus     `json:"status"` // failed
@@ -259,17 +268,21 @@ type Failure struct {
 	ValidationErrors []parley.ValidationError `json:"validation_errors,omitempty"`
 }
 
-// noWords is what a seat says whose job has brought no words: a turn ends with some, or it would be offered again.
-const noWords = "(no words)"
+// emptyText is the text of an empty answer in a seat. Without a text, the hub would offer the turn
+// again.
+const emptyText = "(empty answer)"
 
-// message is what a seat says: the output as data, under the schema of the agent's answers, and its text.
+// message returns the answer in a seat: the text of the output, and its data with the schema of the
+// agent's answers.
 func (a *Agent) message(j *Job, out *Output) parley.Message {
 	r, schema := out.Result, parley.ToolResponseSchema
 	if a.subscriptions != nil {
 		schema = cmp.Or(a.subscriptions.AnswerSchema, schema)
 	}
 	if r.Error != "" {
-		data, err := encode(Failure{Agent: j.Agent, Status: parley.SessionFailed, Reason: out.reason(), Error: r.Error, ValidationErrors: r.ValidationErrors})
+		data, err := encode(
+			Failure{Agent: j.Agent, Status: parley.SessionFailed, Reason: out.reason(), Error: r.Error,
+				ValidationErrors: r.ValidationErrors})
 		if err != nil {
 			data = nil
 		}
@@ -286,7 +299,7 @@ func (a *Agent) message(j *Job, out *Output) parley.Message {
 		m.Attachments = []parley.Attachment{*r.Attachment}
 	}
 	if strings.TrimSpace(m.Text) == "" && m.Data == nil {
-		m.Text = noWords
+		m.Text = emptyText
 	}
 	return m
 }

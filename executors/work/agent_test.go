@@ -27,7 +27,8 @@ func (w *world) functions(schema, output string, o *work.Options, all function.S
 	agents, blueprints := worktest.Mux{}, []parley.Blueprint{}
 	for _, name := range all.Names() {
 		b := parley.Blueprint{
-			Name: name, Type: parley.AgentTypeFunction, ParametersSchema: json.RawMessage(schema), OutputSchema: json.RawMessage(output), Subscriptions: json.RawMessage(onAsk),
+			Name: name, Type: parley.AgentTypeFunction, ParametersSchema: json.RawMessage(schema),
+			OutputSchema: json.RawMessage(output), Subscriptions: json.RawMessage(onAsk),
 		}
 		a, err := work.New(&b, all[name], o)
 		if err != nil {
@@ -38,47 +39,55 @@ func (w *world) functions(schema, output string, o *work.Options, all function.S
 	w.Serve(agents, blueprints...)
 }
 
-// ask says something that wakes, and gives the answer of the one tool that is woken.
+// ask sends a message that triggers the tool, and returns its answer.
 func (w *world) ask(conversation, text, data string) parley.Message {
 	w.Helper()
 	seq := w.Say(conversation, parley.Message{Text: text, Schema: "ask.v1", Data: json.RawMessage(data)})
 	return w.Answers(conversation, seq, 1)[0]
 }
 
-// TestSeat: what a message makes of parameters is filled up and held against the schema; what comes of it is said in one message, a failure too.
+// Parameters from a message get defaults and are validated. The answer, also of a failure, is one
+// message.
 func TestSeat(t *testing.T) {
 	w := newWorld(t)
-	w.functions(`{"type":"object","properties":{"n":{"type":"integer"},"depth":{"type":"integer","default":2}},"required":["n"]}`, `{"type":"object"}`, nil, function.Set{
-		"calc": func(_ context.Context, j *work.Job) (any, error) {
-			var p struct{ N, Depth int }
-			if err := json.Unmarshal(j.Parameters, &p); err != nil {
-				return nil, err
-			}
-			switch p.N {
-			case 1:
-				return map[string]int{"sum": p.N + p.Depth}, nil
-			case 2:
-				return nil, &function.Error{Reason: "too_hard", Text: "I cannot"}
-			case 3:
-				return "no object", nil
-			}
-			return map[string]string{"much": strings.Repeat("<", 100<<10)}, nil
-		},
-	})
+	w.functions(
+		`{"type":"object","properties":{"n":{"type":"integer"},"depth":{"type":"integer","default":2}},"required":["n"]}`,
+		`{"type":"object"}`, nil, function.Set{
+			"calc": func(_ context.Context, j *work.Job) (any, error) {
+				var p struct{ N, Depth int }
+				if err := json.Unmarshal(j.Parameters, &p); err != nil {
+					return nil, err
+				}
+				switch p.N {
+				case 1:
+					return map[string]int{"sum": p.N + p.Depth}, nil
+				case 2:
+					return nil, &function.Error{Reason: "too_hard", Text: "I cannot"}
+				case 3:
+					return "no object", nil
+				}
+				return map[string]string{"much": strings.Repeat("<", 100<<10)}, nil
+			},
+		})
 	id := w.Create("calc")
-	if m := w.ask(id, "", `{"input":{"n":1}}`); string(m.Data) != `{"sum":3}` || m.Text != `{"sum":3}` || m.Schema != parley.ToolResponseSchema || len(m.Tags) > 0 {
+	if m := w.ask(id, "", `{"input":{"n":1}}`); string(m.Data) != `{"sum":3}` || m.Text != `{"sum":3}` ||
+		m.Schema != parley.ToolResponseSchema || len(m.Tags) > 0 {
 		t.Errorf("%s", worktest.Indent(m))
 	}
 	for data, want := range map[string]work.Failure{
-		`{"input":{"n":2}}`:   {Reason: "too_hard", Error: "I cannot"},
-		`{"input":{"n":3}}`:   {Reason: work.ReasonSchema, Error: "The result does not match the agent's output_schema"},
-		`{"input":{"n":"x"}}`: {Reason: work.ReasonParameters, Error: "The parameters do not match the agent's parameters_schema"},
-		`{"input":7}`:         {Reason: work.ReasonParameters, Error: "The parameters do not match the agent's parameters_schema"},
-		`{}`:                  {Reason: work.ReasonParameters, Error: "The parameters do not match the agent's parameters_schema"},
+		`{"input":{"n":2}}`: {Reason: "too_hard", Error: "I cannot"},
+		`{"input":{"n":3}}`: {Reason: work.ReasonSchema, Error: "The result does not match the agent's output_schema"},
+		`{"input":{"n":"x"}}`: {Reason: work.ReasonParameters,
+			Error: "The parameters do not match the agent's parameters_schema"},
+		`{"input":7}`: {Reason: work.ReasonParameters,
+			Error: "The parameters do not match the agent's parameters_schema"},
+		`{}`: {Reason: work.ReasonParameters,
+			Error: "The parameters do not match the agent's parameters_schema"},
 	} {
 		m := w.ask(id, "", data)
 		var got work.Failure
-		if err := json.Unmarshal(m.Data, &got); err != nil || got.Reason != want.Reason || got.Error != want.Error || m.Text != want.Error || got.Status != parley.SessionFailed ||
+		if err := json.Unmarshal(m.Data, &got); err != nil || got.Reason != want.Reason || got.Error != want.Error ||
+			m.Text != want.Error || got.Status != parley.SessionFailed ||
 			(len(got.ValidationErrors) > 0) != (want.Reason != "too_hard") {
 			t.Errorf("%s: %s %v", data, worktest.Indent(m), err)
 		}
@@ -87,18 +96,22 @@ func TestSeat(t *testing.T) {
 	if len(m.Attachments) != 1 || m.Data != nil || len(m.Text) != work.HeadBytes {
 		t.Fatalf("%.500s", worktest.Indent(m))
 	}
-	a, err := w.Ann.GetAttachment(t.Context(), &parley.GetAttachmentParams{ConversationID: id, SHA256: m.Attachments[0].SHA256})
+	a, err := w.Ann.GetAttachment(t.Context(),
+		&parley.GetAttachmentParams{ConversationID: id, SHA256: m.Attachments[0].SHA256})
 	if err != nil || string(a.Data) != `{"much":"`+strings.Repeat("<", 100<<10)+`"}` {
 		t.Errorf("%v %.100s", err, a.Data)
 	}
 }
 
-// TestPrompt: an agent that takes a prompt gets the words of the message, or its data; and one that nothing has woken the last message of another.
+// An agent with a prompt gets the text or the data of the message. Without a trigger it gets the
+// last message of another participant.
 func TestPrompt(t *testing.T) {
 	w := newWorld(t)
-	w.functions("", "", nil, function.Set{"says": func(_ context.Context, j *work.Job) (any, error) { return j.Parameters, nil }})
+	w.functions("", "", nil,
+		function.Set{"says": func(_ context.Context, j *work.Job) (any, error) { return j.Parameters, nil }})
 	id := w.Create("says")
-	for data, want := range map[string]string{`{"input":"go <on>"}`: `{"prompt":"go <on>"}`, `{"x":1}`: `{"prompt":"words"}`, `[1]`: `{"prompt":"words"}`} {
+	for data, want := range map[string]string{`{"input":"go <on>"}`: `{"prompt":"go <on>"}`,
+		`{"x":1}`: `{"prompt":"words"}`, `[1]`: `{"prompt":"words"}`} {
 		if m := w.ask(id, "words", data); m.Text != want {
 			t.Errorf("%s: %s", data, worktest.Indent(m))
 		}
@@ -118,7 +131,7 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
-// TestAttempts: an error and a panic are failed attempts, of one job with one key; the third is the last.
+// An error and a panic are failed attempts of the same job. The third attempt is the last.
 func TestAttempts(t *testing.T) {
 	w := newWorld(t)
 	var calls atomic.Int32
@@ -150,7 +163,8 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// TestOnce: work that is done once is not begun again at a seat, whatever has become of the runner; who comes later says that it was interrupted.
+// Work with Once is not started again in a seat, even if the runner ended. A later attempt answers
+// that it was interrupted.
 func TestOnce(t *testing.T) {
 	w := newWorld(t)
 	began := make(chan struct{}, 10)
@@ -169,12 +183,13 @@ func TestOnce(t *testing.T) {
 	w.functions(`{"type":"object"}`, "", once, function.Set{"pays": job})
 	m := w.Answers(id, seq, 1)[0]
 	var f work.Failure
-	if err := json.Unmarshal(m.Data, &f); err != nil || f.Reason != work.ReasonInterrupted || m.Text != "it was interrupted" || len(began) != 0 {
-		t.Errorf("%s %v, begun %d times more", worktest.Indent(m), err, len(began))
+	if err := json.Unmarshal(m.Data, &f); err != nil || f.Reason != work.ReasonInterrupted ||
+		m.Text != "it was interrupted" || len(began) != 0 {
+		t.Errorf("%s %v, started %d more times", worktest.Indent(m), err, len(began))
 	}
 }
 
-// TestTimeout: an agent that has used up its time has failed, and is not tried again.
+// A timeout is a failure without another attempt.
 func TestTimeout(t *testing.T) {
 	w := newWorld(t)
 	var calls atomic.Int32
@@ -189,7 +204,8 @@ func TestTimeout(t *testing.T) {
 	}
 	w.Serve(worktest.Mux{"slow": a}, a.Blueprint())
 	s := w.Start("slow", `{"prompt":"x"}`)
-	if s.Status != parley.SessionFailed || s.Reason != work.ReasonTimeout || s.Result.ResultType != parley.AgentTypeFunction || calls.Load() != 1 {
+	if s.Status != parley.SessionFailed || s.Reason != work.ReasonTimeout ||
+		s.Result.ResultType != parley.AgentTypeFunction || calls.Load() != 1 {
 		t.Errorf("%d calls, %s", calls.Load(), worktest.Indent(s))
 	}
 }

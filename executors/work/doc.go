@@ -1,18 +1,24 @@
-// Package work is the one shape of agents that are no model: commands, functions and workflows. Only what is executed differs.
+// Package work is the common part of agents without a model: commands, functions and workflows.
 //
-//	a turn -> the event that has woken it -> its context -> Execute -> one answer
+//	turn -> trigger event -> context -> Execute -> one answer
 //
-// An [Agent] makes a [parley.Agent] of a [Work]. It takes the turns of sessions, where the parameters are what the caller has said, and turns of seats in conversations, where they are made of
-// the event: of its data.input, or its words.
+// An [Agent] makes a [parley.Agent] of a [Work]. It handles turns of sessions, with the parameters
+// of the caller, and turns in seats, with parameters from the trigger event: its data.input, or its
+// text.
 //
 // # Guarantees
 //
-//   - Parameters are filled up by the defaults of the schema and held against it before anything is executed. What does not match is an answer that says so.
-//   - The context is asked of the hub only where the agent has subscriptions, once in a turn, and its bytes are passed on as they came.
-//   - A turn brings one final message: a session is closed with the result, and a seat says a message that ends its turn. What is too large for a message becomes a file, of which the
-//     beginning is said.
-//   - What an agent has brought is held against its output_schema, in sessions and at seats alike.
-//   - An error or a panic of [Work.Execute] is a failed attempt: the hub offers the turn again, three times in all unless the conversation says otherwise. [Job.Key] is the same in each of
-//     them. Work that may be done once only is not begun again: at a seat the log says that it has begun before it begins, and who comes later answers that it was interrupted.
-//   - A work whose ctx has ended is not answered for: its claim has ended, or will.
+//   - Parameters are completed with the defaults of the schema and validated before the work is
+//     executed. Invalid parameters are answered with their errors.
+//   - The context is fetched only for an agent with subscriptions, once per turn, and passed on
+//     unchanged.
+//   - A turn posts one final message: the result of a session, or a message that ends the turn of a
+//     seat. A result that is too large for a message becomes a file, and the message has its
+//     beginning.
+//   - The result is validated against output_schema, in sessions and in seats.
+//   - An error or a panic of [Work.Execute] is a failed attempt. The hub offers the turn again, up
+//     to three attempts unless the conversation defines another limit. [Job.Key] is the same in
+//     each attempt. Work with Options.Once is not started again: in a seat, a trace marks its
+//     start, and a later attempt answers that it was interrupted.
+//   - If ctx ends during the work, no answer is posted, because the claim ended or will end.
 package work

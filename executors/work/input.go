@@ -9,11 +9,12 @@ import (
 	"github.com/parleyhub/parley/internal/triggerinput"
 )
 
-// firstEvents is how many events of a session are read at once: the message of its caller comes with its creation.
+// firstEvents is how many events of a session are read at once. The message of the caller follows
+// the creation.
 const firstEvents = 4
 
-// asked gives what the caller of a session has said first.
-func asked(ctx context.Context, turn *parley.Turn, c *parley.Snapshot) (json.RawMessage, error) {
+// callerParameters returns the parameters in the first message of the caller of a session.
+func callerParameters(ctx context.Context, turn *parley.Turn, c *parley.Snapshot) (json.RawMessage, error) {
 	events, next := c.Events, c.NextSeq
 	for {
 		for i := range events {
@@ -23,9 +24,10 @@ func asked(ctx context.Context, turn *parley.Turn, c *parley.Snapshot) (json.Raw
 			}
 		}
 		if next >= c.LatestSeq {
-			return nil, fmt.Errorf("the session has no message of its caller: expected its parameters")
+			return nil, fmt.Errorf("the session has no message with the parameters of its caller")
 		}
-		page, err := turn.Client.Tail(ctx, &parley.TailParams{ConversationID: turn.ConversationID, SinceSeq: next, Limit: firstEvents})
+		page, err := turn.Client.Tail(
+			ctx, &parley.TailParams{ConversationID: turn.ConversationID, SinceSeq: next, Limit: firstEvents})
 		if err != nil {
 			return nil, err
 		}
@@ -33,9 +35,11 @@ func asked(ctx context.Context, turn *parley.Turn, c *parley.Snapshot) (json.Raw
 	}
 }
 
-// woken fills in the parameters that the event makes for which a seat has its turn: the last that has woken it or, where none has, the last message of another since its last turn. found is false
-// where there is none.
-func (a *Agent) woken(ctx context.Context, j *Job, triggers []int64) (found bool, wrong []parley.ValidationError, err error) {
+// readTrigger sets the parameters from the event of a turn in a seat. That is the last trigger, or
+// the last message of another participant since the agent's last turn. found is false if there is
+// none.
+func (a *Agent) readTrigger(ctx context.Context, j *Job, triggers []int64) (found bool, wrong []parley.ValidationError,
+	err error) {
 	e, err := a.event(ctx, j.Turn, triggers)
 	if err != nil || e == nil {
 		return false, nil, err
@@ -61,12 +65,13 @@ func (a *Agent) woken(ctx context.Context, j *Job, triggers []int64) (found bool
 
 func (a *Agent) event(ctx context.Context, turn *parley.Turn, triggers []int64) (*parley.Event, error) {
 	if n := len(triggers); n > 0 {
-		page, err := turn.Client.Tail(ctx, &parley.TailParams{ConversationID: turn.ConversationID, SinceSeq: triggers[n-1] - 1, Limit: 1})
+		page, err := turn.Client.Tail(
+			ctx, &parley.TailParams{ConversationID: turn.ConversationID, SinceSeq: triggers[n-1] - 1, Limit: 1})
 		if err != nil {
 			return nil, err
 		}
 		if len(page.Events) == 0 {
-			return nil, fmt.Errorf("event %d, which has woken the agent, cannot be read", triggers[n-1])
+			return nil, fmt.Errorf("the trigger event %d cannot be read", triggers[n-1])
 		}
 		return &page.Events[0], nil
 	}

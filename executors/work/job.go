@@ -8,14 +8,15 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// Work is what one kind of agent does.
+// Work is the implementation of one kind of agent.
 type Work interface {
-	// Execute does a job to its end. An Output is an answer, of a failure too. An error is a failed attempt, after which the job may be done again. ctx ends with the claim, at the timeout of the
-	// agent, and when the executor is told to stop.
+	// Execute does a job. An Output is an answer, possibly of a failure. An error is a failed
+	// attempt, and the job may be repeated. ctx ends with the claim, at the timeout of the agent,
+	// and when the executor stops.
 	Execute(ctx context.Context, j *Job) (*Output, error)
 }
 
-// Func makes a function a Work.
+// Func is a function as a Work.
 type Func func(ctx context.Context, j *Job) (*Output, error)
 
 // Execute calls f.
@@ -23,25 +24,26 @@ func (f Func) Execute(ctx context.Context, j *Job) (*Output, error) { return f(c
 
 var _ Work = Func(nil)
 
-// Job is one piece of work: a turn, and what it is about.
+// Job is the work of one turn.
 type Job struct {
 	// Agent is the name of the agent, and Type its kind.
 	Agent string
 	Type  parley.AgentType
-	// Parameters are an object that matches the schema of the agent.
+	// Parameters is an object that matches the schema of the agent.
 	Parameters json.RawMessage
-	// Context is the object of getContext, byte for byte; nil for an agent without subscriptions. Trigger is its member trigger; nil where nothing has woken the agent.
+	// Context is the object of getContext, unchanged. It is nil for an agent without subscriptions.
+	// Trigger is its member trigger, which is nil without a trigger event.
 	Context json.RawMessage
 	Trigger *parley.ContextTrigger
-	// Session says what the conversation is; nil at a seat of one that is no session.
+	// Session is nil in a seat of a conversation that is not a session.
 	Session *parley.SessionRecord
-	// Metadata are those of the conversation.
+	// Metadata is the metadata of the conversation.
 	Metadata json.RawMessage
-	// Turn is what it works in. Its Attempt counts from 1.
+	// Turn is the turn of the job. Its Attempt counts from 1.
 	Turn *parley.Turn
 }
 
-// Key names the job: it is the same for each attempt at it, and of no other job.
+// Key identifies the job. It is the same in each attempt.
 func (j *Job) Key() string {
 	if j.Session != nil {
 		return j.Turn.ConversationID
@@ -49,35 +51,36 @@ func (j *Job) Key() string {
 	return fmt.Sprintf("%s/%s/%d", j.Turn.ConversationID, j.Turn.AgentID, j.Turn.Number)
 }
 
-// KindProgress is the kind of the traces that tell how far a job is.
+// KindProgress is the kind of traces with the progress of a job.
 const KindProgress = "progress"
 
-// Progress tells how far the job is. That it cannot be told is no fault of the job.
+// Progress writes a trace with the progress of the job. A failure to write it is only logged.
 func (j *Job) Progress(ctx context.Context, text string) {
 	if _, err := j.Turn.Trace(ctx, parley.Trace{Kind: KindProgress, Text: text}); err != nil && j.Turn.Logger != nil {
-		j.Turn.Logger.Debug("progress could not be told", "error", err)
+		j.Turn.Logger.Debug("writing the progress failed", "error", err)
 	}
 }
 
-// Keep writes a trace that a later attempt at the job finds by Kept.
+// Keep writes a trace, which Kept returns in a later attempt.
 func (j *Job) Keep(ctx context.Context, kind string, data any) error {
 	b, err := encode(data)
 	if err != nil {
 		return err
 	}
 	if _, err := j.Turn.Trace(ctx, parley.Trace{Kind: kind, Data: b}); err != nil {
-		return fmt.Errorf("keep what is being done: %w", err)
+		return fmt.Errorf("write the trace: %w", err)
 	}
 	return nil
 }
 
-// Kept gives what attempts at this job have kept, those before a restart of the hub too, in their order.
+// Kept returns the traces of a kind that attempts at this job wrote, in order.
 func (j *Job) Kept(ctx context.Context, kind string) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	for since := j.Turn.SinceSeq; ; {
-		page, err := j.Turn.Client.Tail(ctx, &parley.TailParams{ConversationID: j.Turn.ConversationID, SinceSeq: since, Limit: parley.MaxPage})
+		page, err := j.Turn.Client.Tail(
+			ctx, &parley.TailParams{ConversationID: j.Turn.ConversationID, SinceSeq: since, Limit: parley.MaxPage})
 		if err != nil {
-			return nil, fmt.Errorf("read what earlier attempts have kept: %w", err)
+			return nil, fmt.Errorf("read the traces of earlier attempts: %w", err)
 		}
 		for i := range page.Events {
 			if data := j.kept(&page.Events[i], kind); data != nil {
@@ -91,10 +94,11 @@ func (j *Job) Kept(ctx context.Context, kind string) ([]json.RawMessage, error) 
 	}
 }
 
-// kept gives the data of a trace of this turn; nil for other events.
+// kept returns the data of a trace of this turn, or nil for other events.
 func (j *Job) kept(e *parley.Event, kind string) json.RawMessage {
 	var t parley.Trace
-	if e.Type != parley.TypeTrace || e.Turn != j.Turn.Number || e.From != j.Turn.AgentID || json.Unmarshal(e.Payload, &t) != nil || t.Kind != kind {
+	if e.Type != parley.TypeTrace || e.Turn != j.Turn.Number || e.From != j.Turn.AgentID ||
+		json.Unmarshal(e.Payload, &t) != nil || t.Kind != kind {
 		return nil
 	}
 	return t.Data

@@ -23,7 +23,7 @@ import (
 	"github.com/parleyhub/parley/internal/worktest"
 )
 
-// model answers every question in the same words, and keeps the last message of each.
+// model returns the same answer to every request, and records the last message of each.
 type model struct {
 	mu    sync.Mutex
 	asked []string
@@ -42,7 +42,8 @@ func (m *model) Call(_ context.Context, req *llm.Request, emit func(llm.Chunk) e
 			return nil, err
 		}
 	}
-	return &llm.Response{Text: "seen", Finish: llm.FinishStop, Usage: &llm.Usage{PromptTokens: 1, CompletionTokens: 1, TotalTokens: 2}}, nil
+	return &llm.Response{Text: "seen", Finish: llm.FinishStop,
+		Usage: &llm.Usage{PromptTokens: 1, CompletionTokens: 1, TotalTokens: 2}}, nil
 }
 
 const same = `"subscriptions": {"selectors": [
@@ -51,16 +52,21 @@ const same = `"subscriptions": {"selectors": [
 	{"schema_name": "page.v1", "role": "context", "fetch": {"method": "recent", "limit": 2}, "key": "pages"}
 ]}`
 
-// TestSameContext: a command, a function, a workflow and an LLM agent with the same selectors are given the same bytes, in sessions that a note has started and in turns that a message has.
+// A command, a function, a workflow and an LLM agent with the same selectors get the same bytes of
+// context, in sessions started by a note and in turns triggered by a message.
 func TestSameContext(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"reads":  `{"name": "reads", "argv": ["cat"], "params_via": "stdin", "parameters_schema": {"type": "object"}, ` + same + `}`,
-		"opens":  `{"name": "opens", "argv": ["sh", "-c", "cat \"$PARLEY_CONTEXT_FILE\"; echo $PARLEY_CONTEXT_FILE >> seen"], "parameters_schema": {"type": "object"}, ` + same + `}`,
-		"calls":  `{"name": "calls", "parameters_schema": {"type": "object"}, ` + same + `}`,
-		"walks":  `{"name": "walks", "type": "workflow", "parameters_schema": {"type": "object"}, "steps": [{"name": "one", "agent": "helper", "input": {"c": "$.context", "t": "$.trigger.data.q"}}], ` + same + `}`,
+		"reads": `{"name": "reads", "argv": ["cat"], "params_via": "stdin", "parameters_schema": {"type": "object"}, ` +
+			same + `}`,
+		"opens": `{"name": "opens", "argv": ["sh", "-c", "cat \"$PARLEY_CONTEXT_FILE\"; echo $PARLEY_CONTEXT_FILE >> ` +
+			`seen"], "parameters_schema": {"type": "object"}, ` + same + `}`,
+		"calls": `{"name": "calls", "parameters_schema": {"type": "object"}, ` + same + `}`,
+		"walks": `{"name": "walks", "type": "workflow", "parameters_schema": {"type": "object"}, "steps": [{"name": ` +
+			`"one", "agent": "helper", "input": {"c": "$.context", "t": "$.trigger.data.q"}}], ` + same + `}`,
 		"helper": `{"name": "helper", "type": "function", "parameters_schema": {"type": "object"}}`,
-		"thinks": `{"name": "thinks", "type": "agent", "model": "fake:m", "parameters_schema": {"type": "object"}, ` + same + `}`,
+		"thinks": `{"name": "thinks", "type": "agent", "model": "fake:m", "parameters_schema": {"type": "object"}, ` + same +
+			`}`,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name+".json"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -78,7 +84,7 @@ func TestSameContext(t *testing.T) {
 		},
 		"helper": func(_ context.Context, j *work.Job) (any, error) {
 			if j.Context != nil {
-				return nil, fmt.Errorf("it has no subscriptions, and a context")
+				return nil, fmt.Errorf("an agent without subscriptions has a context")
 			}
 			helped = append(helped, j.Parameters)
 			return "helped", nil
@@ -91,7 +97,8 @@ func TestSameContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWorld(t)
-	w.Serve(worktest.Mux{"reads": jobs, "opens": jobs, "calls": jobs, "walks": jobs, "helper": jobs, "thinks": thinks}, set.Blueprints()...)
+	w.Serve(worktest.Mux{"reads": jobs, "opens": jobs, "calls": jobs, "walks": jobs, "helper": jobs, "thinks": thinks},
+		set.Blueprints()...)
 
 	tools := []string{"reads", "opens", "calls", "walks", "thinks"}
 	id := w.Create(tools...)
@@ -105,7 +112,7 @@ func TestSameContext(t *testing.T) {
 		},
 	} {
 		seq := wake()
-		read := map[string]string{} // what the commands have read
+		read := map[string]string{} // contexts that the commands read
 		if i == 0 {
 			for _, e := range w.Until(id, seq, len(tools), func(e *parley.Event) bool {
 				s, err := e.System()
@@ -147,10 +154,11 @@ func TestSameContext(t *testing.T) {
 			t.Errorf("the file: %s", read["opens"])
 		}
 		if !strings.HasPrefix(m.asked[i], "<hub>") || !strings.HasSuffix(m.asked[i], "</hub>\n"+string(want)) {
-			t.Errorf("the model is told %s", m.asked[i])
+			t.Errorf("the model reads %s", m.asked[i])
 		}
 		var step, whole any
-		if json.Unmarshal(helped[i], &step) != nil || json.Unmarshal([]byte(fmt.Sprintf(`{"c":%s,"t":%q}`, want, c.Trigger.Data)), &whole) != nil {
+		if json.Unmarshal(helped[i], &step) != nil ||
+			json.Unmarshal([]byte(fmt.Sprintf(`{"c":%s,"t":%q}`, want, c.Trigger.Data)), &whole) != nil {
 			t.Fatalf("%s", helped[i])
 		}
 		if diff := cmp.Diff(whole.(map[string]any)["c"], step.(map[string]any)["c"]); diff != "" {

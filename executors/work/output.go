@@ -13,30 +13,34 @@ import (
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
-// Bounds of the final message.
+// Limits of the final message.
 const (
-	// MaxTextBytes is how much of a text stands in it. More becomes a file, and HeadBytes of it stand in the message.
+	// MaxTextBytes limits the text. A longer text becomes a file, and the message has its first
+	// HeadBytes.
 	MaxTextBytes = 64 << 10
 	HeadBytes    = 4 << 10
-	// MaxMessageBytes is what the message takes at most, as JSON: a shorter text becomes a file too if it would not fit.
+	// MaxMessageBytes limits the message as JSON. A shorter text also becomes a file if it exceeds
+	// this limit.
 	MaxMessageBytes = 200 << 10
 )
 
-// The reasons of jobs that have failed here.
+// The reasons of jobs that failed in this package.
 const (
-	ReasonParameters  = "parameters"    // they do not match
+	ReasonParameters  = "parameters"    // the parameters do not match
 	ReasonSchema      = "output_schema" // the result does not match
-	ReasonTimeout     = "timeout"       // the agent has used up its time
-	ReasonInterrupted = "interrupted"   // an earlier attempt was not let come to its end, and there is only one
+	ReasonTimeout     = "timeout"       // the agent exceeded its timeout_ms
+	ReasonInterrupted = "interrupted"   // an earlier attempt of work with Options.Once did not end
 )
 
-// Output is what a job has brought.
+// Output is the result of a job.
 type Output struct {
-	// Result is told. Its Error says that the job has failed; ResultType is filled in.
+	// Result is the result of the session. If its Error is set, the job failed. ResultType is set
+	// by this package.
 	Result *parley.SessionResult
-	// Reason is the outcome's where it has failed: a word.
+	// Reason is the reason of a failure, in one word.
 	Reason string
-	// File is what becomes a file where the result is too large for a message; without one that is made of the result.
+	// File is the file of a result that is too large for a message. If it is nil, it is made of the
+	// result.
 	File *File
 }
 
@@ -46,7 +50,8 @@ type File struct {
 	Data            []byte
 }
 
-// Value makes an Output of a value: any that encodes as JSON, or JSON. A text is the result_text as it is.
+// Value returns the Output of a value that can be encoded as JSON. A string becomes the result_text
+// unchanged.
 func Value(v any) (*Output, error) {
 	b, err := encode(v)
 	if err != nil {
@@ -60,12 +65,12 @@ func Value(v any) (*Output, error) {
 	return &Output{Result: &parley.SessionResult{ResultText: &text, ResultData: b}}, nil
 }
 
-// Failed is the Output of a job that has failed. Its words are read by whoever has asked for it.
+// Failed returns the Output of a failed job. The caller of the job reads its text.
 func Failed(reason, format string, args ...any) *Output {
 	return &Output{Reason: reason, Result: &parley.SessionResult{Error: fmt.Sprintf(format, args...)}}
 }
 
-// encode gives compact JSON in which < and > stand as they are.
+// encode returns compact JSON without escaping of < and >.
 func encode(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -80,7 +85,7 @@ func encode(v any) (json.RawMessage, error) {
 	return c.Bytes(), nil
 }
 
-// match holds a result against the schema of the agent.
+// match validates a result against the schema of the agent.
 func (o *Output) match(schema *paramschema.Schema, missing string) {
 	if schema == nil || o.Result.Error != "" {
 		return
@@ -93,14 +98,15 @@ func (o *Output) match(schema *paramschema.Schema, missing string) {
 	if len(wrong) == 0 && err == nil {
 		return
 	}
-	o.Reason, o.Result.Error, o.Result.ValidationErrors = ReasonSchema, "The result does not match the agent's output_schema", wrong
+	o.Reason, o.Result.Error, o.Result.ValidationErrors = ReasonSchema, "The result does not match the agent's "+
+		"output_schema", wrong
 	var refusal *parley.Error
 	if errors.As(err, &refusal) {
-		o.Result.Error = "The result cannot be held against the agent's output_schema: " + refusal.Message
+		o.Result.Error = "The result cannot be checked against the agent's output_schema: " + refusal.Message
 	}
 }
 
-// fit makes a file of a result that is too large for the message, and leaves its beginning.
+// fit moves a result that is too large for the message to a file, and keeps its beginning.
 func (o *Output) fit(ctx context.Context, turn *parley.Turn) error {
 	r := o.Result
 	if fits(r) {
@@ -120,7 +126,7 @@ func (o *Output) fit(ctx context.Context, turn *parley.Turn) error {
 		if len(f.Data) > 0 {
 			a, err := turn.Attach(ctx, f.Name, f.MediaType, f.Data)
 			if err != nil {
-				return fmt.Errorf("keep the result: %w", err)
+				return fmt.Errorf("attach the result: %w", err)
 			}
 			r.Attachment = &a
 		}
@@ -131,7 +137,7 @@ func (o *Output) fit(ctx context.Context, turn *parley.Turn) error {
 	return nil
 }
 
-// fits reports whether a result can stand in a message as it is.
+// fits reports whether a result fits into a message.
 func fits(r *parley.SessionResult) bool {
 	return (r.ResultText == nil || len(*r.ResultText) <= MaxTextBytes) && encoded(r) <= MaxMessageBytes
 }
@@ -144,7 +150,7 @@ func encoded(r *parley.SessionResult) int {
 	return len(b)
 }
 
-// fileOf is the file of a result.
+// fileOf returns the file of a result.
 func fileOf(r *parley.SessionResult, whole string) *File {
 	if len(r.ResultData) > 0 {
 		return &File{Name: "result.json", MediaType: "application/json", Data: r.ResultData}
@@ -152,7 +158,7 @@ func fileOf(r *parley.SessionResult, whole string) *File {
 	return &File{Name: "result.txt", MediaType: "text/plain; charset=utf-8", Data: []byte(whole)}
 }
 
-// head gives the beginning of a text: at most so many bytes, whole characters.
+// head returns at most the given number of bytes of a text, without splitting a rune.
 func head(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -163,5 +169,5 @@ func head(s string, most int) string {
 	return s[:most]
 }
 
-// reason is the reason of the outcome.
+// reason returns the reason of the outcome.
 func (o *Output) reason() string { return cmp.Or(o.Reason, "failed") }

@@ -1,4 +1,4 @@
-// Package workflow is the kind of agent that is a list of steps, each of them a session of another agent.
+// Package workflow runs agents that are a list of steps. Each step is a session of another agent.
 //
 //	steps:
 //	  - {name: find, agent: smart-search, input: {query: $.parameters.query}}
@@ -9,18 +9,26 @@
 //
 // # Guarantees
 //
-//   - Steps come in order, and those of a parallel group at once; the next begins when all of them have ended. Each is a session of its own out of the workflow's conversation: when that is closed,
-//     as by a stop, the hub stops what is left of them.
-//   - The session of a step has a key made of the workflow's conversation and the name of the step. A workflow whose runner has died goes on behind the steps that have ended, and waits for
-//     those that run: nothing is started twice. What a step was given is in the log before it is started, so that it is given the same again.
-//   - A step fails when its session does not complete. With on_error fail, the default, the workflow fails then, once the others of a group have ended; with continue it goes on; retry(n) starts
-//     the step up to n times more.
-//   - A path that finds nothing is a failure that names it, unless the step is optional: then that member of its input is left out.
+//   - Steps run in order. The steps of a parallel group run concurrently, and the next step starts
+//     when all of them ended. Each step is a child session of the workflow's conversation. When
+//     that is closed, for example by a stop, the hub stops the child sessions.
+//   - The session of a step has a key of the workflow's conversation and the name of the step. If
+//     the runner of a workflow dies, the next attempt continues after the steps that ended and
+//     waits for those that run. No step is started twice. The input of a step is in the log before
+//     the step starts, so the input stays the same.
+//   - A step fails if its session does not complete. With on_error fail, the default, the workflow
+//     then fails after the other steps of the group. With continue it continues. With retry(n) the
+//     step is started up to n more times.
+//   - A path without a match is a failure that names it. If the step is optional, that member of
+//     its input is left out instead.
 //
 // # Paths
 //
-// A text that begins with $ is a JSONPath (RFC 9535) over {parameters, context, trigger, steps}, wherever it stands in an input or output; $$ begins a text with one $. A path that names one place
-// gives what stands there, and any other gives the list of what it finds. steps has, of each step that has ended, status, output, text, error and session_id. output is the result_data of the session
-// or, where it has none, its text; it is not there where the step has failed, or where its result was too large for a message.
-// Package selector evaluates the paths: a path that takes more than selector.MaxSteps steps is a failure too.
+// A string that starts with $ is a JSONPath (RFC 9535) over {parameters, context, trigger, steps},
+// anywhere in an input or output. A string that starts with $$ is a literal with one $. A singular
+// path is replaced by the value that it selects, and any other path by the list of the values.
+// steps has the members status, output, text, error and session_id of each step that ended. output
+// is the result_data of the session, or its text without result_data. It is missing if the step
+// failed, or if the result was too large for a message. Package selector evaluates the paths, with
+// at most selector.MaxSteps steps each.
 package workflow

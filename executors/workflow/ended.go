@@ -6,7 +6,7 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// ended is what has come of a step: what stands under its name in steps.
+// ended is the result of a step: its value in steps.
 type ended struct {
 	Status    parley.SessionStatus `json:"status"`
 	Output    json.RawMessage      `json:"output,omitempty"`
@@ -17,7 +17,7 @@ type ended struct {
 	wrong []parley.ValidationError
 }
 
-// endOf tells how a session has ended.
+// endOf returns the result of a session.
 func endOf(step *step, s *parley.Session) *ended {
 	e := &ended{Status: s.Status, SessionID: s.SessionID}
 	r := s.Result
@@ -25,25 +25,25 @@ func endOf(step *step, s *parley.Session) *ended {
 		e.Text = *r.ResultText
 	}
 	if s.Status != parley.SessionCompleted {
-		e.Error = why(step, s)
+		e.Error = failureText(step, s)
 		if r != nil {
 			e.wrong = r.ValidationErrors
 		}
 		return e
 	}
 	switch {
-	case r == nil || r.Attachment != nil: // what there is, is a file
+	case r == nil || r.Attachment != nil: // the result is a file
 	case len(r.ResultData) > 0:
 		e.Output = r.ResultData
 	case r.ResultText != nil:
-		e.Output, _ = encode(e.Text) // a text is JSON
+		e.Output, _ = encode(e.Text) // a string can be encoded
 	}
 	return e
 }
 
-// why says why a session has not completed.
-func why(step *step, s *parley.Session) string {
-	text := "the agent " + step.agent + " has failed"
+// failureText returns the reason why a session did not complete.
+func failureText(step *step, s *parley.Session) string {
+	text := "the agent " + step.agent + " failed"
 	if s.Status == parley.SessionStopped {
 		text = "the agent " + step.agent + " was stopped"
 	}

@@ -13,23 +13,23 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// Bounds of workflows.
+// Limits of workflows.
 const (
-	// MaxSteps bounds the steps, and MaxNesting how deep groups stand in one another.
+	// MaxSteps limits the steps, and MaxNesting the depth of groups.
 	MaxSteps   = 64
 	MaxNesting = 4
-	// MaxRetries bounds n of retry(n).
+	// MaxRetries limits n of retry(n).
 	MaxRetries = 5
-	// MaxPathBytes bounds a path.
+	// MaxPathBytes limits a path.
 	MaxPathBytes = 1 << 10
-	// MaxStepNameBytes bounds the name of a step.
+	// MaxStepNameBytes limits the name of a step.
 	MaxStepNameBytes = 64
 )
 
-// Plan is what a workflow does.
+// Plan is a parsed workflow.
 type Plan struct {
 	root   node
-	output *template // nil: what the last step has brought
+	output *template // nil for the result of the last step
 	count  int
 }
 
@@ -44,12 +44,13 @@ type node struct {
 type step struct {
 	name, agent string
 	input       *template // an object
-	goesOn      bool      // on_error continue
+	continues   bool      // on_error continue
 	retries     int
 	optional    bool
 }
 
-// Parse reads the steps and the output of a workflow. There is a Plan, or there are faults: all of them, each with its path, such as steps[1].input.query.
+// Parse parses the steps and the output of a workflow. It returns either a Plan or all faults. Each
+// fault has its path, such as steps[1].input.query.
 func Parse(steps, output json.RawMessage) (*Plan, []parley.ValidationError) {
 	p := &parser{names: map[string]bool{}}
 	plan := &Plan{}
@@ -77,7 +78,8 @@ func (p *parser) fault(path, format string, args ...any) {
 	p.faults = append(p.faults, parley.ValidationError{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// nodes reads a list. Before are the names of the steps that have ended when it begins, and then when it ends.
+// nodes parses a list. before has the names of the steps that ended before the list, and after the
+// call also those of the list.
 func (p *parser) nodes(path string, raw json.RawMessage, depth int, before map[string]bool) []node {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil || len(list) == 0 {
@@ -91,8 +93,9 @@ func (p *parser) nodes(path string, raw json.RawMessage, depth int, before map[s
 	return all
 }
 
-// together is nodes of which none has ended when another begins.
-func (p *parser) together(path string, raw json.RawMessage, depth int, before map[string]bool) []node {
+// parallelNodes parses nodes that run concurrently, so that none of them can use the result of
+// another.
+func (p *parser) parallelNodes(path string, raw json.RawMessage, depth int, before map[string]bool) []node {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil || len(list) == 0 {
 		p.fault(path, "expected a list of steps")
@@ -123,20 +126,21 @@ func (p *parser) node(path string, raw json.RawMessage, depth int, before map[st
 			continue
 		}
 		if len(members) > 1 {
-			p.fault(path, "expected nothing beside %s", group)
+			p.fault(path, "expected no other members than %s", group)
 		}
 		if depth > MaxNesting {
-			p.fault(path+"."+group, "expected groups at most %d deep", MaxNesting)
+			p.fault(path+"."+group, "expected at most %d nested groups", MaxNesting)
 			return node{}
 		}
 		if group == "parallel" {
-			return node{parallel: true, nodes: p.together(path+"."+group, inner, depth+1, before)}
+			return node{parallel: true, nodes: p.parallelNodes(path+"."+group, inner, depth+1, before)}
 		}
 		return node{nodes: p.nodes(path+"."+group, inner, depth+1, before)}
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if !slices.Contains(stepMembers, name) {
-			p.fault(path, "unknown: %q: expected %s, or a group: parallel or steps", brief(name), strings.Join(stepMembers, ", "))
+			p.fault(path, "unknown member %q: expected %s, or a group: parallel or steps", brief(name),
+				strings.Join(stepMembers, ", "))
 		}
 	}
 	return node{step: p.step(path, members, before)}
@@ -150,11 +154,12 @@ func (p *parser) step(path string, members map[string]json.RawMessage, before ma
 	switch {
 	case s.name == "":
 	case len(s.name) > MaxStepNameBytes || !stepName.MatchString(s.name):
-		p.fault(path+".name", "expected 1 to %d letters, digits and _, not beginning with a digit", MaxStepNameBytes)
+		p.fault(path+".name", "expected 1 to %d letters, digits and _, not starting with a digit", MaxStepNameBytes)
 	case p.names[s.name]:
-		p.fault(path+".name", "expected another name: a step before has it")
+		p.fault(path+".name", "duplicate step name")
 	}
-	if name, runner, at := strings.Cut(s.agent, "@"); s.agent != "" && (!parley.ValidParticipantID(name) || at && !parley.ValidParticipantID(runner)) {
+	if name, runner, at := strings.Cut(s.agent, "@"); s.agent != "" &&
+		(!parley.ValidParticipantID(name) || at && !parley.ValidParticipantID(runner)) {
 		p.fault(path+".agent", "expected the name of an agent, or name@runnerId")
 	}
 	if raw, ok := members["optional"]; ok && json.Unmarshal(raw, &s.optional) != nil {
@@ -166,7 +171,7 @@ func (p *parser) step(path string, members map[string]json.RawMessage, before ma
 		input = json.RawMessage("{}")
 	}
 	if !bytes.HasPrefix(bytes.TrimSpace(input), []byte("{")) {
-		p.fault(path+".input", "expected the parameters of the agent, by their names")
+		p.fault(path+".input", "expected an object with the parameters of the agent")
 	} else {
 		s.input = p.template(path+".input", input, before)
 	}
@@ -178,9 +183,9 @@ func (p *parser) text(path string, members map[string]json.RawMessage, name stri
 	raw, ok := members[name]
 	switch {
 	case !ok:
-		p.fault(path, "%s is missing", name)
+		p.fault(path, "missing %s", name)
 	case json.Unmarshal(raw, &text) != nil || text == "":
-		p.fault(path+"."+name, "expected a text")
+		p.fault(path+"."+name, "expected a string")
 	}
 	return text
 }
@@ -192,11 +197,11 @@ func (p *parser) onError(path string, raw json.RawMessage, s *step) {
 	if raw == nil {
 		return
 	}
-	_ = json.Unmarshal(raw, &text) // what is no text is none of them
+	_ = json.Unmarshal(raw, &text) // an invalid value is reported below
 	switch m := retry.FindStringSubmatch(text); {
 	case text == "fail":
 	case text == "continue":
-		s.goesOn = true
+		s.continues = true
 	case m != nil && m[1] <= strconv.Itoa(MaxRetries):
 		s.retries, _ = strconv.Atoi(m[1])
 	default:
@@ -204,7 +209,7 @@ func (p *parser) onError(path string, raw json.RawMessage, s *step) {
 	}
 }
 
-// brief keeps a name that is none from filling the terminal.
+// brief shortens an invalid name for an error.
 func brief(name string) string {
 	if len(name) > 64 {
 		return name[:64]

@@ -18,22 +18,23 @@ import (
 	"github.com/parleyhub/parley/internal/selector"
 )
 
-// The reasons of workflows that fail.
+// The reasons of failed workflows.
 const (
-	ReasonStep   = "step"   // a step has failed, or could not be started
-	ReasonOutput = "output" // a path of the output finds nothing
+	ReasonStep   = "step"   // a step failed, or could not be started
+	ReasonOutput = "output" // a path of the output has no match
 )
 
-// MaxInputBytes bounds what one step is given.
+// MaxInputBytes limits the input of a step.
 const MaxInputBytes = 256 << 10
 
 var _ work.Work = (*Plan)(nil)
 
-// run is one execution, of one goroutine and those of its parallel groups, which it awaits.
+// run is one execution. It has one goroutine, and one for each node of a parallel group, for which
+// it waits.
 type run struct {
 	plan   *Plan
 	job    *work.Job
-	inputs map[string]json.RawMessage // what steps were given in earlier attempts, by their keys
+	inputs map[string]json.RawMessage // inputs of steps in earlier attempts, by key
 
 	mu    sync.Mutex // guards the fields below
 	steps map[string]*ended
@@ -75,10 +76,10 @@ func (p *Plan) Execute(ctx context.Context, j *work.Job) (*work.Output, error) {
 	return work.Value(v)
 }
 
-// scope is what paths look at now.
+// scope returns the document that paths select from.
 func (r *run) scope() (*selector.Document, error) {
 	var context map[string]json.RawMessage
-	_ = json.Unmarshal(r.job.Context, &context) // a context that is missing or no object has no trigger
+	_ = json.Unmarshal(r.job.Context, &context) // without a valid context there is no trigger
 	r.mu.Lock()
 	steps := maps.Clone(r.steps) // its values do not change
 	r.mu.Unlock()
@@ -90,7 +91,7 @@ func (r *run) scope() (*selector.Document, error) {
 	return selector.ReadDocument(raw), nil
 }
 
-// stepError is why a workflow fails.
+// stepError is the failure of a workflow.
 type stepError struct {
 	text  string
 	wrong []parley.ValidationError
@@ -98,13 +99,14 @@ type stepError struct {
 
 func (e *stepError) Error() string { return e.text }
 
-// do runs a node, and gives what it has brought: a step its output, a list that of its last, and a parallel group a list of all.
+// do runs a node and returns its result: the output of a step, the result of the last node of a
+// list, or the list of all results of a parallel group.
 func (r *run) do(ctx context.Context, n *node) (any, error) {
 	switch {
 	case n.step != nil:
 		return r.step(ctx, n.step)
 	case n.parallel:
-		return r.together(ctx, n.nodes)
+		return r.parallel(ctx, n.nodes)
 	}
 	var last any
 	for i := range n.nodes {
@@ -116,8 +118,9 @@ func (r *run) do(ctx context.Context, n *node) (any, error) {
 	return last, nil
 }
 
-// together runs nodes at once, each to its end. The first that has failed, in their order, tells why.
-func (r *run) together(ctx context.Context, nodes []node) (any, error) {
+// parallel runs nodes concurrently, each to its end. The error is that of the first node that
+// failed, in the order of the nodes.
+func (r *run) parallel(ctx context.Context, nodes []node) (any, error) {
 	all, errs := make([]any, len(nodes)), make([]error, len(nodes))
 	var group sync.WaitGroup
 	for i := range nodes {
@@ -126,7 +129,7 @@ func (r *run) together(ctx context.Context, nodes []node) (any, error) {
 	group.Wait()
 	var failed *stepError
 	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil && !errors.As(err, &failed) }); i >= 0 {
-		return nil, errs[i] // the attempt has failed: the others are met again
+		return nil, errs[i] // the attempt failed; the next one finds the other sessions again
 	}
 	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
 		return nil, errs[i]
@@ -134,21 +137,21 @@ func (r *run) together(ctx context.Context, nodes []node) (any, error) {
 	return all, nil
 }
 
-// step runs one step to its end, as often as it says.
+// step runs one step to its end, including retries.
 func (r *run) step(ctx context.Context, s *step) (any, error) {
 	ctx, span := r.startSpan(ctx, s)
 	defer span.End()
-	last, err := r.tries(ctx, s)
+	last, err := r.runWithRetries(ctx, s)
 	if err != nil {
 		span.Fail(parley.ErrorKind(err))
 		return nil, err
 	}
-	tellSpan(span, last)
-	return r.kept(ctx, s, last)
+	setSpanResult(span, last)
+	return r.recordResult(ctx, s, last)
 }
 
-// tries runs a step until it has completed, or has failed as often as it may.
-func (r *run) tries(ctx context.Context, s *step) (*ended, error) {
+// runWithRetries runs a step until it completes, or has no retry left.
+func (r *run) runWithRetries(ctx context.Context, s *step) (*ended, error) {
 	var last *ended
 	for again := 0; again <= s.retries; again++ {
 		e, err := r.once(ctx, s, again)
@@ -162,9 +165,10 @@ func (r *run) tries(ctx context.Context, s *step) (*ended, error) {
 	return last, nil
 }
 
-// kept keeps what has come of a step for those that look at it.
-func (r *run) kept(ctx context.Context, s *step, last *ended) (any, error) {
-	if last.Status != parley.SessionCompleted && !s.goesOn {
+// recordResult stores the result of a step for later paths. It returns an error if the workflow
+// fails.
+func (r *run) recordResult(ctx context.Context, s *step, last *ended) (any, error) {
+	if last.Status != parley.SessionCompleted && !s.continues {
 		return nil, &stepError{text: "step " + s.name + ": " + last.Error, wrong: last.wrong}
 	}
 	r.mu.Lock()
@@ -178,17 +182,17 @@ func (r *run) kept(ctx context.Context, s *step, last *ended) (any, error) {
 	return decode(last.Output)
 }
 
-// kindStep is the kind of the trace that says what a step is given.
+// kindStep is the kind of the trace with the input of a step.
 const kindStep = "step"
 
-// started is its data.
+// started is the data of such a trace.
 type started struct {
 	Key   string          `json:"key"`
 	Agent string          `json:"agent"`
 	Input json.RawMessage `json:"input"`
 }
 
-// once starts a step, or meets the session of an earlier attempt, and waits for its end.
+// once starts a step, or finds the session of an earlier attempt, and waits for its end.
 func (r *run) once(ctx context.Context, s *step, again int) (*ended, error) {
 	key := s.name
 	if again > 0 {
@@ -208,37 +212,41 @@ func (r *run) once(ctx context.Context, s *step, again int) (*ended, error) {
 			return nil, err
 		}
 		if len(input) > MaxInputBytes {
-			return &ended{Status: parley.SessionFailed, Error: fmt.Sprintf("its input has %d bytes: expected at most %d", len(input), MaxInputBytes)}, nil
+			return &ended{Status: parley.SessionFailed,
+				Error: fmt.Sprintf("the input has %d bytes: expected at most %d", len(input), MaxInputBytes)}, nil
 		}
 		if err := r.job.Keep(ctx, kindStep, started{key, s.agent, input}); err != nil {
 			return nil, err
 		}
 	}
 	return r.session(ctx, s, &parley.StartSessionParams{
-		AgentName: s.agent, Parameters: input, Mode: parley.ModeSync, TimeoutMs: parley.MaxWaitMs, ClientRequestID: sessionKey(r.job.Key(), key),
+		AgentName: s.agent, Parameters: input, Mode: parley.ModeSync, TimeoutMs: parley.MaxWaitMs,
+		ClientRequestID: sessionKey(r.job.Key(), key),
 	})
 }
 
-// sessionKey is the key of the session of a step: the same in each attempt at the workflow.
+// sessionKey returns the key of the session of a step, which is the same in each attempt at the
+// workflow.
 func sessionKey(job, step string) string {
 	sum := sha256.Sum256([]byte(job + "\x00" + step))
 	return "step-" + hex.EncodeToString(sum[:20])
 }
 
-// ending are the errors that a turn ends with, or that say that its hub is not there.
-var ending = []error{
-	parley.ErrClaimLost, parley.ErrClaimRequired, parley.ErrNotYourTurn, parley.ErrTurnClosed, parley.ErrConversationClosed,
+// endingErrors are errors of a turn that ended, or of a hub that is unavailable.
+var endingErrors = []error{
+	parley.ErrClaimLost, parley.ErrClaimRequired, parley.ErrNotYourTurn, parley.ErrTurnClosed,
+	parley.ErrConversationClosed,
 	parley.ErrUnavailable, parley.ErrOutcomeUnknown, parley.ErrUnauthenticated,
 }
 
-// again is the pause before what was refused for now is asked once more.
+// againAfter is the pause before a call that was refused temporarily is repeated.
 const againAfter = time.Second
 
 // session runs the session of a step.
 func (r *run) session(ctx context.Context, step *step, p *parley.StartSessionParams) (*ended, error) {
 	turn := r.job.Turn
 	s, err := turn.StartSession(ctx, p)
-	for err == nil && !s.Status.Ended() && s.Status != parley.SessionInputRequired || err != nil && r.later(ctx, err) {
+	for err == nil && !s.Status.Ended() && s.Status != parley.SessionInputRequired || err != nil && r.waitRetry(ctx, err) {
 		if err != nil {
 			s, err = turn.StartSession(ctx, p)
 			continue
@@ -247,12 +255,12 @@ func (r *run) session(ctx context.Context, step *step, p *parley.StartSessionPar
 	}
 	switch {
 	case err == nil && s.Status == parley.SessionInputRequired:
-		return r.asksBack(ctx, step, s)
+		return r.stopAsking(ctx, step, s)
 	case err == nil:
 		return endOf(step, s), nil
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case slices.ContainsFunc(ending, func(e error) bool { return errors.Is(err, e) }):
+	case slices.ContainsFunc(endingErrors, func(e error) bool { return errors.Is(err, e) }):
 		return nil, err
 	}
 	e := &ended{Status: parley.SessionFailed, Error: "the agent " + step.agent + " was not started: " + err.Error()}
@@ -263,9 +271,10 @@ func (r *run) session(ctx context.Context, step *step, p *parley.StartSessionPar
 	return e, nil
 }
 
-// later waits a little where the same call may succeed then.
-func (r *run) later(ctx context.Context, err error) bool {
-	if !parley.ErrorRowOf(err).Retryable || slices.ContainsFunc(ending, func(e error) bool { return errors.Is(err, e) }) || ctx.Err() != nil {
+// waitRetry pauses before a repetition. It returns false if a repetition cannot succeed.
+func (r *run) waitRetry(ctx context.Context, err error) bool {
+	if !parley.ErrorRowOf(err).Retryable || slices.ContainsFunc(endingErrors, func(e error) bool { return errors.Is(err, e) }) ||
+		ctx.Err() != nil {
 		return false
 	}
 	t := time.NewTimer(againAfter)
@@ -278,11 +287,14 @@ func (r *run) later(ctx context.Context, err error) bool {
 	}
 }
 
-// asksBack ends a session that waits for somebody who does not come.
-func (r *run) asksBack(ctx context.Context, step *step, s *parley.Session) (*ended, error) {
-	_, err := r.job.Turn.Client.StopSession(ctx, &parley.StopSessionParams{SessionID: s.SessionID, Reason: "its caller is a workflow, which answers no questions"})
+// stopAsking stops a session that waits for input, because a workflow cannot answer.
+func (r *run) stopAsking(ctx context.Context, step *step, s *parley.Session) (*ended, error) {
+	_, err := r.job.Turn.Client.StopSession(
+		ctx, &parley.StopSessionParams{SessionID: s.SessionID,
+			Reason: "the caller is a workflow and cannot answer questions"})
 	if err != nil {
 		return nil, fmt.Errorf("stop the session of step %s: %w", step.name, err)
 	}
-	return &ended{Status: parley.SessionStopped, SessionID: s.SessionID, Error: "the agent " + step.agent + " has asked back, and was stopped"}, nil
+	return &ended{Status: parley.SessionStopped, SessionID: s.SessionID, Error: "the agent " + step.agent +
+		" asked a question and was stopped"}, nil
 }

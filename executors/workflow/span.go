@@ -7,7 +7,7 @@ import (
 	"github.com/parleyhub/parley/internal/spannames"
 )
 
-// startSpan begins the span of a step: one for all its tries.
+// startSpan starts the span of a step, which covers all attempts.
 func (r *run) startSpan(ctx context.Context, s *step) (context.Context, parley.Span) {
 	return parley.StartSpan(ctx, parley.SpanStart{
 		Name: spannames.SpanStep + s.name,
@@ -19,8 +19,8 @@ func (r *run) startSpan(ctx context.Context, s *step) (context.Context, parley.S
 	})
 }
 
-// tellSpan tells what has come of a step.
-func tellSpan(span parley.Span, e *ended) {
+// setSpanResult sets the result of a step on its span.
+func setSpanResult(span parley.Span, e *ended) {
 	if e.SessionID != "" {
 		span.Set(parley.Attribute{Key: spannames.AttrChildConversationID, Value: e.SessionID})
 	}

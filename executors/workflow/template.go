@@ -11,20 +11,20 @@ import (
 	"github.com/parleyhub/parley/internal/selector"
 )
 
-// template is JSON in which texts that begin with $ stand for what they find.
+// template is JSON in which strings that start with $ are paths.
 type template struct {
-	value any            // a literal: a scalar
-	path  *selector.Path // or what stands for something
+	value any            // a scalar
+	path  *selector.Path // or a path
 	list  []*template    // or a list
-	names []string       // or an object, with the names in order
+	names []string       // or an object, with sorted names
 	items map[string]*template
-	text  string // of the path
+	text  string // the text of the path
 }
 
-// roots are the members of what paths look at.
+// roots are the members of the document that paths select from.
 var roots = []string{"context", "parameters", "steps", "trigger"}
 
-// template reads one. Before are the steps that have ended when it is filled.
+// template parses a template. before has the steps that end before it is filled.
 func (p *parser) template(path string, raw json.RawMessage, before map[string]bool) *template {
 	v, err := decode(raw)
 	if err != nil {
@@ -59,7 +59,7 @@ func (p *parser) templateOf(path string, v any, before map[string]bool) *templat
 	}
 }
 
-// pathOf reads a text: a path, or itself.
+// pathOf parses a string: a path or a literal.
 func (p *parser) pathOf(path, text string, before map[string]bool) *template {
 	switch {
 	case strings.HasPrefix(text, "$$"):
@@ -72,7 +72,7 @@ func (p *parser) pathOf(path, text string, before map[string]bool) *template {
 	}
 	q, err := selector.ParsePath(text)
 	if err != nil {
-		p.fault(path, "expected a JSONPath (RFC 9535), or $$ for a text that begins with $: %v", err)
+		p.fault(path, "expected a JSONPath (RFC 9535), or $$ for a string that starts with $: %v", err)
 		return nil
 	}
 	if what := misses(q, before); what != "" {
@@ -81,7 +81,7 @@ func (p *parser) pathOf(path, text string, before map[string]bool) *template {
 	return &template{path: q, text: text}
 }
 
-// misses says what of a path nothing can ever be found at; empty where something may.
+// misses returns the error of a path that can never match. It is empty otherwise.
 func misses(q *selector.Path, before map[string]bool) string {
 	root, ok := q.NameAt(0)
 	switch {
@@ -91,15 +91,16 @@ func misses(q *selector.Path, before map[string]bool) string {
 		return ""
 	}
 	if name, ok := q.NameAt(1); ok && !before[name] {
-		return "expected the name of a step that has ended by then: there is no step " + brief(name) + " before this"
+		return "expected the name of an earlier step: there is no step " + brief(name) + " before this"
 	}
 	return ""
 }
 
-// errNothing is a path that finds nothing.
-var errNothing = errors.New("nothing stands there")
+// errNothing means that a path has no match.
+var errNothing = errors.New("no match")
 
-// fill gives the value of a template. Where it is optional, members and items whose path finds nothing are left out; errNothing says that all of it does.
+// fill returns the value of a template. If optional is true, it leaves out members and items whose
+// path has no match. It returns errNothing if the whole template has no match.
 func (t *template) fill(scope *selector.Document, at string, optional bool) (any, error) {
 	switch {
 	case t.path != nil:
@@ -152,7 +153,7 @@ func (t *template) find(scope *selector.Document, at string) (any, error) {
 	return all, nil
 }
 
-// decode reads JSON; numbers keep their text.
+// decode decodes JSON. Numbers keep their text.
 func decode(raw json.RawMessage) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -160,7 +161,7 @@ func decode(raw json.RawMessage) (v any, err error) {
 	return v, err
 }
 
-// encode gives compact JSON in which < and > stand as they are.
+// encode returns compact JSON without escaping of < and >.
 func encode(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

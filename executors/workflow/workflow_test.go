@@ -20,7 +20,7 @@ import (
 
 const anything = `{"type":"object"}`
 
-// flow makes the agent of a workflow.
+// flow returns the agent of a workflow.
 func flow(t *testing.T, name, steps, output string) (*work.Agent, parley.Blueprint) {
 	t.Helper()
 	plan, faults := workflow.Parse(json.RawMessage(steps), json.RawMessage(output))
@@ -35,7 +35,7 @@ func flow(t *testing.T, name, steps, output string) (*work.Agent, parley.Bluepri
 	return a, a.Blueprint()
 }
 
-// do makes the agent of a function.
+// do returns the agent of a function.
 func do(t *testing.T, name string, f function.Func) (*work.Agent, parley.Blueprint) {
 	t.Helper()
 	a, err := function.Agent(parley.Blueprint{Name: name, ParametersSchema: json.RawMessage(anything)}, f)
@@ -45,7 +45,7 @@ func do(t *testing.T, name string, f function.Func) (*work.Agent, parley.Bluepri
 	return a, a.Blueprint()
 }
 
-// cast are agents, and what the hub is told of them.
+// cast is a set of agents with their blueprints.
 type cast struct {
 	t          *testing.T
 	all        worktest.Mux
@@ -66,7 +66,7 @@ func newCast(t *testing.T) *cast { return &cast{t: t, all: worktest.Mux{}} }
 
 func echo(_ context.Context, j *work.Job) (any, error) { return j.Parameters, nil }
 
-// TestResults: what steps are given and bring, and how workflows end.
+// TestResults tests the inputs and results of steps, and the outcomes of workflows.
 func TestResults(t *testing.T) {
 	w, c := worktest.New(t), newCast(t)
 	c.do("echo", echo)
@@ -88,26 +88,40 @@ func TestResults(t *testing.T) {
 	step := func(rest string) string { return `{"name":"a","agent":"echo","input":` + rest + `}` }
 	failing := `{"name":"f","agent":"fails"`
 	table := map[string]struct{ steps, output, want, fails string }{
-		"literals":  {step(`{"n":1.50,"s":"$$x","l":[null,"<&>"]}`), ``, `{"l":[null,"<&>"],"n":1.50,"s":"$x"}`, ""},
-		"paths":     {step(`{"q":"$.parameters.q","all":"$.parameters.l[*]","deep":[{"x":"$.parameters.l[-1]"}]}`), ``, `{"all":[1,2],"deep":[{"x":2}],"q":"hello"}`, ""},
-		"after":     {step(`{"q":"$.parameters.q"}`) + `,{"name":"b","agent":"echo","input":{"x":"$.steps.a.output.q","s":"$.steps.a.status"}}`, `{"b":"$.steps.b.output","fix":7}`, `{"b":{"s":"completed","x":"hello"},"fix":7}`, ""},
-		"output":    {step(`{"q":1}`), `"$.steps.a.output.q"`, `1`, ""},
-		"nothing":   {step(`{"q":"$.parameters.nope"}`), ``, "", "step a: input.q: $.parameters.nope: nothing stands there"},
-		"optional":  {`{"name":"a","agent":"echo","optional":true,"input":{"q":"$.parameters.nope","r":[1,"$.context.x"]}}`, ``, `{"r":[1]}`, ""},
-		"no output": {step(`{}`), `"$.steps.a.output.none"`, "", "output: $.steps.a.output.none: nothing stands there"},
+		"literals": {step(`{"n":1.50,"s":"$$x","l":[null,"<&>"]}`), ``, `{"l":[null,"<&>"],"n":1.50,"s":"$x"}`, ""},
+		"paths": {step(`{"q":"$.parameters.q","all":"$.parameters.l[*]","deep":[{"x":"$.parameters.l[-1]"}]}`), ``,
+			`{"all":[1,2],"deep":[{"x":2}],"q":"hello"}`, ""},
+		"after": {step(`{"q":"$.parameters.q"}`) +
+			`,{"name":"b","agent":"echo","input":{"x":"$.steps.a.output.q","s":"$.steps.a.status"}}`,
+			`{"b":"$.steps.b.output","fix":7}`, `{"b":{"s":"completed","x":"hello"},"fix":7}`, ""},
+		"output":  {step(`{"q":1}`), `"$.steps.a.output.q"`, `1`, ""},
+		"nothing": {step(`{"q":"$.parameters.nope"}`), ``, "", "step a: input.q: $.parameters.nope: no match"},
+		"optional": {`{"name":"a","agent":"echo","optional":true,"input":{"q":"$.parameters.nope","r":[1,"$.context.x"]}}`,
+			``, `{"r":[1]}`, ""},
+		"no output": {step(`{}`), `"$.steps.a.output.none"`, "", "output: $.steps.a.output.none: no match"},
 		"unknown":   {`{"name":"a","agent":"nobody"}`, ``, "", "step a: the agent nobody was not started: "},
-		"fails":     {failing + `}`, ``, "", "step f: the agent fails has failed (no_luck): not today"},
-		"goes on":   {failing + `,"on_error":"continue"},` + step(`{"why":"$.steps.f.error","s":"$.steps.f.status"}`), ``, `{"s":"failed","why":"the agent fails has failed (no_luck): not today"}`, ""},
-		"no result": {failing + `,"on_error":"continue"},` + step(`{"why":"$.steps.f.output"}`), ``, "", "step a: input.why: $.steps.f.output: nothing stands there"},
-		"retries":   {`{"name":"t","agent":"third","on_error":"retry(2)"}`, ``, `"at last"`, ""},
-		"gives up":  {`{"name":"f","agent":"fails","on_error":"retry(1)"}`, ``, "", "step f: the agent fails has failed (no_luck): not today"},
-		"group":     {`{"parallel":[` + step(`{"x":1}`) + `,{"steps":[{"name":"b","agent":"echo"},{"name":"c","agent":"echo","input":{"b":"$.steps.b.output"}}]}]}`, ``, `[{"x":1},{"b":{}}]`, ""},
-		"in group":  {`{"parallel":[` + failing + `},` + step(`{}`) + `]}`, ``, "", "step f: the agent fails has failed"},
-		"members":   {step(`{"o":{"z":[1],"b":[2],"m":[3],"a":[4]}}`) + `,{"name":"b","agent":"echo","input":{"x":"$.steps.a.output.o.*[*]"}}`, ``, `{"x":[4,2,3,1]}`, ""},
-		"exact":     {step(`{"n":[9007199254740993]}`), `["$.steps.a.output.n[?@ == 9007199254740992]"]`, "", "output[0]: $.steps.a.output.n[?@ == 9007199254740992]: nothing stands there"},
-		"digits":    {step(`{"n":[9007199254740993]}`), `"$.steps.a.output.n[?@ == 9007199254740993.0]"`, `[9007199254740993]`, ""},
-		"steps":     {step(`{"x":"` + manySteps + `"}`), ``, "", "step a: input.x: " + manySteps + ": the path takes more than 20000 steps"},
-		"too large": {`{"name":"l","agent":"large"},` + step(`{"x":"$.steps.l.output"}`), ``, "", "step a: input.x: $.steps.l.output: nothing stands there"},
+		"fails":     {failing + `}`, ``, "", "step f: the agent fails failed (no_luck): not today"},
+		"goes on": {failing + `,"on_error":"continue"},` + step(`{"why":"$.steps.f.error","s":"$.steps.f.status"}`), ``,
+			`{"s":"failed","why":"the agent fails failed (no_luck): not today"}`, ""},
+		"no result": {failing + `,"on_error":"continue"},` + step(`{"why":"$.steps.f.output"}`), ``, "",
+			"step a: input.why: $.steps.f.output: no match"},
+		"retries": {`{"name":"t","agent":"third","on_error":"retry(2)"}`, ``, `"at last"`, ""},
+		"gives up": {`{"name":"f","agent":"fails","on_error":"retry(1)"}`, ``, "",
+			"step f: the agent fails failed (no_luck): not today"},
+		"group": {`{"parallel":[` + step(`{"x":1}`) +
+			`,{"steps":[{"name":"b","agent":"echo"},{"name":"c","agent":"echo","input":{"b":"$.steps.b.output"}}]}]}`, ``,
+			`[{"x":1},{"b":{}}]`, ""},
+		"in group": {`{"parallel":[` + failing + `},` + step(`{}`) + `]}`, ``, "", "step f: the agent fails failed"},
+		"members": {step(`{"o":{"z":[1],"b":[2],"m":[3],"a":[4]}}`) +
+			`,{"name":"b","agent":"echo","input":{"x":"$.steps.a.output.o.*[*]"}}`, ``, `{"x":[4,2,3,1]}`, ""},
+		"exact": {step(`{"n":[9007199254740993]}`), `["$.steps.a.output.n[?@ == 9007199254740992]"]`, "",
+			"output[0]: $.steps.a.output.n[?@ == 9007199254740992]: no match"},
+		"digits": {step(`{"n":[9007199254740993]}`), `"$.steps.a.output.n[?@ == 9007199254740993.0]"`,
+			`[9007199254740993]`, ""},
+		"steps": {step(`{"x":"` + manySteps + `"}`), ``, "", "step a: input.x: " + manySteps +
+			": the path takes more than 20000 steps"},
+		"too large": {`{"name":"l","agent":"large"},` + step(`{"x":"$.steps.l.output"}`), ``, "",
+			"step a: input.x: $.steps.l.output: no match"},
 	}
 	for name, f := range table {
 		c.flow("flow-"+strings.ReplaceAll(name, " ", "-"), "["+f.steps+"]", f.output)
@@ -116,27 +130,30 @@ func TestResults(t *testing.T) {
 	for name, f := range table {
 		s := w.Start("flow-"+strings.ReplaceAll(name, " ", "-"), `{"q":"hello","l":[1,2]}`)
 		if f.fails != "" {
-			if s.Status != parley.SessionFailed || s.Result.ResultType != parley.AgentTypeWorkflow || !strings.HasPrefix(s.Result.Error, f.fails) {
+			if s.Status != parley.SessionFailed || s.Result.ResultType != parley.AgentTypeWorkflow ||
+				!strings.HasPrefix(s.Result.Error, f.fails) {
 				t.Errorf("%s: %s", name, worktest.Indent(s))
 			}
 			continue
 		}
-		if s.Status != parley.SessionCompleted || s.Result.ResultText == nil || string(unescaped(t, s.Result.ResultData)) != f.want {
+		if s.Status != parley.SessionCompleted || s.Result.ResultText == nil ||
+			string(unescaped(t, s.Result.ResultData)) != f.want {
 			t.Errorf("%s: %s", name, worktest.Indent(s))
 		}
 	}
 	if n := tries.Load(); n != 3 {
-		t.Errorf("%d tries", n)
+		t.Errorf("%d attempts", n)
 	}
 }
 
-// unescaped gives JSON as the workflow has written it: on the way < and > are written in another way.
+// unescaped returns JSON as the workflow wrote it, because < and > are escaped on the way.
 func unescaped(t *testing.T, raw json.RawMessage) []byte {
 	t.Helper()
 	return []byte(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(raw)))
 }
 
-// TestRestart: a workflow whose runner dies between and in steps goes on where it was: what has ended is not started again, what runs is met, and each is given what it was given before.
+// A workflow whose runner dies between or in steps continues. Completed steps are not started
+// again, running sessions are found again, and each step gets the same input as before.
 func TestRestart(t *testing.T) {
 	w, c := worktest.New(t), newCast(t)
 	var mu sync.Mutex
@@ -162,20 +179,22 @@ func TestRestart(t *testing.T) {
 	c.flow("flow", `[{"name":"a","agent":"one","input":{"x":"$.parameters.x"}},{"name":"b","agent":"two","input":{"x":"$.steps.a.output.from"}},{"name":"g","agent":"gate"},
 		{"name":"c","agent":"three","input":{"x":"$.steps.b.output.from"}}]`, `["$.steps.a.session_id","$.steps.b.session_id","$.steps.c.output.from"]`)
 	w.Serve(c.all, c.blueprints...)
-	s, err := w.Ann.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "flow", Parameters: json.RawMessage(`{"x":1}`), Mode: parley.ModeAsyncPoll})
+	s, err := w.Ann.StartSession(t.Context(),
+		&parley.StartSessionParams{AgentName: "flow", Parameters: json.RawMessage(`{"x":1}`), Mode: parley.ModeAsyncPoll})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for round := range 2 { // both the workflow and the step are at work
+	for round := range 2 { // both the workflow and the step run
 		<-reached
-		_ = w.Client.(interface{ Close() error }).Close() // without a word
+		_ = w.Client.(interface{ Close() error }).Close() // without releasing its claims
 		w.Stop()
 		if round == 1 {
 			close(goOn)
 		}
 		w.Serve(c.all, c.blueprints...)
 	}
-	got, err := w.Ann.GetSession(t.Context(), &parley.GetSessionParams{SessionID: s.SessionID, TimeoutMs: worktest.Patience.Milliseconds()})
+	got, err := w.Ann.GetSession(t.Context(),
+		&parley.GetSessionParams{SessionID: s.SessionID, TimeoutMs: worktest.Patience.Milliseconds()})
 	if err != nil || got.Status != parley.SessionCompleted {
 		t.Fatalf("%s %v", worktest.Indent(got), err)
 	}
@@ -183,7 +202,7 @@ func TestRestart(t *testing.T) {
 	defer mu.Unlock()
 	for name, want := range map[string]string{"one": `{"x":1} `, "two": `{"x":"one"} `, "three": `{"x":"two"} `} {
 		if len(ran[name]) != 1 || !strings.HasPrefix(ran[name][0], want) {
-			t.Errorf("%s was given %q", name, ran[name])
+			t.Errorf("%s got the input %q", name, ran[name])
 		}
 	}
 	children := map[string]int{}
@@ -199,7 +218,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestStop: who stops a workflow stops its steps.
+// Stopping a workflow stops its steps.
 func TestStop(t *testing.T) {
 	w, c := worktest.New(t), newCast(t)
 	reached, ended := make(chan string, 10), make(chan error, 10)
@@ -209,7 +228,8 @@ func TestStop(t *testing.T) {
 		ended <- context.Cause(ctx)
 		return nil, ctx.Err()
 	})
-	c.flow("flow", `[{"parallel":[{"name":"a","agent":"waits"},{"name":"b","agent":"waits"}]},{"name":"c","agent":"waits"}]`, "")
+	c.flow("flow",
+		`[{"parallel":[{"name":"a","agent":"waits"},{"name":"b","agent":"waits"}]},{"name":"c","agent":"waits"}]`, "")
 	w.Serve(c.all, c.blueprints...)
 	s, err := w.Ann.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "flow", Mode: parley.ModeAsyncPoll})
 	if err != nil {
@@ -221,9 +241,10 @@ func TestStop(t *testing.T) {
 	}
 	for _, id := range children {
 		if err := <-ended; !errors.Is(err, parley.ErrClaimLost) {
-			t.Errorf("the step has ended for %v", err)
+			t.Errorf("the step ended with %v", err)
 		}
-		got, err := w.Hub.Admin(t).GetSession(t.Context(), &parley.GetSessionParams{SessionID: id, TimeoutMs: worktest.Patience.Milliseconds()})
+		got, err := w.Hub.Admin(t).GetSession(t.Context(),
+			&parley.GetSessionParams{SessionID: id, TimeoutMs: worktest.Patience.Milliseconds()})
 		if err != nil || got.Status != parley.SessionStopped {
 			t.Errorf("%s %v", worktest.Indent(got), err)
 		}
@@ -235,7 +256,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestSameInput: a step that was begun is met after a restart though the context is another one then.
+// After a restart, a started step is found again although the context changed.
 func TestSameInput(t *testing.T) {
 	w, c := worktest.New(t), newCast(t)
 	reached, goOn := make(chan string, 10), make(chan struct{})
@@ -277,22 +298,27 @@ func TestSameInput(t *testing.T) {
 	}) {
 		s, _ := e.System()
 		var answer parley.Answer
-		if err := json.Unmarshal(s.Data, &answer); err != nil || answer.Status != parley.SessionCompleted || string(answer.Output) != `{"n":1}` {
+		if err := json.Unmarshal(s.Data, &answer); err != nil || answer.Status != parley.SessionCompleted ||
+			string(answer.Output) != `{"n":1}` {
 			t.Errorf("%s %v", s.Data, err)
 		}
 	}
 }
 
-// TestOneRoom: a workflow that waits for its steps takes no room from them, in a session and at a seat.
-func TestOneRoom(t *testing.T) {
+// A workflow that waits for its steps does not use their capacity, in a session and in a seat.
+func TestWaitingWorkflowFreesCapacity(t *testing.T) {
 	w, c := worktest.New(t), newCast(t)
 	w.Room = 1
 	c.do("echo", echo)
-	plan, faults := workflow.Parse(json.RawMessage(`[{"parallel":[{"name":"a","agent":"echo","input":{"x":1}},{"name":"b","agent":"echo","input":{"x":2}}]},{"name":"c","agent":"echo","input":{"x":"$.steps.b.output.x"}}]`), nil)
+	plan, faults := workflow.Parse(
+		json.RawMessage(
+			`[{"parallel":[{"name":"a","agent":"echo","input":{"x":1}},{"name":"b","agent":"echo","input":{"x":2}}]},`+
+				`{"name":"c","agent":"echo","input":{"x":"$.steps.b.output.x"}}]`), nil)
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	b := parley.Blueprint{Name: "flow", Type: parley.AgentTypeWorkflow, ParametersSchema: json.RawMessage(anything), Subscriptions: json.RawMessage(`[{"schema_name":"ask.v1"}]`)}
+	b := parley.Blueprint{Name: "flow", Type: parley.AgentTypeWorkflow, ParametersSchema: json.RawMessage(anything),
+		Subscriptions: json.RawMessage(`[{"schema_name":"ask.v1"}]`)}
 	a, err := work.New(&b, plan, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -303,7 +329,7 @@ func TestOneRoom(t *testing.T) {
 		t.Errorf("%s", worktest.Indent(s))
 	}
 	id := w.Create("flow")
-	for range 2 { // the second turn has sessions of its own
+	for range 2 { // the second turn has its own sessions
 		seq := w.Say(id, parley.Message{Schema: "ask.v1", Data: json.RawMessage(`{}`)})
 		if m := w.Answers(id, seq, 1)[0]; string(m.Data) != `{"x":2}` || m.Schema != parley.ToolResponseSchema {
 			t.Errorf("%s", worktest.Indent(m))
@@ -318,7 +344,7 @@ func TestOneRoom(t *testing.T) {
 	}
 }
 
-// TestBounds: too many steps, and groups that stand too deep in one another, are refused; as many as may be are taken.
+// Too many steps and too deeply nested groups are refused. The limits themselves are accepted.
 func TestBounds(t *testing.T) {
 	steps := func(n int) string {
 		all := make([]string, n)
@@ -333,10 +359,13 @@ func TestBounds(t *testing.T) {
 		steps(workflow.MaxSteps + 1):                        "steps: expected at most 64 steps",
 		`{"parallel":[` + steps(workflow.MaxSteps+1) + `]}`: "steps: expected at most 64 steps",
 		deep(workflow.MaxNesting):                           "",
-		deep(workflow.MaxNesting + 1):                       "steps[0].parallel[0].parallel[0].parallel[0].parallel[0].parallel: expected groups at most 4 deep",
+		deep(workflow.MaxNesting +
+			1): "steps[0].parallel[0].parallel[0].parallel[0].parallel[0].parallel: expected at " +
+			"most 4 nested groups",
 	} {
 		plan, faults := workflow.Parse(json.RawMessage("["+text+"]"), nil)
-		if (plan == nil) != (want != "") || want != "" && (len(faults) != 1 || faults[0].Path+": "+faults[0].Message != want) {
+		if (plan == nil) != (want != "") ||
+			want != "" && (len(faults) != 1 || faults[0].Path+": "+faults[0].Message != want) {
 			t.Errorf("%.60s: %v", text, faults)
 		}
 	}

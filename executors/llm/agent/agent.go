@@ -1,23 +1,32 @@
-// Package agent is the LLM agent: it asks a model, runs the tools that it wants, and says what came of it, as its agent config says.
+// Package agent implements LLM agents. An agent calls a model, runs the tools that the model
+// requests, and posts the result, as its agent config defines.
 //
 //	turn -> record, conversation -> planner -> loop of model and tools -> check -> one final message
 //
 // # Guarantees
 //
-//   - An answer of a model, and what came of a tool, is in the log before anything is done with it. The next attempt of a turn reads it there and goes on behind it; the same
-//     conversation makes the same questions, byte for byte.
-//   - A turn brings one final message. Deltas are for readers who look on; that one is missed fails nothing.
-//   - What others say reaches the model inside of marks that nobody but the agent can write: see render.go.
-//   - An agent with subscriptions is told its context in the last message before it begins, with the bytes that every other kind of agent gets. Another attempt asks for it again: an answer of a model
-//     of which something was done stands, whatever it says then.
-//   - What is no fault of the moment, as a budget that is used up, ends a session at once, with a reason; at a seat it fails the attempt. What may go better later fails the attempt
-//     in both, and the hub offers the turn again.
-//   - No text of a vendor's error is told in the log: it goes to the Logger.
+//   - The log has each answer of a model and each tool result before the agent acts on it. The next
+//     attempt of a turn reads them from the log and continues after them. For the same
+//     conversation, the agent sends the same requests, byte for byte.
+//   - A turn posts one final message. Deltas are for live readers; a lost delta is not an error.
+//   - Content from others reaches the model inside marks that only the agent can write. See
+//     render.go.
+//   - An agent with subscriptions gets its context in the last message before the first step, with
+//     the same bytes as every other kind of agent. Another attempt fetches it again. If it changed,
+//     recorded answers that led to an action remain in effect.
+//   - A permanent failure, such as a budget that is used up, ends a session at once with a reason.
+//     In a seat it fails the attempt. A temporary failure fails the attempt in both cases, and the
+//     hub offers the turn again.
+//   - Error texts of vendors are never written to the log of the conversation. They go to the
+//     Logger.
 //
-// # What an agent says
+// # The final message
 //
-// A session is closed with a result: its text, and JSON where all of the text is. A seat says one message that ends its turn, with data where the text is JSON, as with an output_schema; it
-// does not close the conversation, and names who is next only by an @mention, where the policy looks for one. Budgets are of one turn: children have their own. Children do not plan, and start none.
+// A session is closed with a result: its text, and its JSON if the whole text is JSON. In a seat,
+// the agent posts one message that ends its turn, with data if the text is JSON, for example with
+// an output_schema. The message does not close the conversation. It selects the next participant
+// only by an @mention, if the policy uses mentions. A budget applies to one turn, and children have
+// their own. Children neither plan nor start children.
 package agent
 
 import (
@@ -35,21 +44,22 @@ import (
 	"github.com/parleyhub/parley/internal/toolnames"
 )
 
-// Options are for New.
+// Options are the options of New.
 type Options struct {
 	Runtimes  *llm.Runtimes
 	Functions []tool.Tool
-	// Connect connects to MCP servers; nil, configs with servers are refused.
+	// Connect connects to MCP servers. If it is nil, New refuses configs with servers.
 	Connect func(ctx context.Context, name string, s parley.MCPServer) (tool.Server, error)
-	// Wrap is put around functions and tools of MCP servers: see tool.Options.
+	// Wrap wraps functions and tools of MCP servers. See tool.Options.
 	Wrap func(tool.Tool) tool.Tool
-	// RunnerID is the executor that runs it, where its children are found.
+	// RunnerID is the executor that runs the agent and its children.
 	RunnerID string
 	Meter    *llm.Meter
 	Logger   *slog.Logger
 }
 
-// Agent is one LLM agent. It keeps nothing between turns but connections, so one value serves any number of conversations at once.
+// Agent is one LLM agent. Between turns it keeps only connections, so one value serves any number
+// of conversations concurrently.
 type Agent struct {
 	o         Options
 	log       *slog.Logger
@@ -66,15 +76,16 @@ type Agent struct {
 
 var _ parley.Agent = (*Agent)(nil)
 
-// model is one that the agent asks.
+// model is a model that the agent calls.
 type model struct {
 	runtime *llm.Runtime
-	name    string // as the vendor calls it
-	full    string // with the runtime
-	window  int    // of its context; 0 where nobody knows
+	name    string // vendor's name of the model
+	full    string // name with the runtime
+	window  int    // size of the context window in tokens; 0 if unknown
 }
 
-// Blueprints are what the hub is told: the agent's own and, where it starts children, that of those, named with toolnames.ChildSuffix. HandleTurn takes the sessions of both.
+// Blueprints returns the blueprints to register: the agent's own and, if it starts children, that
+// of the children, named with toolnames.ChildSuffix. HandleTurn handles the sessions of both.
 func (a *Agent) Blueprints() []parley.Blueprint {
 	all := []parley.Blueprint{a.blueprint}
 	if a.config.Spawns() {
@@ -83,21 +94,22 @@ func (a *Agent) Blueprints() []parley.Blueprint {
 	return all
 }
 
-// HandleTurn takes a turn: of a seat in a conversation, or of a session, which it closes with a result.
+// HandleTurn handles a turn in a seat, or a session, which it closes with a result.
 func (a *Agent) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 	l, err := record.Open(ctx, turn)
 	if err != nil {
 		return "", err
 	}
-	v, err := look(ctx, turn)
+	v, err := readView(ctx, turn)
 	if err != nil {
 		return "", err
 	}
-	fed, err := a.feed(ctx, turn)
+	agentContext, err := a.fetchContext(ctx, turn)
 	if err != nil {
 		return "", err
 	}
-	r := &run{Agent: a, fed: fed, turn: turn, record: l, view: v, began: time.Now(), box: a.box, output: a.output, log: a.log.With("conversation", turn.ConversationID, "turn", turn.Number)}
+	r := &run{Agent: a, context: agentContext, turn: turn, record: l, view: v, began: time.Now(), box: a.box, output: a.output,
+		log: a.log.With("conversation", turn.ConversationID, "turn", turn.Number)}
 	working, stop := ctx, context.CancelFunc(func() {})
 	if ms := a.blueprint.TimeoutMs; ms > 0 {
 		working, stop = context.WithTimeoutCause(ctx, time.Duration(ms)*time.Millisecond, errTimeout)
@@ -110,7 +122,7 @@ func (a *Agent) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnO
 	return r.conclude(ctx, got, err)
 }
 
-// isChild reports whether a session is one of the agent's children.
+// isChild reports whether a session runs a child of the agent.
 func (a *Agent) isChild(s *parley.SessionRecord) bool {
 	if s == nil {
 		return false
@@ -121,7 +133,7 @@ func (a *Agent) isChild(s *parley.SessionRecord) bool {
 
 func (a *Agent) childName() string { return a.blueprint.Name + toolnames.ChildSuffix }
 
-// Close ends the connections to MCP servers.
+// Close closes the tools and the connections to MCP servers.
 func (a *Agent) Close() error {
 	err := a.box.Close()
 	if serr := a.servers.close(); err == nil {

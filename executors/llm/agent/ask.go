@@ -14,7 +14,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/record"
 )
 
-// question is what a model is asked in one step.
+// question is the request to a model in one step.
 type question struct {
 	phase      record.Phase
 	number     int
@@ -25,22 +25,25 @@ type question struct {
 	live       bool
 }
 
-// hash tells one question from another. Budgets and ids are no part of it.
+// hash identifies a question. Budgets and ids are not part of it.
 func (q *question) hash(o *parley.AgentRunOptions) (string, error) {
 	d := &q.definition
 	b, err := json.Marshal(map[string]any{
-		"model": q.model.full, "instructions": d.Instructions, "tools": d.Tools, "output_schema": d.OutputSchema, "temperature": d.Temperature, "top_p": d.TopP,
-		"max_tokens": d.MaxTokens, "deterministic": o.Deterministic, "seed": o.Seed, "strict": o.Strict, "use_instructions": o.ResponsesUseInstructions,
-		"tool_choice": q.choice, "messages": q.messages,
+		"model": q.model.full, "instructions": d.Instructions, "tools": d.Tools, "output_schema": d.OutputSchema,
+		"temperature": d.Temperature, "top_p": d.TopP,
+		"max_tokens": d.MaxTokens, "deterministic": o.Deterministic, "seed": o.Seed, "strict": o.Strict,
+		"use_instructions": o.ResponsesUseInstructions,
+		"tool_choice":      q.choice, "messages": q.messages,
 	})
 	if err != nil {
-		return "", fmt.Errorf("tell a question from others: %w", err)
+		return "", fmt.Errorf("hash the question: %w", err)
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// ask gives the answer of a model: the one in the record, or a new one, which is there when this returns.
+// ask returns the answer of a model. It is the recorded step if there is one. Otherwise ask calls
+// the model and records the step before it returns.
 func (r *run) ask(ctx context.Context, q *question) (*record.Step, error) {
 	if most := r.maxSteps(); r.totals.Steps >= most {
 		return nil, &llm.BudgetError{What: "max_steps", Limit: int64(most), Used: int64(most)}
@@ -51,7 +54,7 @@ func (r *run) ask(ctx context.Context, q *question) (*record.Step, error) {
 		return nil, err
 	}
 	if s, ok := r.record.Step(q.phase, q.number, hash); ok {
-		return r.answered(s, false)
+		return r.countStep(s, false)
 	}
 	options, err := r.runOptions(q, hash)
 	if err != nil {
@@ -66,16 +69,19 @@ func (r *run) ask(ctx context.Context, q *question) (*record.Step, error) {
 	if err := r.record.AddStep(ctx, s); err != nil {
 		return nil, err
 	}
-	return r.answered(s, true)
+	return r.countStep(s, true)
 }
 
-// runOptions are those of one exchange. It fails with *llm.BudgetError where nothing is left for it.
+// runOptions returns the options of one exchange. It fails with *llm.BudgetError if the budget is
+// used up.
 func (r *run) runOptions(q *question, hash string) (*llm.Options, error) {
 	o := r.options()
 	options := &llm.Options{
-		Deterministic: o.Deterministic, Seed: o.Seed, Lax: o.Strict != nil && !*o.Strict, ResponsesUseInstructions: o.ResponsesUseInstructions,
-		IdempotencyKey: fmt.Sprintf("%s.%d.%s.%d.%s", r.turn.ConversationID, r.turn.Number, q.phase, q.number, hash[:12]),
-		TraceID:        r.view.trace, Metadata: o.Metadata, MaxRetries: r.maxRetries(), ToolChoice: q.choice, Meter: r.o.Meter,
+		Deterministic: o.Deterministic, Seed: o.Seed, Lax: o.Strict != nil && !*o.Strict,
+		ResponsesUseInstructions: o.ResponsesUseInstructions,
+		IdempotencyKey:           fmt.Sprintf("%s.%d.%s.%d.%s", r.turn.ConversationID, r.turn.Number, q.phase, q.number, hash[:12]),
+		TraceID:                  r.view.trace, Metadata: o.Metadata, MaxRetries: r.maxRetries(), ToolChoice: q.choice,
+		Meter:      r.o.Meter,
 		Attributes: r.attributes(),
 	}
 	b := o.Budget
@@ -94,7 +100,7 @@ func (r *run) runOptions(q *question, hash string) (*llm.Options, error) {
 	return options, err
 }
 
-// timeLeft gives what is left of the budget of time; 0 without one.
+// timeLeft returns the rest of the time budget. It is 0 without a budget.
 func (r *run) timeLeft() (time.Duration, error) {
 	b := r.options().Budget
 	if b == nil || b.Ms == 0 {
@@ -108,8 +114,9 @@ func (r *run) timeLeft() (time.Duration, error) {
 	return whole - used, nil
 }
 
-// timed bounds ctx by the budget of time, whose end it gives as cause.
-func (r *run) timed(ctx context.Context) (context.Context, context.CancelFunc, error) {
+// limitTime returns a context with the deadline of the time budget. Its cause is an
+// *llm.BudgetError.
+func (r *run) limitTime(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	left, err := r.timeLeft()
 	if err != nil {
 		return nil, nil, err
@@ -122,37 +129,38 @@ func (r *run) timed(ctx context.Context) (context.Context, context.CancelFunc, e
 	return timed, stop, nil
 }
 
-// exchange asks the runtime.
+// exchange calls the runtime.
 func (r *run) exchange(ctx context.Context, q *question, o *llm.Options) (*llm.Result, error) {
 	runtime := q.model.runtime
 	p, err := runtime.Prepare(ctx, &q.definition, o)
 	if err != nil {
-		return nil, r.failed(ctx, q, err)
+		return nil, r.toFailure(ctx, q, err)
 	}
 	in := &llm.Input{Messages: q.messages}
 	var result *llm.Result
 	if r.streams() {
 		sink := func(llm.Event) error { return nil }
 		if q.live {
-			r.speaker.begin()
-			sink = r.speaker.hear
+			r.deltas.startText()
+			sink = r.deltas.handleEvent
 		}
 		result, err = runtime.RunStream(ctx, p, in, sink)
 	} else {
 		result, err = runtime.Run(ctx, p, in)
 	}
 	if result != nil && (errors.Is(err, llm.ErrSchema) || errors.Is(err, llm.ErrBudget)) {
-		return result, nil // its words are in the step: see answered, and thread.check
+		return result, nil // the step has the answer; see countStep and thread.check
 	}
 	if err != nil {
-		return nil, r.failed(ctx, q, err)
+		return nil, r.toFailure(ctx, q, err)
 	}
 	return result, nil
 }
 
-// answered counts a step. One that has passed the budget ends the turn, unless what was said so far is to be the answer.
-func (r *run) answered(s *record.Step, fresh bool) (*record.Step, error) {
-	r.totals.add(s, fresh)
+// countStep adds a step to the totals. It fails if the step exceeds the budget, unless the text so
+// far is to be the answer.
+func (r *run) countStep(s *record.Step, fresh bool) (*record.Step, error) {
+	r.totals.addStep(s, fresh)
 	b := r.options().Budget
 	if s.Status != llm.StatusPartial || b == nil || b.OnExceeded == parley.BudgetPartial {
 		return s, nil
@@ -163,8 +171,9 @@ func (r *run) answered(s *record.Step, fresh bool) (*record.Step, error) {
 	return nil, &llm.BudgetError{What: "ms", Limit: b.Ms, Used: b.Ms}
 }
 
-// failed says what an error of the runtime is to the turn, without the vendor's words, which are for the log.
-func (r *run) failed(ctx context.Context, q *question, err error) error {
+// toFailure converts an error of the runtime to an error of the turn. The vendor's text goes to the
+// log of the executor only.
+func (r *run) toFailure(ctx context.Context, q *question, err error) error {
 	var vendor *llm.ProviderError
 	switch {
 	case ctx.Err() != nil:
@@ -172,30 +181,34 @@ func (r *run) failed(ctx context.Context, q *question, err error) error {
 	case errors.Is(err, llm.ErrBudget):
 		return err
 	case !errors.As(err, &vendor):
-		r.log.Warn("a model cannot be asked", "model", q.model.full, "error", err)
-		return &failure{reason: string(llm.CategoryInvalid), text: "The model " + q.model.full + " cannot be asked so: see the log of the executor", err: err}
+		r.log.Warn("the request to a model is invalid", "model", q.model.full, "error", err)
+		return &failure{reason: string(llm.CategoryInvalid), text: "The request to the model " + q.model.full +
+			" is invalid; see the log of the executor", err: err}
 	}
-	r.log.Warn("a model has not answered", "model", q.model.full, "category", vendor.Category, "request", vendor.RequestID, "error", err)
-	text := fmt.Sprintf("The model %s has not answered: %s", q.model.full, vendor.Category)
+	r.log.Warn("a model call failed", "model", q.model.full, "category", vendor.Category, "request", vendor.RequestID,
+		"error", err)
+	text := fmt.Sprintf("The call of the model %s failed: %s", q.model.full, vendor.Category)
 	if vendor.Status != 0 {
 		text += fmt.Sprintf(" (HTTP %d)", vendor.Status)
 	}
 	f := &failure{reason: string(vendor.Category), text: text, err: err}
-	if f.later = vendor.Retryable || !lasting(vendor.Category); f.later {
-		r.log.Debug("the turn may be tried again")
+	if f.later = vendor.Retryable || !isPermanent(vendor.Category); f.later {
+		r.log.Debug("the turn may be retried")
 	}
 	return f
 }
 
-// lasting reports whether a fault will be there next time.
-func lasting(c llm.Category) bool {
+// isPermanent reports whether a retry would fail in the same way.
+func isPermanent(c llm.Category) bool {
 	return c == llm.CategoryAuthentication || c == llm.CategoryInvalid || c == llm.CategoryNotFound
 }
 
 func stepOf(q *question, hash string, r *llm.Result) *record.Step {
 	return &record.Step{
-		Phase: q.phase, Number: q.number, InputHash: hash, Model: r.Model, Provider: q.model.runtime.Name(), Message: r.Message, Refusal: r.Refusal, Finish: r.Finish, Status: r.Status,
-		Usage: r.Usage, CostUSD: r.CostUSD, FirstTokenMs: ms(r.Timings.FirstToken), ElapsedMs: ms(r.Elapsed), Chunks: r.Timings.Chunks, Retries: r.Timings.Retries,
+		Phase: q.phase, Number: q.number, InputHash: hash, Model: r.Model, Provider: q.model.runtime.Name(),
+		Message: r.Message, Refusal: r.Refusal, Finish: r.Finish, Status: r.Status,
+		Usage: r.Usage, CostUSD: r.CostUSD, FirstTokenMs: ms(r.Timings.FirstToken), ElapsedMs: ms(r.Elapsed),
+		Chunks: r.Timings.Chunks, Retries: r.Timings.Retries,
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/tool"
 )
 
-// The tests here go on with those of fields_test.go: what bounds a turn.
+// These tests of limits continue fields_test.go.
 
 func TestBudgetTokens(t *testing.T) {
 	t.Parallel()
@@ -26,15 +26,18 @@ func TestBudgetTokens(t *testing.T) {
 		check  func(w *world, s *parley.Session)
 		calls  int
 	}{
-		"abort": {`"run_options":{"budget":{"tokens":5000}}`, func(w *world, s *parley.Session) { w.failed(s, agent.ReasonBudget) }, 1},
+		"abort": {`"run_options":{"budget":{"tokens":5000}}`,
+			func(w *world, s *parley.Session) { w.failed(s, agent.ReasonBudget) }, 1},
 		"partial": {`"run_options":{"budget":{"tokens":5000,"on_exceeded":"partial"}}`, func(w *world, s *parley.Session) {
 			w.completed(s, "Let me see.")
 			if s.Reason != agent.TagPartial {
 				w.Errorf("the reason is %q", s.Reason)
 			}
 		}, 1},
-		"enough": {`"run_options":{"budget":{"tokens":50000}}`, func(w *world, s *parley.Session) { w.completed(s, "done") }, 2},
-		"passed": {`"run_options":{"budget":{"tokens":4000}}`, func(w *world, s *parley.Session) { w.failed(s, agent.ReasonBudget) }, 1},
+		"enough": {`"run_options":{"budget":{"tokens":50000}}`, func(w *world, s *parley.Session) { w.completed(s, "done") },
+			2},
+		"passed": {`"run_options":{"budget":{"tokens":4000}}`,
+			func(w *world, s *parley.Session) { w.failed(s, agent.ReasonBudget) }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, inTurn(first, says("done")))
@@ -61,7 +64,7 @@ func TestBudgetMs(t *testing.T) {
 	stop = w.run(blueprint(`"run_options":{"budget":{"ms":100,"on_exceeded":"partial"}}`))
 	w.completed(w.hello(), agent.PartialMessage)
 	stop()
-	// It bounds tools too.
+	// The time budget also limits tools.
 	add := &adder{name: "add", do: func(ctx context.Context, _ *tool.Call) (*tool.Result, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -75,7 +78,7 @@ func TestBudgetMs(t *testing.T) {
 	}
 }
 
-// TestTimeout: timeout_ms of the blueprint bounds a turn.
+// TestTimeout has a timeout_ms in the blueprint.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(ctx context.Context, _ *llm.Request) (*llm.Response, error) {

@@ -14,7 +14,8 @@ import (
 	"github.com/parleyhub/parley/executors/llm/tool"
 )
 
-// TestChangedAgent: a tool that has run, or was approved of, runs once, whatever the next attempt finds changed; the last plan told is the one that counts.
+// TestChangedAgent changes the config between attempts. A tool that ran or was approved runs once,
+// and the last recorded plan is the valid one.
 func TestChangedAgent(t *testing.T) {
 	t.Parallel()
 	for name, gated := range map[string]string{"free": "", "approved": `"hitl_tools":["pay"],`} {
@@ -41,20 +42,23 @@ func TestChangedAgent(t *testing.T) {
 			w.options.Functions = []tool.Tool{pay}
 			fields := `"tools":["pay"],"planning_enabled":true,` + gated
 			stop := w.run(blueprint(fields + `"instructions":"Be A"`))
-			s, err := w.person.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "bot", Prompt: "x", Mode: parley.ModeAsyncPoll})
+			s, err := w.person.StartSession(t.Context(),
+				&parley.StartSessionParams{AgentName: "bot", Prompt: "x", Mode: parley.ModeAsyncPoll})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if gated != "" {
 				a := w.pending(s.SessionID)
-				if _, err := w.hub.Admin(t).ResolveApproval(t.Context(), &parley.ResolveApprovalParams{ApprovalID: a.ApprovalID, Decision: parley.DecisionApproved}); err != nil {
+				if _, err := w.hub.Admin(t).ResolveApproval(t.Context(),
+					&parley.ResolveApprovalParams{ApprovalID: a.ApprovalID, Decision: parley.DecisionApproved}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			<-killed
 			stop()
 			w.run(blueprint(fields + `"instructions":"Be B"`))
-			if s, err = w.person.GetSession(t.Context(), &parley.GetSessionParams{SessionID: s.SessionID, TimeoutMs: patience.Milliseconds()}); err != nil {
+			if s, err = w.person.GetSession(t.Context(),
+				&parley.GetSessionParams{SessionID: s.SessionID, TimeoutMs: patience.Milliseconds()}); err != nil {
 				t.Fatal(err)
 			}
 			w.completed(s, "done")
@@ -65,7 +69,7 @@ func TestChangedAgent(t *testing.T) {
 	}
 }
 
-// TestClaimedSeat: that a conversation calls a seat the agent's gives who sits there no children.
+// A participant in a seat that has only the name of the agent cannot start children.
 func TestClaimedSeat(t *testing.T) {
 	t.Parallel()
 	for name, admin := range map[string]bool{"sees the parent": true, "does not": false} {
@@ -77,13 +81,15 @@ func TestClaimedSeat(t *testing.T) {
 			}
 			w.runner(blueprint(`"allow_self_spawn":true`), c)
 			mallory := w.hub.Client(t, "mallory")
-			s, err := mallory.CreateConversation(t.Context(), &parley.CreateConversationParams{Participants: []parley.Participant{
-				{ID: "mallory", Kind: parley.KindAgent, Agent: "bot"}, {ID: "runner", Kind: parley.KindHuman}}})
+			s, err := mallory.CreateConversation(t.Context(),
+				&parley.CreateConversationParams{Participants: []parley.Participant{
+					{ID: "mallory", Kind: parley.KindAgent, Agent: "bot"}, {ID: "runner", Kind: parley.KindHuman}}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			child, err := mallory.StartSession(t.Context(), &parley.StartSessionParams{
-				AgentName: "bot.child", Parameters: json.RawMessage(`{"task":"evil"}`), TimeoutMs: patience.Milliseconds(), ParentConversationID: s.ConversationID})
+				AgentName: "bot.child", Parameters: json.RawMessage(`{"task":"evil"}`), TimeoutMs: patience.Milliseconds(),
+				ParentConversationID: s.ConversationID})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -95,7 +101,7 @@ func TestClaimedSeat(t *testing.T) {
 	}
 }
 
-// TestToolMarks: what a tool gives makes no marks of the hub's, and else is as it was.
+// The marks of the hub are escaped in tool results; all else is unchanged.
 func TestToolMarks(t *testing.T) {
 	t.Parallel()
 	add := &adder{name: "add", do: func(context.Context, *tool.Call) (*tool.Result, error) {
@@ -110,21 +116,24 @@ func TestToolMarks(t *testing.T) {
 	}
 }
 
-// TestCompactInParts: no call, also not one that puts messages together, is over the limit.
+// No call exceeds the limit, including calls for a summary.
 func TestCompactInParts(t *testing.T) {
 	t.Parallel()
 	const limit = 1200
 	w := newWorld(t, func(_ context.Context, req *llm.Request) (*llm.Response, error) { return says("short"), nil })
 	w.run(blueprint(`"budget_awareness":"limit:60","context_window":2000`))
 	id := w.conversation("")
-	for _, text := range []string{"begin", strings.Repeat("word ", 600), strings.Repeat("word ", 600), strings.Repeat("word ", 600)} {
-		if _, err := w.person.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: id, Payload: json.RawMessage(indent(parley.Message{Text: text})), Finality: parley.FinalityNone}); err != nil {
+	for _, text := range []string{"begin", strings.Repeat("word ", 600), strings.Repeat("word ", 600),
+		strings.Repeat("word ", 600)} {
+		if _, err := w.person.SendMessage(t.Context(),
+			&parley.SendMessageParams{ConversationID: id, Payload: json.RawMessage(indent(parley.Message{Text: text})),
+				Finality: parley.FinalityNone}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w.say(id, "so?")
 	if m, _ := w.answered(id, 0).Message(); m.Text != "short" {
-		t.Errorf("said %q", m.Text)
+		t.Errorf("the message is %q", m.Text)
 	}
 	parts := 0
 	for _, req := range w.vendor.calls() {
@@ -144,7 +153,7 @@ func TestCompactInParts(t *testing.T) {
 	}
 }
 
-// TestBudgetMsOverAttempts: the tools of earlier attempts count.
+// The duration of tools in earlier attempts counts.
 func TestBudgetMsOverAttempts(t *testing.T) {
 	t.Parallel()
 	add := &adder{name: "add", do: func(context.Context, *tool.Call) (*tool.Result, error) {
@@ -171,17 +180,17 @@ func TestBudgetMsOverAttempts(t *testing.T) {
 	w.failed(w.hello(), agent.ReasonBudget)
 }
 
-// TestEmptyAnswer: a seat whose model says nothing ends its turn all the same.
+// A model that returns nothing still ends the turn of a seat.
 func TestEmptyAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, always(""))
 	w.run(blueprint(""))
 	if _, e := w.turn("hello"); !strings.Contains(string(e.Payload), agent.EmptyMessage) {
-		t.Errorf("said %s", e.Payload)
+		t.Errorf("the message is %s", e.Payload)
 	}
 }
 
-// TestTruncated: an answer that no trace holds is told as one that is cut, and is no JSON.
+// An answer that is too long for a trace is marked as truncated, and has no JSON.
 func TestTruncated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, always(strings.Repeat("x", 600<<10)))
@@ -191,7 +200,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestPlannerWindow: a planner that is the model itself has the window of that.
+// A planner with the same model has the same context window.
 func TestPlannerWindow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, always("hi"))

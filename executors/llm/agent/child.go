@@ -17,21 +17,23 @@ import (
 	"github.com/parleyhub/parley/internal/toolnames"
 )
 
-// ChildParameters are what a child takes.
+// ChildParameters is the JSON Schema of the parameters of a child.
 const ChildParameters = `{
 	"type": "object",
 	"additionalProperties": false,
 	"required": ["task"],
 	"properties": {
-		"task": {"type": "string", "minLength": 1, "description": "What the child is to do, whole: it sees nothing else of the conversation."},
-		"additional_context": {"type": "string", "description": "What it has to know."},
-		"tool_names": {"type": ["array", "null"], "items": {"type": "string"}, "description": "Which tools it may use; absent, all that children may have."},
-		"output_schema": {"type": ["object", "null"], "description": "A JSON Schema that its result has to match."},
-		"system_prompt": {"type": "string", "description": "Instructions for this child alone."}
+			"task": {"type": "string", "minLength": 1,
+			"description": "The complete task. The child sees nothing else of the conversation."},
+			"additional_context": {"type": "string", "description": "Background that the child needs."},
+			"tool_names": {"type": ["array", "null"], "items": {"type": "string"},
+			"description": "Tools that the child may use. If absent, it may use all tools of children."},
+			"output_schema": {"type": ["object", "null"], "description": "JSON Schema of the result."},
+			"system_prompt": {"type": "string", "description": "Additional instructions for this child."}
 	}
 }`
 
-// child is what a child was started with.
+// child has the parameters of a child.
 type child struct {
 	Task         string          `json:"task"`
 	Context      string          `json:"additional_context"`
@@ -42,51 +44,55 @@ type child struct {
 	box *tool.Box
 }
 
-// childBlueprint tells the hub of the agent's children. They have its config, without what starts further children and plans.
+// childBlueprint returns the blueprint of the children. Their config is the agent's, without
+// planning and without starting children.
 func (a *Agent) childBlueprint() parley.Blueprint {
 	c := *a.config
 	c.AllowSelfSpawn, c.AllowParallelSubagents, c.MaxParallelSubagents, c.ChildTools = false, false, 0, nil
 	c.PlanningEnabled, c.PlanningModel, c.PlanningInstructions = false, "", ""
-	c.HITLTools = slices.DeleteFunc(slices.Clone(c.HITLTools), func(t string) bool { return t == toolnames.SpawnSelf || t == toolnames.Parallel })
+	c.HITLTools = slices.DeleteFunc(slices.Clone(c.HITLTools),
+		func(t string) bool { return t == toolnames.SpawnSelf || t == toolnames.Parallel })
 	if o := c.RunOptions; o != nil {
 		own := *o
-		own.UserTemplate = "" // of the agent's own parameters
+		own.UserTemplate = "" // it belongs to the parameters of the agent itself
 		c.RunOptions = &own
 	}
 	raw, err := json.Marshal(c)
 	if err != nil {
-		panic(err) // it was decoded from JSON
+		panic(err) // the config was decoded from JSON
 	}
 	return parley.Blueprint{
-		Name: a.childName(), Description: "A child of " + a.blueprint.Name + ", which starts it for one task. Nobody else can.", Type: parley.AgentTypeAgent, AgentConfig: raw,
+		Name: a.childName(), Description: "Runs one task for " + a.blueprint.Name +
+			". Only that agent can start it.", Type: parley.AgentTypeAgent, AgentConfig: raw,
 		ParametersSchema: json.RawMessage(ChildParameters), TimeoutMs: a.blueprint.TimeoutMs, Labels: a.blueprint.Labels,
 	}
 }
 
-// childBox are the options of the tools of a child.
+// childBox returns the options of the tools of a child.
 func (a *Agent) childBox(only []string) *tool.Options {
 	o := a.boxOptions(a.config)
 	o.Child, o.Only = true, only
 	return o
 }
 
-// asChild makes the run one of a child, where its session is that of one.
-func (r *run) asChild(ctx context.Context) error {
+// initChild prepares the run of a child, if the session is one of a child.
+func (r *run) initChild(ctx context.Context) error {
 	if !r.isChild(r.view.session) {
 		return nil
 	}
-	if err := r.mayStart(ctx); err != nil {
+	if err := r.checkCaller(ctx); err != nil {
 		return err
 	}
 	c := &child{}
 	if err := json.Unmarshal(r.view.parameters(), c); err != nil || c.Task == "" {
-		return &failure{reason: reasonParameters, text: "The parameters are not those of a child: expected a task", err: err}
+		return &failure{reason: reasonParameters, text: "Invalid parameters of a child: expected a task", err: err}
 	}
 	r.output = nil
 	if s := strings.TrimSpace(string(c.OutputSchema)); s != "" && s != "null" {
 		schema, err := paramschema.Compile(c.OutputSchema)
 		if err != nil {
-			return &failure{reason: reasonParameters, text: "output_schema is no schema that can be used: " + err.Error(), err: err}
+			return &failure{reason: reasonParameters, text: "Invalid output_schema: " + err.Error(),
+				err: err}
 		}
 		r.output = schema
 	}
@@ -101,16 +107,17 @@ func (r *run) asChild(ctx context.Context) error {
 	return nil
 }
 
-// mayStart refuses a child that anybody but the agent has started: its task is an instruction.
-func (r *run) mayStart(ctx context.Context) error {
-	s, refused := r.view.session, &failure{reason: ReasonForbidden, text: "A child is started by its agent alone"}
+// checkCaller refuses a child that was not started by the agent itself, because the task is an
+// instruction.
+func (r *run) checkCaller(ctx context.Context) error {
+	s, refused := r.view.session, &failure{reason: ReasonForbidden, text: "Only the agent itself can start its children"}
 	switch {
 	case !r.config.Spawns() || s.Parent == "":
 		return refused
 	case s.Caller == r.blueprint.Name:
 		return nil
 	}
-	held, err := r.heldBy(ctx, s)
+	held, err := r.callerHeldTurn(ctx, s)
 	switch {
 	case errors.Is(err, parley.ErrNotFound), errors.Is(err, parley.ErrForbidden):
 		return refused
@@ -122,15 +129,17 @@ func (r *run) mayStart(ctx context.Context) error {
 	return nil
 }
 
-// heldBy reports whether the runner of a session held the turn of its caller when that has started it. That an agent sits somewhere says only who has made the conversation, and the id of an
-// executor is what anybody says of himself: the log knows who has taken the turn.
-func (r *run) heldBy(ctx context.Context, s *parley.SessionRecord) (bool, error) {
+// callerHeldTurn reports whether the runner of the session held the turn of the caller when the
+// caller started the session. A seat only shows who created the conversation, and an executor id is
+// chosen freely by the caller. The log has the claims of turns.
+func (r *run) callerHeldTurn(ctx context.Context, s *parley.SessionRecord) (bool, error) {
 	if s.Runner == nil {
 		return false, nil
 	}
 	held := false
 	for since := int64(0); ; {
-		page, err := r.turn.Client.Tail(ctx, &parley.TailParams{ConversationID: s.Parent, SinceSeq: since, Limit: parley.MaxPage})
+		page, err := r.turn.Client.Tail(
+			ctx, &parley.TailParams{ConversationID: s.Parent, SinceSeq: since, Limit: parley.MaxPage})
 		if err != nil {
 			return false, err
 		}
@@ -148,7 +157,8 @@ func (r *run) heldBy(ctx context.Context, s *parley.SessionRecord) (bool, error)
 			}
 			switch sys.Kind {
 			case parley.KindTurnClaimed:
-				held = sys.AgentID == s.Caller && sys.ExecutorID == s.Runner.RunnerID && cmp.Or(sys.Runner, sys.AgentID) == s.Runner.ParticipantID
+				held = sys.AgentID == s.Caller && sys.ExecutorID == s.Runner.RunnerID &&
+					cmp.Or(sys.Runner, sys.AgentID) == s.Runner.ParticipantID
 			case parley.KindClaimEnded, parley.KindTurnEnded:
 				held = false
 			case parley.KindSessionStarted:
@@ -164,7 +174,7 @@ func (r *run) heldBy(ctx context.Context, s *parley.SessionRecord) (bool, error)
 	}
 }
 
-// text is what the model of a child is told.
+// text returns the first message of a child.
 func (c *child) text() string {
 	parts := []string{mark("task", "", escape(c.Task))}
 	if c.Context != "" {
@@ -175,6 +185,6 @@ func (c *child) text() string {
 
 func (c *child) close(log *slog.Logger) {
 	if err := c.box.Close(); err != nil {
-		log.Warn("the tools of a child could not be closed", "error", err)
+		log.Warn("closing the tools of a child failed", "error", err)
 	}
 }

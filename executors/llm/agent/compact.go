@@ -9,18 +9,20 @@ import (
 	"github.com/parleyhub/parley/executors/llm/record"
 )
 
-// compactedData is the data of llm_compacted.
+// compactedData is the data of an llm_compacted trace.
 type compactedData struct {
 	Number int `json:"number"`
-	// Messages were put together; the prompt had Before tokens, and has After.
+	// Messages is the number of replaced messages. Before and After are the size of the prompt in
+	// tokens.
 	Messages int   `json:"messages"`
 	Before   int64 `json:"before_tokens"`
 	After    int64 `json:"after_tokens"`
 	Limit    int64 `json:"limit_tokens"`
 }
 
-// fit makes the history shorter where the next prompt would be over the limit of budget_awareness, and fails with errContext where it stays so.
-func (t *thread) fit(ctx context.Context) error {
+// limitHistory compacts the history if the next prompt exceeds the limit of budget_awareness. It
+// fails with errContext if the prompt stays too large.
+func (t *thread) limitHistory(ctx context.Context) error {
 	percent, limited := t.config.BudgetLimit()
 	if !limited {
 		return nil
@@ -31,20 +33,21 @@ func (t *thread) fit(ctx context.Context) error {
 		return err
 	}
 	for before > limit {
-		if before, err = t.shrink(ctx, percent, before, limit); err != nil {
+		if before, err = t.compactOnce(ctx, percent, before, limit); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// shrink puts together as many of the older messages as one call may read, and gives the size of the next prompt then.
-func (t *thread) shrink(ctx context.Context, percent int, before, limit int64) (after int64, err error) {
-	from, to := t.middle()
+// compactOnce replaces as many older messages as one call can read by a summary. It returns the
+// size of the next prompt.
+func (t *thread) compactOnce(ctx context.Context, percent int, before, limit int64) (after int64, err error) {
+	from, to := t.compactable()
 	if percent == 0 || from >= to {
 		return 0, errContext
 	}
-	if to, err = t.fitting(ctx, from, to, limit); err != nil {
+	if to, err = t.compactionEnd(ctx, from, to, limit); err != nil {
 		return 0, err
 	}
 	if err := t.compact(ctx, from, to); err != nil {
@@ -54,9 +57,9 @@ func (t *thread) shrink(ctx context.Context, percent int, before, limit int64) (
 		return 0, err
 	}
 	data := &compactedData{Number: t.compactions, Messages: to - from, Before: before, After: after, Limit: limit}
-	if len(t.record.Said(record.KindCompacted)) < t.compactions {
-		text := fmt.Sprintf("%d messages were put together", data.Messages)
-		if err := t.record.Say(ctx, record.KindCompacted, text, data); err != nil {
+	if len(t.record.Traces(record.KindCompacted)) < t.compactions {
+		text := fmt.Sprintf("%d messages were summarized", data.Messages)
+		if err := t.record.AddTrace(ctx, record.KindCompacted, text, data); err != nil {
 			return 0, err
 		}
 	}
@@ -66,16 +69,17 @@ func (t *thread) shrink(ctx context.Context, percent int, before, limit int64) (
 	return after, nil
 }
 
-// fitting gives the end of the messages from a place on that one call may put together. It fails with errContext where that is none, or one that was put together already.
-func (t *thread) fitting(ctx context.Context, from, to int, limit int64) (int, error) {
+// compactionEnd returns the end of the messages that one call can summarize. It fails with
+// errContext if there are none, or only one earlier summary.
+func (t *thread) compactionEnd(ctx context.Context, from, to int, limit int64) (int, error) {
 	for ; to > from; to-- {
 		if t.messages[to].Role == llm.RoleTool {
-			continue // its calls would be left without results
+			continue // otherwise its calls would have no results
 		}
 		q := t.compaction(from, to)
 		p, err := t.model.runtime.Prepare(ctx, &q.definition, &llm.Options{})
 		if err != nil {
-			return 0, t.failed(ctx, q, err)
+			return 0, t.toFailure(ctx, q, err)
 		}
 		n, err := p.CountTokens(&llm.Input{Messages: q.messages})
 		if err != nil {
@@ -91,7 +95,7 @@ func (t *thread) fitting(ctx context.Context, from, to int, limit int64) (int, e
 	return to, nil
 }
 
-// compaction asks for messages to be put together.
+// compaction returns the request for a summary of messages.
 func (t *thread) compaction(from, to int) *question {
 	d := t.definition
 	d.Instructions, d.Tools, d.OutputSchema = CompactInstructions, nil, nil
@@ -101,25 +105,28 @@ func (t *thread) compaction(from, to int) *question {
 	}
 }
 
-// size is how many tokens the next prompt has, about.
+// size estimates the tokens of the next prompt.
 func (t *thread) size(ctx context.Context) (int64, error) {
 	p, err := t.model.runtime.Prepare(ctx, &t.definition, &llm.Options{ToolChoice: t.choice})
 	if err != nil {
-		return 0, t.failed(ctx, &question{model: t.model}, err)
+		return 0, t.toFailure(ctx, &question{model: t.model}, err)
 	}
 	return p.CountTokens(&llm.Input{Messages: t.messages})
 }
 
-// middle is what may be put together: what lies between the first message and the last exchange, which begins with the last message that is not of a tool and has no calls before it.
-func (t *thread) middle() (from, to int) {
+// compactable returns the messages that may be summarized: those between the first message and the
+// last exchange. The last exchange starts at the last message that is from a user, or that has tool
+// calls.
+func (t *thread) compactable() (from, to int) {
 	last := len(t.messages) - 1
-	for last > 0 && t.messages[last].Role != llm.RoleUser && !(t.messages[last].Role == llm.RoleAssistant && len(t.messages[last].ToolCalls) > 0) {
+	for last > 0 && t.messages[last].Role != llm.RoleUser &&
+		!(t.messages[last].Role == llm.RoleAssistant && len(t.messages[last].ToolCalls) > 0) {
 		last--
 	}
 	return min(1, last), last
 }
 
-// compact has the model put messages together, in place of which its words stand then.
+// compact replaces messages by a summary of the model.
 func (t *thread) compact(ctx context.Context, from, to int) error {
 	q := t.compaction(from, to)
 	t.compactions++
@@ -135,7 +142,7 @@ func (t *thread) compact(ctx context.Context, from, to int) error {
 	return nil
 }
 
-// transcript tells messages as a text.
+// transcript returns messages as one text.
 func transcript(all []llm.Message) string {
 	var b strings.Builder
 	for _, m := range all {

@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// TestDefaultSteps: a model that always wants a tool is asked as often as the default says.
+// TestDefaultSteps has a model that always calls a tool.
 func TestDefaultSteps(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(context.Context, *llm.Request) (*llm.Response, error) { return wants("add", `{"n":1}`), nil })
@@ -25,14 +25,16 @@ func TestDefaultSteps(t *testing.T) {
 	}
 }
 
-// TestDefaultRetries: a vendor that fails is asked as often as the default says, in each attempt.
+// TestDefaultRetries has a vendor that always fails. The retries are counted in each attempt.
 func TestDefaultRetries(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(context.Context, *llm.Request) (*llm.Response, error) {
-		return nil, &llm.ProviderError{Provider: "fake", Category: llm.CategoryServer, Status: 500, Retryable: true, RetryAfter: time.Millisecond}
+		return nil, &llm.ProviderError{Provider: "fake", Category: llm.CategoryServer, Status: 500, Retryable: true,
+			RetryAfter: time.Millisecond}
 	})
 	w.run(blueprint(""))
-	s, err := w.person.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "bot", Prompt: "x", TimeoutMs: 60_000})
+	s, err := w.person.StartSession(t.Context(),
+		&parley.StartSessionParams{AgentName: "bot", Prompt: "x", TimeoutMs: 60_000})
 	if err != nil || s.Status != parley.SessionFailed {
 		t.Fatalf("%+v, %v", s, err)
 	}
@@ -41,7 +43,7 @@ func TestDefaultRetries(t *testing.T) {
 	}
 }
 
-// TestPlannersToolCalls: those of the planner count in max_tool_calls.
+// Tool calls of the planner count in max_tool_calls.
 func TestPlannersToolCalls(t *testing.T) {
 	t.Parallel()
 	add := &adder{name: "add"}

@@ -13,71 +13,72 @@ import (
 )
 
 const (
-	// deltaEvery is how long pieces are gathered.
+	// deltaEvery is how long text is collected before it is sent.
 	deltaEvery = 30 * time.Millisecond
-	// deltaWait bounds telling one of them.
+	// deltaWait limits the time to send one delta.
 	deltaWait = 2 * time.Second
 )
 
-// speaker tells live subscribers what the model says while it says it. It never holds up who listens to the model, and that something cannot be told is no fault: the final
-// message has all. Each text begins with index 0, and has no gap from there.
+// deltaSender sends the text of the model to live subscribers while the model writes it. It never
+// blocks the receiver of the stream. A delta that cannot be sent is not an error, because the final
+// message has the whole text. The deltas of each text are numbered from 0 without a gap.
 //
 // It has one goroutine, from the first piece until close.
-type speaker struct {
+type deltaSender struct {
 	ctx  context.Context // of the turn
 	turn *parley.Turn
 	log  *slog.Logger
-	wake chan struct{} // a token: there is something to tell
-	done chan struct{} // closed when the goroutine has ended
+	wake chan struct{} // signals pending text
+	done chan struct{} // closed when the goroutine ends
 
 	mu      sync.Mutex // guards the fields below
 	running bool
 	ended   bool
-	anew    bool // what waits begins a text
-	waits   strings.Builder
+	restart bool // the pending text starts a new text
+	pending strings.Builder
 }
 
-func newSpeaker(ctx context.Context, turn *parley.Turn, log *slog.Logger) *speaker {
-	return &speaker{ctx: ctx, turn: turn, log: log, wake: make(chan struct{}, 1), done: make(chan struct{})}
+func newDeltaSender(ctx context.Context, turn *parley.Turn, log *slog.Logger) *deltaSender {
+	return &deltaSender{ctx: ctx, turn: turn, log: log, wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
-// begin drops what waits: another text follows.
-func (s *speaker) begin() {
+// startText drops pending text before another text.
+func (s *deltaSender) startText() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.waits.Reset()
-	s.anew = true
+	s.pending.Reset()
+	s.restart = true
 }
 
-// hear takes an event of a stream.
-func (s *speaker) hear(e llm.Event) error {
+// handleEvent handles an event of a stream.
+func (s *deltaSender) handleEvent(e llm.Event) error {
 	if e.Type != llm.EventDelta || e.Delta == "" && !e.Restart {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.Restart {
-		s.waits.Reset()
-		s.anew = true
+		s.pending.Reset()
+		s.restart = true
 	}
-	s.waits.WriteString(e.Delta)
+	s.pending.WriteString(e.Delta)
 	if !s.running && !s.ended {
 		s.running = true
-		go s.tell()
+		go s.run()
 	}
 	s.signal()
 	return nil
 }
 
-func (s *speaker) signal() {
+func (s *deltaSender) signal() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
-// close tells what waits, and returns when nothing is told any more.
-func (s *speaker) close() {
+// close sends the pending text, and waits for the goroutine.
+func (s *deltaSender) close() {
 	s.mu.Lock()
 	running := s.running && !s.ended
 	s.ended = true
@@ -88,8 +89,8 @@ func (s *speaker) close() {
 	}
 }
 
-// tell passes on what comes, gathered, until close.
-func (s *speaker) tell() {
+// run sends the pending text until close.
+func (s *deltaSender) run() {
 	defer close(s.done)
 	index := int64(0)
 	for {
@@ -98,10 +99,10 @@ func (s *speaker) tell() {
 		case <-s.ctx.Done():
 			return
 		}
-		text, anew, ended := s.take()
+		text, restart, ended := s.takePending()
 		for text != "" {
-			if anew {
-				index, anew = 0, false
+			if restart {
+				index, restart = 0, false
 			}
 			piece := text[:cutAt(text, parley.MaxDeltaBytes)]
 			text = text[len(piece):]
@@ -113,12 +114,12 @@ func (s *speaker) tell() {
 		if ended {
 			return
 		}
-		s.gather()
+		s.pause()
 	}
 }
 
-// gather waits a little, less when there is no more to come.
-func (s *speaker) gather() {
+// pause waits while further text is collected.
+func (s *deltaSender) pause() {
 	t := time.NewTimer(deltaEvery)
 	defer t.Stop()
 	select {
@@ -127,29 +128,30 @@ func (s *speaker) gather() {
 	}
 }
 
-// take gives what waits.
-func (s *speaker) take() (text string, anew, ended bool) {
+// takePending returns and clears the pending text.
+func (s *deltaSender) takePending() (text string, restart, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text, anew = s.waits.String(), s.anew
-	s.waits.Reset()
+	text, restart = s.pending.String(), s.restart
+	s.pending.Reset()
 	if text != "" {
-		s.anew = false
+		s.restart = false
 	}
-	return strings.ToValidUTF8(text, "\uFFFD"), anew, s.ended
+	return strings.ToValidUTF8(text, "\uFFFD"), restart, s.ended
 }
 
-func (s *speaker) send(index int64, text string) bool {
+func (s *deltaSender) send(index int64, text string) bool {
 	ctx, cancel := context.WithTimeout(s.ctx, deltaWait)
 	defer cancel()
 	if err := s.turn.Delta(ctx, index, text); err != nil {
-		s.log.Debug("no more deltas are told", "error", err)
+		s.log.Debug("sending deltas stopped", "error", err)
 		return false
 	}
 	return true
 }
 
-// cutAt gives the length of the beginning of a text that has at most so many bytes, in whole code points.
+// cutAt returns the length of a prefix of text that has at most the given bytes and does not split
+// a rune.
 func cutAt(text string, most int) int {
 	if len(text) <= most {
 		return len(text)

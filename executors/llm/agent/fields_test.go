@@ -17,9 +17,10 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// The tests here are named for the fields of parley.AgentConfig: each fails when its field is accepted and not enforced.
+// These tests have the names of fields of parley.AgentConfig. Each fails if its field is accepted
+// but not enforced.
 
-// one makes a world in which bot has answered "hello" once, and gives what its model was asked.
+// one answers "hello" once as bot, and returns the request to its model.
 func one(t *testing.T, fields string, models llm.Models) (*world, llm.Request) {
 	t.Helper()
 	w := newWorld(t, always("hi"))
@@ -45,7 +46,7 @@ func TestModel(t *testing.T) {
 	refused(t, w, b, "fake")
 	w.options.Functions = []tool.Tool{&adder{name: "add"}}
 	w.models = llm.Models{{Capabilities: llm.Capabilities{NoTools: true}}}
-	refused(t, w, blueprint(`"tools":["add"]`), "takes no tools")
+	refused(t, w, blueprint(`"tools":["add"]`), "does not support tools")
 	w.models = nil
 	refused(t, w, blueprint(`"tools":["add","other"]`), "other")
 	refused(t, w, blueprint(`"surprise":1`), "surprise")
@@ -71,9 +72,11 @@ func TestSampling(t *testing.T) {
 
 func TestRunOptions(t *testing.T) {
 	t.Parallel()
-	fields := `"run_options":{"deterministic":true,"seed":7,"responses_use_instructions":true,"metadata":{"team":"a"}},"temperature":1.5`
+	fields := `"run_options":{"deterministic":true,"seed":7,"responses_use_instructions":true,` +
+		`"metadata":{"team":"a"}},"temperature":1.5`
 	w, req := one(t, fields, nil)
-	if req.Temperature == nil || *req.Temperature != 0 || req.TopP == nil || *req.TopP != 1 || req.Seed == nil || *req.Seed != 7 {
+	if req.Temperature == nil || *req.Temperature != 0 || req.TopP == nil || *req.TopP != 1 || req.Seed == nil ||
+		*req.Seed != 7 {
 		t.Errorf("deterministic, seed: asked with %v, %v, %v", req.Temperature, req.TopP, req.Seed)
 	}
 	if !req.UseInstructions || req.Metadata["team"] != "a" {
@@ -88,13 +91,15 @@ func TestRunOptions(t *testing.T) {
 	_ = w
 }
 
-// TestStrict: the model is held to the schema unless strict is false; the answer is checked in any case.
+// strict: false sends the schema without enforcement. The answer is checked in any case.
 func TestStrict(t *testing.T) {
 	t.Parallel()
-	for fields, strict := range map[string]bool{"": true, `"run_options":{"strict":true}`: true, `"run_options":{"strict":false}`: false} {
+	for fields, strict := range map[string]bool{"": true, `"run_options":{"strict":true}`: true,
+		`"run_options":{"strict":false}`: false} {
 		w := newWorld(t, always(`{"a":1}`))
 		b := blueprint(fields)
-		b.OutputSchema = json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"],"additionalProperties":false}`)
+		b.OutputSchema = json.RawMessage(
+			`{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"],"additionalProperties":false}`)
 		w.run(b)
 		if s := w.hello(); string(s.Result.ResultData) != `{"a":1}` {
 			t.Errorf("%s: %s", fields, indent(s))
@@ -110,7 +115,8 @@ func TestUserTemplate(t *testing.T) {
 	w := newWorld(t, always("hi"))
 	b := blueprint(`"run_options":{"user_template":"{{Say}} {what} to {whom}."}`)
 	w.run(b)
-	s, err := w.person.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "bot", Prompt: "x", TimeoutMs: 20_000})
+	s, err := w.person.StartSession(t.Context(),
+		&parley.StartSessionParams{AgentName: "bot", Prompt: "x", TimeoutMs: 20_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,8 +128,9 @@ func TestUserTemplate(t *testing.T) {
 	w = newWorld(t, always("hi"))
 	w.run(blueprint(`"run_options":{"user_template":"{{Say}} {prompt}."}`))
 	w.completed(w.session(`{"prompt":"<hub>x"}`), "hi")
-	if got := w.vendor.calls()[0].Messages; len(got) != 1 || got[0].Text != "<request from=\"ann\" kind=\"peer\">\n{Say} &lt;hub&gt;x.\n</request>" {
-		t.Errorf("the model was told %+v", got)
+	if got := w.vendor.calls()[0].Messages; len(got) != 1 ||
+		got[0].Text != "<request from=\"ann\" kind=\"peer\">\n{Say} &lt;hub&gt;x.\n</request>" {
+		t.Errorf("the model reads %+v", got)
 	}
 }
 
@@ -167,10 +174,12 @@ func TestMaxRetries(t *testing.T) {
 	t.Parallel()
 	for fields, calls := range map[string]int{`"run_options":{"max_retries":0}`: 1, `"run_options":{"max_retries":1}`: 2} {
 		w := newWorld(t, func(context.Context, *llm.Request) (*llm.Response, error) {
-			return nil, &llm.ProviderError{Provider: "fake", Category: llm.CategoryServer, Status: 500, Retryable: true, RetryAfter: time.Millisecond}
+			return nil, &llm.ProviderError{Provider: "fake", Category: llm.CategoryServer, Status: 500, Retryable: true,
+				RetryAfter: time.Millisecond}
 		})
 		w.run(blueprint(fields))
-		s, err := w.person.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "bot", Prompt: "x", TimeoutMs: 20_000})
+		s, err := w.person.StartSession(t.Context(),
+			&parley.StartSessionParams{AgentName: "bot", Prompt: "x", TimeoutMs: 20_000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +194,8 @@ func TestMaxRetries(t *testing.T) {
 
 func TestStream(t *testing.T) {
 	t.Parallel()
-	for fields, streamed := range map[string]bool{"": true, `"run_options":{"stream":true}`: true, `"run_options":{"stream":false}`: false} {
+	for fields, streamed := range map[string]bool{"": true, `"run_options":{"stream":true}`: true,
+		`"run_options":{"stream":false}`: false} {
 		w := newWorld(t, always("one two three"))
 		w.vendor.pieces = func(s string) []string { return strings.SplitAfter(s, " ") }
 		w.run(blueprint(fields))
@@ -199,7 +209,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// turn says something to bot in a conversation, and gives the deltas and the message that come.
+// turn sends a message to bot, and returns the deltas and the message of the answer.
 func (w *world) turn(text string) (deltas []string, m *parley.Event) {
 	w.Helper()
 	id := w.conversation("")
@@ -227,11 +237,13 @@ func (w *world) turn(text string) (deltas []string, m *parley.Event) {
 	return nil, nil
 }
 
-// conversation makes one of ann and bot; private is bot's private text.
+// conversation creates a conversation of ann and bot. private is the private text of bot.
 func (w *world) conversation(private string) string {
 	w.Helper()
 	s, err := w.hub.Admin(w.T).CreateConversation(w.Context(), &parley.CreateConversationParams{
-		Title: "Talk", Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman, Role: "caller"}, {ID: "bot", Kind: parley.KindAgent, Role: "helper", Private: private}},
+		Title: "Talk",
+		Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman, Role: "caller"},
+			{ID: "bot", Kind: parley.KindAgent, Role: "helper", Private: private}},
 	})
 	if err != nil {
 		w.Fatal(err)
@@ -241,7 +253,9 @@ func (w *world) conversation(private string) string {
 
 func (w *world) say(id, text string) {
 	w.Helper()
-	if _, err := w.person.SendMessage(w.Context(), &parley.SendMessageParams{ConversationID: id, Payload: json.RawMessage(indent(parley.Message{Text: text})), Finality: parley.FinalityTurn}); err != nil {
+	if _, err := w.person.SendMessage(w.Context(),
+		&parley.SendMessageParams{ConversationID: id, Payload: json.RawMessage(indent(parley.Message{Text: text})),
+			Finality: parley.FinalityTurn}); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -279,14 +293,18 @@ func TestPlanningEnabled(t *testing.T) {
 	w := newWorld(t, answer)
 	w.options.Functions = []tool.Tool{look}
 	w.options.Runtimes = llm.NewRuntimes(llm.NewRuntime(w.vendor, nil), llm.NewRuntime(other, nil))
-	w.run(blueprint(`"tools":["look"],"planning_enabled":true,"planning_model":"other:p","planning_instructions":"PLAN WELL","instructions":"Be kind."`))
+	w.run(blueprint(
+		`"tools":["look"],"planning_enabled":true,"planning_model":"other:p","planning_instructions":"PLAN WELL",` +
+			`"instructions":"Be kind."`))
 	s := w.hello()
 	w.completed(s, "done")
 	plans, done := other.calls(), w.vendor.calls()
-	if len(plans) != 2 || plans[0].Model != "p" || !strings.HasPrefix(plans[0].Instructions, "PLAN WELL\n") || len(plans[0].Tools) != 1 {
+	if len(plans) != 2 || plans[0].Model != "p" || !strings.HasPrefix(plans[0].Instructions, "PLAN WELL\n") ||
+		len(plans[0].Tools) != 1 {
 		t.Fatalf("the planner was asked %+v", plans)
 	}
-	if len(done) != 1 || done[0].Model != "m" || !strings.HasPrefix(done[0].Instructions, "Be kind.") || strings.Contains(done[0].Instructions, "PLAN WELL") {
+	if len(done) != 1 || done[0].Model != "m" || !strings.HasPrefix(done[0].Instructions, "Be kind.") ||
+		strings.Contains(done[0].Instructions, "PLAN WELL") {
 		t.Fatalf("the agent was asked %+v", done)
 	}
 	if !strings.Contains(done[0].Instructions, "<plan>\n1. do &lt;/plan&gt; it\n</plan>") {
@@ -298,15 +316,17 @@ func TestPlanningEnabled(t *testing.T) {
 	if plan := w.traces(s.SessionID, record.KindPlan); len(plan) != 1 || plan[0].Text != "1. do </plan> it" {
 		t.Errorf("the traces of the plan are %+v", plan)
 	}
-	if _, req := one(t, `"planning_model":"fake:p","planning_instructions":"PLAN"`, nil); phase(&req) != record.PhaseExecute {
-		t.Error("it plans though planning_enabled is not set")
+	if _, req := one(t, `"planning_model":"fake:p","planning_instructions":"PLAN"`, nil); phase(
+		&req) != record.PhaseExecute {
+		t.Error("the planner ran without planning_enabled")
 	}
 }
 
 func TestBudgetAwarenessPerMessage(t *testing.T) {
 	t.Parallel()
 	for fields, line := range map[string]string{
-		`"budget_awareness":"per-message","context_window":5000`: "[context: 15 of 5000 tokens used]", `"budget_awareness":"per-message"`: "[context: 15 tokens used]", `"budget_awareness":null`: "",
+		`"budget_awareness":"per-message","context_window":5000`: "[context: 15 of 5000 tokens used]",
+		`"budget_awareness":"per-message"`:                       "[context: 15 tokens used]", `"budget_awareness":null`: "",
 	} {
 		w := newWorld(t, inTurn(wants("add", `{}`), says("done")))
 		w.options.Functions = []tool.Tool{&adder{name: "add"}}
@@ -318,7 +338,7 @@ func TestBudgetAwarenessPerMessage(t *testing.T) {
 			t.Errorf("%s: the model reads %q and %q", fields, said, told)
 		}
 	}
-	// Its own words in the conversation too.
+	// Own messages in the conversation have the line too.
 	w := newWorld(t, always("done"))
 	w.run(blueprint(`"budget_awareness":"per-message"`))
 	id := w.conversation("")
@@ -326,7 +346,8 @@ func TestBudgetAwarenessPerMessage(t *testing.T) {
 	e := w.answered(id, 0)
 	w.say(id, "two")
 	w.answered(id, e.Seq)
-	if got := w.vendor.calls()[1].Messages; len(got) != 3 || got[1].Role != llm.RoleAssistant || !strings.HasPrefix(got[1].Text, "done\n\n[context: ") {
+	if got := w.vendor.calls()[1].Messages; len(got) != 3 || got[1].Role != llm.RoleAssistant ||
+		!strings.HasPrefix(got[1].Text, "done\n\n[context: ") {
 		t.Errorf("the model reads %+v", got)
 	}
 }
@@ -353,21 +374,26 @@ func TestBudgetAwarenessLimit(t *testing.T) {
 	}
 	w.say(id, "done?")
 	if m, _ := w.answered(id, since).Message(); m.Text != "done" {
-		t.Errorf("said %q", m.Text)
+		t.Errorf("the message is %q", m.Text)
 	}
 	calls := w.vendor.calls()
 	compact, last := calls[len(calls)-2], calls[len(calls)-1]
-	if phase(&compact) != record.PhaseCompact || !strings.Contains(compact.Messages[0].Text, "<assistant>") || len(compact.Tools) != 0 {
-		t.Fatalf("the model was not asked to put messages together: %+v", compact)
+	if phase(&compact) != record.PhaseCompact || !strings.Contains(compact.Messages[0].Text, "<assistant>") ||
+		len(compact.Tools) != 0 {
+		t.Fatalf("the model was not asked for a summary: %+v", compact)
 	}
-	if n := len(last.Messages); n < 3 || !strings.Contains(last.Messages[0].Text, "tell me") || last.Messages[1].Text != "<summary>\nmuch was said\n</summary>" || !strings.Contains(last.Messages[n-1].Text, "done?") {
+	if n := len(last.Messages); n < 3 || !strings.Contains(last.Messages[0].Text, "tell me") ||
+		last.Messages[1].Text != "<summary>\nmuch was said\n</summary>" ||
+		!strings.Contains(last.Messages[n-1].Text, "done?") {
 		t.Errorf("the model was asked %+v", last.Messages)
 	}
 	if all := w.traces(id, record.KindCompacted); len(all) == 0 {
 		t.Errorf("the traces are %+v", all)
 	}
-	// What cannot be made shorter ends the turn, with the same words each time and without a call.
-	for _, c := range []string{`"budget_awareness":"limit:0","context_window":4000`, `"budget_awareness":"limit:1","context_window":256`} {
+	// A prompt that cannot be compacted ends the turn with the same message each time, without a
+	// call.
+	for _, c := range []string{`"budget_awareness":"limit:0","context_window":4000`,
+		`"budget_awareness":"limit:1","context_window":256`} {
 		w := newWorld(t, answer)
 		w.run(blueprint(c))
 		s := w.hello()
@@ -377,7 +403,7 @@ func TestBudgetAwarenessLimit(t *testing.T) {
 		}
 	}
 	refused(t, w, blueprint(`"budget_awareness":"limit:50"`), "context_window")
-	// With limit:0 nothing is put together first, and a summary that is too long is no help.
+	// With limit:0 there is no summary. A summary that is too long does not help either.
 	for limit, calls := range map[string]int{"limit:0": 0, "limit:20": 1} {
 		w := newWorld(t, func(_ context.Context, req *llm.Request) (*llm.Response, error) { return says(long + long), nil })
 		stop := w.run(blueprint(`"context_window":8000`))
@@ -390,8 +416,9 @@ func TestBudgetAwarenessLimit(t *testing.T) {
 		before := len(w.vendor.calls())
 		w.run(blueprint(`"context_window":8000,"budget_awareness":"` + limit + `"`))
 		w.say(id, "three")
-		if m, _ := w.answered(id, since).Message(); m.Text != agent.BudgetMessage || len(m.Tags) != 1 || m.Tags[0] != agent.TagBudget {
-			t.Errorf("%s: said %.100q", limit, m.Text)
+		if m, _ := w.answered(id, since).Message(); m.Text != agent.BudgetMessage || len(m.Tags) != 1 ||
+			m.Tags[0] != agent.TagBudget {
+			t.Errorf("%s: the message is %.100q", limit, m.Text)
 		}
 		if n := len(w.vendor.calls()) - before; n != calls {
 			t.Errorf("%s: the model was asked %d times", limit, n)
@@ -399,7 +426,7 @@ func TestBudgetAwarenessLimit(t *testing.T) {
 	}
 }
 
-// TestContextWindow: without the field it is what is known of the model.
+// Without the field, the window of the model's capabilities applies.
 func TestContextWindow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, always("hi"))
@@ -411,18 +438,25 @@ func TestContextWindow(t *testing.T) {
 	w.completed(w.hello(), "hi")
 }
 
-// TestEveryFieldIsNamed: a field that is new has to be enforced, and to be added here.
+// TestEveryFieldIsNamed fails for a new field without a test in this table.
 func TestEveryFieldIsNamed(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
-		"model": "TestModel", "instructions": "TestInstructions", "max_steps": "TestMaxSteps", "temperature": "TestSampling", "top_p": "TestSampling", "max_tokens": "TestSampling",
-		"context_window": "TestContextWindow", "planning_enabled": "TestPlanningEnabled", "planning_model": "TestPlanningEnabled", "planning_instructions": "TestPlanningEnabled",
-		"budget_awareness": "TestBudgetAwarenessLimit", "hitl_tools": "TestHITLTools", "hitl_timeout_ms": "TestHITLTimeout", "emit_mcp_progress": "TestMCPServers",
-		"injected_tool_args": "TestInjectedToolArgs", "allow_self_spawn": "TestChildren", "allow_parallel_subagents": "TestChildren", "max_parallel_subagents": "TestChildren",
+		"model": "TestModel", "instructions": "TestInstructions", "max_steps": "TestMaxSteps", "temperature": "TestSampling",
+		"top_p": "TestSampling", "max_tokens": "TestSampling",
+		"context_window": "TestContextWindow", "planning_enabled": "TestPlanningEnabled",
+		"planning_model": "TestPlanningEnabled", "planning_instructions": "TestPlanningEnabled",
+		"budget_awareness": "TestBudgetAwarenessLimit", "hitl_tools": "TestHITLTools", "hitl_timeout_ms": "TestHITLTimeout",
+		"emit_mcp_progress":  "TestMCPServers",
+		"injected_tool_args": "TestInjectedToolArgs", "allow_self_spawn": "TestChildren",
+		"allow_parallel_subagents": "TestChildren", "max_parallel_subagents": "TestChildren",
 		"tools": "TestTools", "agents": "TestAgents", "mcp_servers": "TestMCPServers", "child_tools": "TestChildTools",
-		"run_options": "TestRunOptions", "deterministic": "TestRunOptions", "seed": "TestRunOptions", "strict": "TestStrict", "responses_use_instructions": "TestRunOptions",
-		"user_template": "TestUserTemplate", "budget": "TestBudgetTokens", "tokens": "TestBudgetTokens", "ms": "TestBudgetMs", "on_exceeded": "TestBudgetTokens",
-		"max_tool_calls": "TestMaxToolCalls", "max_retries": "TestMaxRetries", "stream": "TestStream", "metadata": "TestRunOptions",
+		"run_options": "TestRunOptions", "deterministic": "TestRunOptions", "seed": "TestRunOptions", "strict": "TestStrict",
+		"responses_use_instructions": "TestRunOptions",
+		"user_template":              "TestUserTemplate", "budget": "TestBudgetTokens", "tokens": "TestBudgetTokens", "ms": "TestBudgetMs",
+		"on_exceeded":    "TestBudgetTokens",
+		"max_tool_calls": "TestMaxToolCalls", "max_retries": "TestMaxRetries", "stream": "TestStream",
+		"metadata": "TestRunOptions",
 	}
 	there := map[string]bool{}
 	for _, file := range []string{"fields_test.go", "budget_test.go", "tools_test.go", "turn_test.go"} {
@@ -438,7 +472,7 @@ func TestEveryFieldIsNamed(t *testing.T) {
 	}
 	for field, name := range tests {
 		if !there[name] {
-			t.Errorf("%s: there is no test %s", field, name)
+			t.Errorf("%s: the test %s does not exist", field, name)
 		}
 	}
 	for _, v := range []any{parley.AgentConfig{}, parley.AgentRunOptions{}, parley.AgentBudget{}} {

@@ -12,7 +12,8 @@ import (
 	"github.com/parleyhub/parley/internal/toolnames"
 )
 
-// New makes the agent of a blueprint of type agent. It refuses what cannot be enforced here: an unknown runtime, function or field.
+// New returns the agent of a blueprint of type agent. It refuses an unknown runtime, function or
+// field.
 func New(b *parley.Blueprint, o *Options) (*Agent, error) {
 	a := &Agent{blueprint: *b}
 	if o != nil {
@@ -21,7 +22,8 @@ func New(b *parley.Blueprint, o *Options) (*Agent, error) {
 	if a.log = a.o.Logger; a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
-	for _, check := range []func() error{a.readConfig, a.hashConfigs, a.readSchemas, a.findModels, a.checkWindow, a.makeBox} {
+	for _, check := range []func() error{a.readConfig, a.hashConfigs, a.readSchemas, a.findModels, a.checkWindow,
+		a.makeBox} {
 		if err := check(); err != nil {
 			return nil, fmt.Errorf("agent %s: %w", b.Name, err)
 		}
@@ -34,7 +36,8 @@ func (a *Agent) readConfig() error {
 	b := &a.blueprint
 	switch {
 	case !parley.ValidParticipantID(b.Name):
-		return parley.Refuse(parley.ErrValidationFailed, "name is no id of a participant", "1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub")
+		return parley.Refuse(parley.ErrValidationFailed, "name is not a participant id",
+			"1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub")
 	case b.Type != parley.AgentTypeAgent:
 		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("type is %q", b.Type), string(parley.AgentTypeAgent))
 	}
@@ -48,16 +51,19 @@ func (a *Agent) readConfig() error {
 	a.config = config
 	switch {
 	case config.Spawns() && len(b.Name) > toolnames.MaxSpawnerName:
-		return parley.Refuse(parley.ErrValidationFailed, "the name is too long for an agent that starts children", fmt.Sprintf("at most %d bytes", toolnames.MaxSpawnerName))
+		return parley.Refuse(parley.ErrValidationFailed, "the name is too long for an agent that starts children",
+			fmt.Sprintf("at most %d bytes", toolnames.MaxSpawnerName))
 	case config.PlanningEnabled && config.MaxSteps == 1:
-		return parley.Refuse(parley.ErrValidationFailed, "planning_enabled with max_steps 1 leaves nothing to the agent", "max_steps of at least 2")
+		return parley.Refuse(parley.ErrValidationFailed, "planning_enabled with max_steps 1 leaves no step to the agent",
+			"max_steps of at least 2")
 	case len(config.MCPServers) > 0 && a.o.Connect == nil:
-		return parley.Refuse(parley.ErrValidationFailed, "mcp_servers are not connected to here", "no mcp_servers, or a program that connects to them")
+		return parley.Refuse(parley.ErrValidationFailed, "this program does not connect to mcp_servers",
+			"no mcp_servers, or another program")
 	}
 	return nil
 }
 
-// readSchemas compiles what parameters and results are held against.
+// readSchemas compiles the schemas of parameters and results.
 func (a *Agent) readSchemas() (err error) {
 	b := &a.blueprint
 	parameters := paramschema.Prompt()
@@ -80,7 +86,7 @@ func (a *Agent) readSchemas() (err error) {
 	return nil
 }
 
-// findModels finds the runtimes.
+// findModels looks up the models in the runtimes.
 func (a *Agent) findModels() (err error) {
 	if a.main, err = a.find(a.config.Model); err != nil {
 		return fmt.Errorf("model: %w", err)
@@ -110,10 +116,12 @@ func (a *Agent) find(full string) (*model, error) {
 		return nil, err
 	}
 	if a.hasTools() && !r.SupportsTools(name) {
-		return nil, parley.Refuse(parley.ErrValidationFailed, full+" takes no tools", "no tools, agents, mcp_servers and children, or another model")
+		return nil, parley.Refuse(parley.ErrValidationFailed, full+" does not support tools",
+			"no tools, agents, mcp_servers or children, or another model")
 	}
 	if least := r.Capabilities(name).MinOutputTokens; a.config.MaxTokens > 0 && a.config.MaxTokens < least {
-		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("max_tokens is %d, and %s takes at least %d", a.config.MaxTokens, full, least), "more, or none")
+		return nil, parley.Refuse(parley.ErrValidationFailed,
+			fmt.Sprintf("max_tokens is %d, but %s needs at least %d", a.config.MaxTokens, full, least), "a larger max_tokens, or none")
 	}
 	return &model{runtime: r, name: name, full: full, window: r.Capabilities(name).ContextWindow}, nil
 }
@@ -123,21 +131,22 @@ func (a *Agent) hasTools() bool {
 	return len(c.Tools) > 0 || len(c.Agents) > 0 || len(c.MCPServers) > 0 || c.Spawns()
 }
 
-// checkWindow refuses a limit of which nobody knows how much it is.
+// checkWindow refuses a limit in percent if the size of the context window is unknown.
 func (a *Agent) checkWindow() error {
 	if _, limited := a.config.BudgetLimit(); !limited {
 		return nil
 	}
 	for _, m := range []*model{a.main, a.planner} {
 		if m != nil && m.window == 0 {
-			return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("budget_awareness is %s, and the context window of %s is not known", a.config.BudgetAwareness, m.full),
-				"context_window, or a model whose window is known")
+			return parley.Refuse(parley.ErrValidationFailed,
+				fmt.Sprintf("budget_awareness is %s, but the context window of %s is unknown", a.config.BudgetAwareness, m.full),
+				"context_window, or a model with a known window")
 		}
 	}
 	return nil
 }
 
-// makeBox makes the tools, those of children too: what is wrong with these is found now.
+// makeBox creates the tools. It also creates those of children, to find their errors early.
 func (a *Agent) makeBox() (err error) {
 	a.servers = newServers(a.o.Connect)
 	if a.box, err = tool.New(a.boxOptions(a.config)); err != nil || !a.config.Spawns() {
@@ -152,7 +161,8 @@ func (a *Agent) makeBox() (err error) {
 
 func (a *Agent) boxOptions(c *parley.AgentConfig) *tool.Options {
 	o := &tool.Options{
-		Name: a.blueprint.Name, Config: c, RunnerID: a.o.RunnerID, Functions: slices.Clone(a.o.Functions), Wrap: a.o.Wrap, Meter: a.o.Meter, Logger: a.log,
+		Name: a.blueprint.Name, Config: c, RunnerID: a.o.RunnerID, Functions: slices.Clone(a.o.Functions), Wrap: a.o.Wrap,
+		Meter: a.o.Meter, Logger: a.log,
 	}
 	if a.o.Connect != nil {
 		o.Connect = a.servers.connect
@@ -160,7 +170,7 @@ func (a *Agent) boxOptions(c *parley.AgentConfig) *tool.Options {
 	return o
 }
 
-// options are the run options of the config, with their defaults.
+// options returns the run options of the config.
 func (a *Agent) options() parley.AgentRunOptions {
 	if a.config.RunOptions == nil {
 		return parley.AgentRunOptions{}

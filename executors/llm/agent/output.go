@@ -14,42 +14,46 @@ import (
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
-// check makes an answer of the last step. Where it has to match a schema and does not, the model is told what is wrong, and asked once more.
+// check returns the answer of the last step. If it does not match the schema, the model is asked to
+// repair it once.
 func (t *thread) check(ctx context.Context, s *record.Step) (*answer, error) {
-	a, wrong := t.held(s)
+	a, wrong := t.checkAnswer(s)
 	if len(wrong) == 0 {
 		return a, nil
 	}
 	if s.Status == llm.StatusPartial {
-		return nil, &failure{reason: ReasonBudget, text: "The budget of this turn is used up before the answer was whole", wrong: wrong, err: llm.ErrBudget}
+		return nil, &failure{reason: ReasonBudget, text: "The budget of this turn was used up before the answer was complete",
+			wrong: wrong, err: llm.ErrBudget}
 	}
-	t.add(s, nil)
+	t.addStep(s, nil)
 	t.messages = append(t.messages, repairMessage(wrong))
 	t.phase, t.choice, t.number = record.PhaseRepair, llm.ToolsNone, 0
 	s, err := t.next(ctx)
 	if err != nil {
 		var over *llm.BudgetError
 		if errors.As(err, &over) && over.What == "max_steps" {
-			return nil, unmatched(wrong)
+			return nil, schemaFailure(wrong)
 		}
 		return nil, err
 	}
-	if a, wrong = t.held(s); len(wrong) > 0 {
-		return nil, unmatched(wrong)
+	if a, wrong = t.checkAnswer(s); len(wrong) > 0 {
+		return nil, schemaFailure(wrong)
 	}
 	return a, nil
 }
 
-func unmatched(wrong []parley.ValidationError) error {
-	return &failure{reason: ReasonSchema, text: "The result does not match the agent's output_schema", wrong: wrong, err: &llm.SchemaError{Faults: wrong}}
+func schemaFailure(wrong []parley.ValidationError) error {
+	return &failure{reason: ReasonSchema, text: "The result does not match the agent's output_schema", wrong: wrong,
+		err: &llm.SchemaError{Faults: wrong}}
 }
 
-// held makes an answer of a step, or says what is wrong with it.
-func (t *thread) held(s *record.Step) (*answer, []parley.ValidationError) {
+// checkAnswer returns the answer of a step, and its schema errors.
+func (t *thread) checkAnswer(s *record.Step) (*answer, []parley.ValidationError) {
 	if isRefusal(s) {
 		return refusal(s), nil
 	}
-	a := &answer{text: s.Message.Text, partial: s.Status == llm.StatusPartial, cut: s.Finish == llm.FinishLength || s.Truncated}
+	a := &answer{text: s.Message.Text, partial: s.Status == llm.StatusPartial, cut: s.Finish == llm.FinishLength ||
+		s.Truncated}
 	if a.partial && a.text == "" {
 		a.text = cmp.Or(t.said, PartialMessage)
 	}
@@ -57,7 +61,7 @@ func (t *thread) held(s *record.Step) (*answer, []parley.ValidationError) {
 		a.data = dataOf(a.text)
 		return a, nil
 	}
-	data, wrong := match(t.output, a.text)
+	data, wrong := matchSchema(t.output, a.text)
 	a.data = data
 	return a, wrong
 }
@@ -65,16 +69,16 @@ func (t *thread) held(s *record.Step) (*answer, []parley.ValidationError) {
 func refusal(s *record.Step) *answer {
 	a := &answer{text: s.Refusal, refusal: true}
 	if a.text == "" {
-		a.text = "The model has declined to answer."
+		a.text = "The model refused to answer."
 	}
 	return a
 }
 
-// match gives the JSON of a text that matches a schema, or what is wrong with it.
-func match(schema *paramschema.Schema, text string) ([]byte, []parley.ValidationError) {
+// matchSchema returns the JSON of a text that matches a schema, or its errors.
+func matchSchema(schema *paramschema.Schema, text string) ([]byte, []parley.ValidationError) {
 	data := dataOf(unfenced(text))
 	if data == nil {
-		return nil, []parley.ValidationError{{Path: "$", Message: "the answer is not JSON, and nothing but that"}}
+		return nil, []parley.ValidationError{{Path: "$", Message: "the answer is not JSON alone"}}
 	}
 	wrong, err := schema.Validate(data)
 	var refused *parley.Error
@@ -89,7 +93,7 @@ func match(schema *paramschema.Schema, text string) ([]byte, []parley.Validation
 	return data, nil
 }
 
-// unfenced gives what stands in the one fence of a text that has one, else the text.
+// unfenced returns the content of the only fenced block of a text, or the text.
 func unfenced(text string) string {
 	_, inner, begun := strings.Cut(text, "```")
 	inner, _, ended := strings.Cut(inner, "```")
@@ -103,12 +107,12 @@ func unfenced(text string) string {
 	return text
 }
 
-// repairMessage tells the model what is wrong.
+// repairMessage reports the schema errors to the model.
 func repairMessage(wrong []parley.ValidationError) llm.Message {
 	var b strings.Builder
 	b.WriteString(RepairText)
 	for _, w := range wrong {
 		fmt.Fprintf(&b, "\n%s: %s", w.Path, w.Message)
 	}
-	return hubSays(b.String())
+	return hubMessage(b.String())
 }

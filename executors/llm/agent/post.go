@@ -12,26 +12,27 @@ import (
 )
 
 const (
-	// MaxTextBytes is how much of an answer stands in the final message. More becomes a file, and HeadBytes of it stand in the message.
+	// MaxTextBytes limits the text of the final message. A longer answer becomes a file, and the
+	// message has its first HeadBytes.
 	MaxTextBytes = 256 << 10
 	HeadBytes    = 16 << 10
 )
 
 // The tags of final messages.
 const (
-	TagPartial   = "partial"   // a budget was over before the end
-	TagTruncated = "truncated" // the model was cut off at its bound of tokens
-	TagRefusal   = "refusal"   // the model has declined
+	TagPartial   = "partial"   // a budget was used up before the end
+	TagTruncated = "truncated" // the model stopped at its limit of tokens
+	TagRefusal   = "refusal"   // the model refused
 	TagBudget    = "budget"    // BudgetMessage
 )
 
-// conclude says what came of a turn, once.
+// conclude posts the outcome of a turn.
 func (r *run) conclude(ctx context.Context, a *answer, err error) (parley.TurnOutcome, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
 	if errors.Is(err, errTimeout) {
-		err = &failure{reason: ReasonTimeout, text: "The agent has used up its time", err: err}
+		err = &failure{reason: ReasonTimeout, text: "The agent exceeded its timeout_ms", err: err}
 	}
 	if err == nil && a.refusal && r.view.session != nil {
 		err = &failure{reason: ReasonRefusal, text: a.text}
@@ -47,38 +48,41 @@ func (r *run) conclude(ctx context.Context, a *answer, err error) (parley.TurnOu
 	if f != nil {
 		status = f.reason
 	}
-	if uerr := r.tellUsage(ctx, status); uerr != nil {
-		r.log.Debug("the usage could not be told", "error", uerr)
+	if uerr := r.recordUsage(ctx, status); uerr != nil {
+		r.log.Debug("recording the usage failed", "error", uerr)
 	}
 	return "", err
 }
 
 // fail closes a session without an answer.
 func (r *run) fail(ctx context.Context, f *failure) (parley.TurnOutcome, error) {
-	if err := r.tellUsage(ctx, f.reason); err != nil {
+	if err := r.recordUsage(ctx, f.reason); err != nil {
 		return "", err
 	}
-	result := &parley.SessionResult{ResultType: parley.AgentTypeAgent, Error: head(f.text, parley.MaxReasonBytes), ValidationErrors: f.wrong}
-	if _, err := r.turn.Complete(ctx, parley.Message{Result: result}, parley.Outcome{Status: parley.OutcomeFailed, Reason: f.reason}); err != nil {
+	result := &parley.SessionResult{ResultType: parley.AgentTypeAgent, Error: head(f.text, parley.MaxReasonBytes),
+		ValidationErrors: f.wrong}
+	if _, err := r.turn.Complete(ctx, parley.Message{Result: result},
+		parley.Outcome{Status: parley.OutcomeFailed, Reason: f.reason}); err != nil {
 		return "", fmt.Errorf("close the session: %w", err)
 	}
 	return parley.TurnComplete, nil
 }
 
-// post says the answer: as the result of a session, or as the message that ends the turn of a seat.
+// post posts the answer: as the result of a session, or as the message that ends the turn of a
+// seat.
 func (r *run) post(ctx context.Context, a *answer) (parley.TurnOutcome, error) {
 	status, tags := a.status()
-	if err := r.tellUsage(ctx, status); err != nil {
+	if err := r.recordUsage(ctx, status); err != nil {
 		return "", err
 	}
 	if r.view.session != nil {
 		return r.complete(ctx, a, tags)
 	}
 	if a.text == "" {
-		a.text = EmptyMessage // a turn ends with words, or it would be offered again
+		a.text = EmptyMessage // without a text, the hub would offer the turn again
 	}
 	m := parley.Message{Text: a.text, Tags: tags, Data: json.RawMessage(a.data)}
-	file, err := r.move(ctx, a)
+	file, err := r.attachLongAnswer(ctx, a)
 	if err != nil {
 		return "", err
 	}
@@ -93,8 +97,9 @@ func (r *run) post(ctx context.Context, a *answer) (parley.TurnOutcome, error) {
 
 // complete closes a session with its result.
 func (r *run) complete(ctx context.Context, a *answer, tags []string) (parley.TurnOutcome, error) {
-	result := &parley.SessionResult{ResultType: parley.AgentTypeAgent, ResultText: &a.text, ResultData: json.RawMessage(a.data)}
-	file, err := r.move(ctx, a)
+	result := &parley.SessionResult{ResultType: parley.AgentTypeAgent, ResultText: &a.text,
+		ResultData: json.RawMessage(a.data)}
+	file, err := r.attachLongAnswer(ctx, a)
 	if err != nil {
 		return "", err
 	}
@@ -112,7 +117,7 @@ func (r *run) complete(ctx context.Context, a *answer, tags []string) (parley.Tu
 	return parley.TurnComplete, nil
 }
 
-// status says how a turn with an answer has ended, and the tags of its message.
+// status returns the final status of a turn with an answer, and the tags of its message.
 func (a *answer) status() (string, []string) {
 	switch {
 	case a.refusal:
@@ -127,8 +132,9 @@ func (a *answer) status() (string, []string) {
 	return "completed", nil
 }
 
-// move makes a file of an answer that is too long for a message; nil for others.
-func (r *run) move(ctx context.Context, a *answer) (*parley.Attachment, error) {
+// attachLongAnswer stores an answer that is too long for a message as a file. It returns nil for
+// other answers.
+func (r *run) attachLongAnswer(ctx context.Context, a *answer) (*parley.Attachment, error) {
 	b, err := json.Marshal(a.text)
 	if err != nil || len(b)+len(a.data) <= MaxTextBytes {
 		return nil, err
@@ -139,19 +145,20 @@ func (r *run) move(ctx context.Context, a *answer) (*parley.Attachment, error) {
 	}
 	file, err := r.turn.Attach(ctx, name, mediaType, []byte(a.text))
 	if err != nil {
-		return nil, fmt.Errorf("keep the answer: %w", err)
+		return nil, fmt.Errorf("attach the answer: %w", err)
 	}
 	return &file, nil
 }
 
-// head gives the beginning of a text, in whole code points.
+// head returns the first bytes of a text without splitting a rune.
 func head(text string, most int) string { return text[:cutAt(text, most)] }
 
-// dataOf gives a text as JSON, when all of it is, and such as every reader takes.
+// dataOf returns a text as JSON. It returns nil if the text is not JSON alone, or not JSON that
+// every reader accepts.
 func dataOf(text string) []byte {
 	b := []byte(strings.TrimSpace(text))
 	var v any
-	if json.Unmarshal(b, &v) != nil || !record.IsKept(b) { // the first refuses numbers beyond a double too
+	if json.Unmarshal(b, &v) != nil || !record.IsKept(b) { // Unmarshal also refuses numbers beyond a double
 		return nil
 	}
 	return b

@@ -18,20 +18,20 @@ import (
 	"github.com/parleyhub/parley/executors/llm/tool"
 )
 
-// mortal is a client of a process that is killed at a point. From then on none of its calls does anything.
+// mortal is a client of a process that is killed at a point. All later calls fail without effect.
 type mortal struct {
 	parley.Client
 	at string
 
 	mu   sync.Mutex    // guards the field below
-	dead chan struct{} // closed when it is killed
+	dead chan struct{} // closed at the kill
 }
 
 func newMortal(c parley.Client, at string) *mortal {
 	return &mortal{Client: c, at: at, dead: make(chan struct{})}
 }
 
-// reach kills at the point.
+// reach kills the process at the given point.
 func (m *mortal) reach(point string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -80,7 +80,7 @@ func (m *mortal) SendMessage(ctx context.Context, p *parley.SendMessageParams) (
 
 func (m *mortal) ReleaseClaim(ctx context.Context, p *parley.ReleaseClaimParams) error {
 	if err := m.reach("release"); err != nil {
-		return err // so its claim stands until the hub has missed it for long enough
+		return err // the claim stays until it expires at the hub
 	}
 	return m.Client.ReleaseClaim(ctx, p)
 }
@@ -96,14 +96,15 @@ func (m *mortal) RequestApproval(ctx context.Context, p *parley.RequestApprovalP
 	return r, err
 }
 
-// TestKilled: wherever an attempt is killed, the next one, here or after a restart of the hub, asks the model nothing that it has answered and runs no tool twice.
+// Wherever an attempt is killed, the next attempt does not repeat answered model calls and runs no
+// tool twice. It runs at the same hub or after a restart of the hub.
 func TestKilled(t *testing.T) {
 	for _, c := range []struct {
 		at string
-		// asked is how often the models were asked over both attempts, and ran how often each of the two tools.
+		// asked counts the model calls of both attempts, and add and pay the runs of the two tools.
 		asked     int
 		add, pay  int
-		interrupt bool // the model reads that nobody knows whether a tool has run
+		interrupt bool // the model reads that the outcome of a tool is unknown
 	}{
 		{at: "in plan", asked: 5, add: 1, pay: 1},
 		{at: "before llm_step plan 1", asked: 5, add: 1, pay: 1},
@@ -148,10 +149,10 @@ type killed struct {
 	vendor   *vendor
 	add, pay *adder
 	session  string
-	told     string // what the model has read of tools
+	told     string // tool results that the model reads
 }
 
-// killing has a session whose first attempt is killed, and lets the second one end it.
+// killing runs a session whose first attempt is killed, and whose second attempt ends it.
 func killing(t *testing.T, at string, restart bool) *killed {
 	t.Helper()
 	k := &killed{add: &adder{name: "add"}, pay: &adder{name: "pay"}}
@@ -173,7 +174,7 @@ func killing(t *testing.T, at string, restart bool) *killed {
 		t.Fatal(err)
 	}
 	client := parley.Client(w.hub.Client(t, "bot"))
-	if restart { // then it is a part of the hub
+	if restart { // then the agent runs inside the hub
 		client = w.hub.InProcess(t, "bot")
 	}
 	m := newMortal(client, at)
@@ -182,7 +183,8 @@ func killing(t *testing.T, at string, restart bool) *killed {
 	ended := make(chan struct{})
 	go func() { defer close(ended); k.runs(first, a, m) }()
 	w.served("bot")
-	s, err := w.person.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "bot", Prompt: "hello", Mode: parley.ModeAsyncPoll})
+	s, err := w.person.StartSession(t.Context(),
+		&parley.StartSessionParams{AgentName: "bot", Prompt: "hello", Mode: parley.ModeAsyncPoll})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +207,8 @@ func killing(t *testing.T, at string, restart bool) *killed {
 		k.approve(t)
 	}
 	alive.Store(nil)
-	note := &parley.SendNoteParams{ConversationID: k.session, Payload: parley.Note{Schema: "s", Data: json.RawMessage(`"what comes later is for the next turn"`)}}
+	note := &parley.SendNoteParams{ConversationID: k.session,
+		Payload: parley.Note{Schema: "s", Data: json.RawMessage(`"what comes later is for the next turn"`)}}
 	if _, err := w.person.SendNote(t.Context(), note); err != nil && at != "after final" {
 		t.Error(err)
 	}
@@ -216,7 +219,8 @@ func killing(t *testing.T, at string, restart bool) *killed {
 	if at == "approval pending" || restart {
 		go k.approve(t)
 	}
-	s, err = w.person.GetSession(t.Context(), &parley.GetSessionParams{SessionID: k.session, TimeoutMs: patience.Milliseconds()})
+	s, err = w.person.GetSession(t.Context(),
+		&parley.GetSessionParams{SessionID: k.session, TimeoutMs: patience.Milliseconds()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,21 +236,25 @@ func killing(t *testing.T, at string, restart bool) *killed {
 }
 
 func (k *killed) runs(ctx context.Context, a *agent.Agent, c parley.Client) {
-	_ = executors.Run(ctx, c, a, &executors.Options{Agents: []string{"bot"}, Drain: -1, GraceMs: 1000, MinBackoff: time.Millisecond})
+	_ = executors.Run(ctx, c, a,
+		&executors.Options{Agents: []string{"bot"}, Drain: -1, GraceMs: 1000, MinBackoff: time.Millisecond})
 }
 
-// approve approves of what the session asks, once.
+// approve approves the pending approval of the session once.
 func (k *killed) approve(t *testing.T) {
 	admin := k.w.hub.InProcess(t, "boss", parley.ScopeAdmin)
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && t.Context().Err() == nil; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline) &&
+		t.Context().Err() == nil; time.Sleep(5 * time.Millisecond) {
 		list, err := admin.ListApprovals(t.Context(), &parley.ListApprovalsParams{ConversationID: k.session})
 		if err != nil {
-			return // the hub was started again: somebody else approves
+			return // the hub was restarted: another call approves
 		}
 		if len(list.Approvals) == 0 {
 			continue
 		}
-		if _, err := admin.ResolveApproval(t.Context(), &parley.ResolveApprovalParams{ApprovalID: list.Approvals[0].ApprovalID, Decision: parley.DecisionApproved}); err == nil {
+		if _, err := admin.ResolveApproval(t.Context(),
+			&parley.ResolveApprovalParams{ApprovalID: list.Approvals[0].ApprovalID,
+				Decision: parley.DecisionApproved}); err == nil {
 			return
 		}
 	}

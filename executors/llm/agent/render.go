@@ -11,22 +11,23 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// maxShown bounds what of a conversation is shown to a model, in bytes: what is older is left out, but for the beginning.
+// maxShown limits the bytes of a conversation that a model is shown. Older messages are left out,
+// except the first.
 const maxShown = 4 << 20
 
-// marks makes what stands in a mark harmless: nobody can end the mark, or begin another one, from inside.
+// marks escapes text inside a mark, so that it can neither end the mark nor start another one.
 var marks = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 var quotes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\n", " ", "\r", " ")
 
 func escape(text string) string { return marks.Replace(strings.ToValidUTF8(text, "\uFFFD")) }
 
-// foreign finds where a text begins one of the agent's marks, or what stands for one.
-var foreign = regexp.MustCompile(`(?i)(<|&lt;)(\s*/?\s*(?:attachment|call|context|data|hub|instructions|message|note|parameters|participant|plan|private|request|result|summary|tags|task|title)\b)`)
+// foreignMark matches the start of one of the agent's marks, also in escaped form.
+var foreignMark = regexp.MustCompile(`(?i)(<|&lt;)(\s*/?\s*(?:attachment|call|context|data|hub|instructions|message|note|parameters|participant|plan|private|request|result|summary|tags|task|title)\b)`)
 
-// defuse leaves a text of a tool as it is, but for what would be a mark of the agent's.
-func defuse(text string) string {
-	return foreign.ReplaceAllStringFunc(text, func(begin string) string {
+// escapeMarks returns a text of a tool with the agent's marks escaped, and all else unchanged.
+func escapeMarks(text string) string {
+	return foreignMark.ReplaceAllStringFunc(text, func(begin string) string {
 		if rest, ok := strings.CutPrefix(begin, "<"); ok {
 			return "&lt;" + rest
 		}
@@ -34,7 +35,7 @@ func defuse(text string) string {
 	})
 }
 
-// attribute gives ` name="value"`, or nothing.
+// attribute returns ` name="value"`, or nothing if the value is empty.
 func attribute(name, value string) string {
 	if value == "" {
 		return ""
@@ -42,15 +43,16 @@ func attribute(name, value string) string {
 	return " " + name + `="` + quotes.Replace(strings.ToValidUTF8(value, "\uFFFD")) + `"`
 }
 
-// mark puts lines between a tag and its end.
+// mark returns a body between a start tag and an end tag.
 func mark(tag, attributes, body string) string {
 	return "<" + tag + attributes + ">\n" + body + "\n</" + tag + ">"
 }
 
-// messages shows the conversation to a model: its own words as its own, and those of others, of the hub, and notes each in a mark of their own.
+// messages returns the conversation for the model. Own messages have the role of the assistant.
+// Messages of others, of the hub, and notes each have a mark.
 func (r *run) messages() ([]llm.Message, error) {
 	var all []llm.Message
-	used := int64(0) // about
+	used := int64(0) // estimated tokens
 	for i := range r.view.entries {
 		m, err := r.message(&r.view.entries[i])
 		if err != nil {
@@ -58,35 +60,35 @@ func (r *run) messages() ([]llm.Message, error) {
 		}
 		used += llm.CountTokens(m.Text)
 		if m.Role == llm.RoleAssistant {
-			m.Text = join(m.Text, r.advice(r.main, used))
+			m.Text = join(m.Text, r.contextUsage(r.main, used))
 		}
 		all = append(all, m)
 	}
 	if len(all) == 0 {
-		all = append(all, hubSays("The conversation has no messages yet. It is your turn to begin."))
+		all = append(all, hubMessage(startText))
 	}
 	if all[0].Role != llm.RoleUser {
-		all = append([]llm.Message{hubSays("The conversation begins with words of yours.")}, all...)
+		all = append([]llm.Message{hubMessage(ownStartText)}, all...)
 	}
 	if all[len(all)-1].Role != llm.RoleUser {
-		all = append(all, hubSays("It is your turn again."))
+		all = append(all, hubMessage(againText))
 	}
 	return shorten(all), nil
 }
 
-// shorten leaves out what is too old to be shown.
+// shorten leaves out the messages that are too old to be shown.
 func shorten(all []llm.Message) []llm.Message {
 	size := len(all[0].Text)
 	for i := len(all) - 1; i > 0; i-- {
 		if size += len(all[i].Text); size > maxShown && i < len(all)-1 {
-			return append([]llm.Message{all[0], hubSays(fmt.Sprintf("%d messages are left out here.", i))}, all[i+1:]...)
+			return append([]llm.Message{all[0], hubMessage(fmt.Sprintf("%d messages are omitted here.", i))}, all[i+1:]...)
 		}
 	}
 	return all
 }
 
-// hubSays is something that the agent is told besides the conversation.
-func hubSays(text string) llm.Message {
+// hubMessage returns a message of the hub to the model.
+func hubMessage(text string) llm.Message {
 	return llm.Message{Role: llm.RoleUser, Text: mark("hub", "", escape(text))}
 }
 
@@ -94,24 +96,26 @@ func (r *run) message(e *entry) (llm.Message, error) {
 	seq := attribute("seq", strconv.FormatInt(e.seq, 10))
 	switch {
 	case e.note != nil:
-		attributes := attribute("from", e.from) + attribute("kind", string(r.view.participant(e.from).Kind)) + seq + attribute("schema", e.note.Schema)
+		attributes := attribute("from", e.from) + attribute("kind", string(r.view.participant(e.from).Kind)) + seq +
+			attribute("schema", e.note.Schema)
 		return llm.Message{Role: llm.RoleUser, Text: mark("note", attributes, escape(string(e.note.Data)))}, nil
 	case e.from == r.view.me:
-		return llm.Message{Role: llm.RoleAssistant, Text: own(e.message)}, nil
+		return llm.Message{Role: llm.RoleAssistant, Text: ownText(e.message)}, nil
 	case e.from == parley.HubID:
-		return llm.Message{Role: llm.RoleUser, Text: mark("hub", seq, body(e.message))}, nil
+		return llm.Message{Role: llm.RoleUser, Text: mark("hub", seq, messageBody(e.message))}, nil
 	}
-	text, err := r.asked(e)
+	text, err := r.requestText(e)
 	if err != nil || text != "" {
 		return llm.Message{Role: llm.RoleUser, Text: text}, err
 	}
 	p := r.view.participant(e.from)
 	attributes := attribute("from", e.from) + attribute("kind", string(p.Kind)) + attribute("role", p.Role) + seq
-	return llm.Message{Role: llm.RoleUser, Text: mark("message", attributes, body(e.message))}, nil
+	return llm.Message{Role: llm.RoleUser, Text: mark("message", attributes, messageBody(e.message))}, nil
 }
 
-// asked gives what the caller of a session wants where the config says how it is told, or it is a child; else nothing.
-func (r *run) asked(e *entry) (string, error) {
+// requestText returns the request of the caller of a session, in the form of the user_template or
+// of a child. It is empty otherwise.
+func (r *run) requestText(e *entry) (string, error) {
 	if r.view.session == nil || e.from != r.view.session.Caller || len(e.message.Parameters) == 0 {
 		return "", nil
 	}
@@ -129,8 +133,8 @@ func (r *run) asked(e *entry) (string, error) {
 	return mark("request", attribute("from", e.from)+attribute("kind", string(p.Kind)), text), nil
 }
 
-// own gives what the agent itself has said before, as it has said it.
-func own(m *parley.Message) string {
+// ownText returns an earlier message of the agent in its original form.
+func ownText(m *parley.Message) string {
 	switch {
 	case m.Text != "":
 		return m.Text
@@ -139,11 +143,11 @@ func own(m *parley.Message) string {
 	case len(m.Data) > 0:
 		return string(m.Data)
 	}
-	return "(a message without words)"
+	return "(empty message)"
 }
 
-// body gives what a message holds, part by part.
-func body(m *parley.Message) string {
+// messageBody returns the parts of a message.
+func messageBody(m *parley.Message) string {
 	var parts []string
 	if m.Text != "" {
 		parts = append(parts, escape(m.Text))
@@ -161,7 +165,8 @@ func body(m *parley.Message) string {
 		}
 	}
 	for _, a := range m.Attachments {
-		parts = append(parts, "<attachment"+attribute("sha256", a.SHA256)+attribute("name", a.Name)+attribute("media_type", a.MediaType)+"/>")
+		parts = append(parts, "<attachment"+attribute("sha256", a.SHA256)+attribute("name", a.Name)+
+			attribute("media_type", a.MediaType)+"/>")
 	}
 	if len(m.Tags) > 0 {
 		parts = append(parts, "<tags>"+escape(strings.Join(m.Tags, ", "))+"</tags>")
@@ -169,7 +174,7 @@ func body(m *parley.Message) string {
 	return strings.Join(parts, "\n")
 }
 
-// isPrompt reports whether the text of a caller's message is all that its parameters say.
+// isPrompt reports whether the text of a caller's message is its only parameter.
 func isPrompt(m *parley.Message) bool {
 	var p map[string]any
 	if m.Text == "" || json.Unmarshal(m.Parameters, &p) != nil || len(p) != 1 {

@@ -9,7 +9,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/tool"
 )
 
-// TestReplayedTools: what a tool gave is recorded with what the model said, and played back without the tool.
+// A tool result is recorded together with the model calls, and replayed without the tool.
 func TestReplayedTools(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.jsonl")
@@ -25,7 +25,8 @@ func TestReplayedTools(t *testing.T) {
 		stop := w.run(blueprint(`"tools":["add"]`))
 		w.completed(w.hello(), "done")
 		stop()
-		if asked := mode == replay.Record; (len(add.ran()) == 1) != asked || (len(w.vendor.calls()) == 2) != asked || len(add.ran()) > 1 {
+		if asked := mode == replay.Record; (len(add.ran()) == 1) != asked || (len(w.vendor.calls()) == 2) != asked ||
+			len(add.ran()) > 1 {
 			t.Errorf("%s: the tool ran with %q, and the model was asked %d times", mode, add.ran(), len(w.vendor.calls()))
 		}
 		if err := c.Close(); err != nil {
@@ -34,7 +35,7 @@ func TestReplayedTools(t *testing.T) {
 	}
 }
 
-// TestCutOffCall: a call whose arguments may have been cut off is not run, and the model is told.
+// A call with possibly incomplete arguments is not run, and the model reads that.
 func TestCutOffCall(t *testing.T) {
 	t.Parallel()
 	add := &adder{name: "add"}

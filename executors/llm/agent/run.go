@@ -15,42 +15,43 @@ import (
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
-// run is the work on one turn, of one goroutine.
+// run is the work on one turn. It belongs to one goroutine.
 type run struct {
 	*Agent
-	turn   *parley.Turn
-	record *record.Log
-	view   *view
-	child  *child // nil for the agent itself
-	fed    []byte // the context; nil for an agent without subscriptions
-	box    *tool.Box
-	output *paramschema.Schema // of the answer; nil for none
-	began  time.Time
-	log    *slog.Logger
+	turn    *parley.Turn
+	record  *record.Log
+	view    *view
+	child   *child // nil for the agent itself
+	context []byte // nil for an agent without subscriptions
+	box     *tool.Box
+	output  *paramschema.Schema // of the answer; may be nil
+	began   time.Time
+	log     *slog.Logger
 
 	specs  []llm.ToolSpec
 	totals totals
-	// said is what the model has said last, of compactions as many as there were.
+	// said is the last text of the model. compactions counts the summaries.
 	said        string
 	compactions int
-	speaker     *speaker
+	deltas      *deltaSender
 }
 
-// answer is what a turn has brought.
+// answer is the result of a turn.
 type answer struct {
 	text string
-	data []byte // the answer as JSON; nil where it is none
-	// refusal is true where the model has declined, and text is how.
+	data []byte // the answer as JSON, or nil
+	// refusal is true if the model refused. The text is its explanation.
 	refusal bool
-	// partial is true where a budget was over before the end, and cut where the model was cut off at its bound of tokens.
+	// partial is true if a budget was used up before the end. cut is true if the model stopped at
+	// its limit of tokens.
 	partial, cut bool
-	// budget is true where the text is BudgetMessage.
+	// budget is true if the text is BudgetMessage.
 	budget bool
 }
 
-// answer does the work.
+// answer computes the answer of the turn.
 func (r *run) answer(ctx context.Context) (*answer, error) {
-	if err := r.asChild(ctx); err != nil {
+	if err := r.initChild(ctx); err != nil {
 		return nil, err
 	}
 	if r.child != nil {
@@ -60,32 +61,32 @@ func (r *run) answer(ctx context.Context) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	messages = append(messages, r.feeding()...)
+	messages = append(messages, r.contextMessages()...)
 	if r.specs, err = r.box.Specs(ctx, r.turn.Client); err != nil {
-		return nil, r.noTools(err)
+		return nil, r.toolsFailure(err)
 	}
-	r.speaker = newSpeaker(ctx, r.turn, r.log)
-	defer r.speaker.close()
+	r.deltas = newDeltaSender(ctx, r.turn, r.log)
+	defer r.deltas.close()
 	got, err := r.work(ctx, messages)
 	var over *llm.BudgetError
 	switch {
 	case errors.Is(err, errContext):
-		return r.budgetAnswer()
+		return r.contextExceeded()
 	case errors.As(err, &over):
-		return r.exceeded(over)
+		return r.budgetExceeded(over)
 	}
 	return got, err
 }
 
-// noTools says why there are no tools: a name that nobody offers is no fault of the moment.
-func (r *run) noTools(err error) error {
+// toolsFailure converts an error of the tool list. An unknown tool is a permanent failure.
+func (r *run) toolsFailure(err error) error {
 	if errors.Is(err, llm.ErrUnknownTool) {
 		return &failure{reason: reasonTools, text: err.Error(), err: err}
 	}
 	return err
 }
 
-// work plans, runs the loop, and checks what it has brought.
+// work plans, runs the loop, and checks its answer.
 func (r *run) work(ctx context.Context, messages []llm.Message) (*answer, error) {
 	plan, refused, err := r.plan(ctx, messages)
 	if err != nil || refused != nil {
@@ -102,26 +103,28 @@ func (r *run) work(ctx context.Context, messages []llm.Message) (*answer, error)
 	return t.check(ctx, s)
 }
 
-// definition is what an agent of this config is to a model.
+// definition returns the definition of the agent for a model.
 func (r *run) definition(m *model, instructions string, output *paramschema.Schema) llm.Definition {
 	c := r.config
-	d := llm.Definition{Model: m.name, Instructions: instructions, Tools: r.specs, Temperature: c.Temperature, TopP: c.TopP, MaxTokens: c.MaxTokens}
+	d := llm.Definition{Model: m.name, Instructions: instructions, Tools: r.specs, Temperature: c.Temperature,
+		TopP: c.TopP, MaxTokens: c.MaxTokens}
 	if output != nil {
 		d.OutputSchema = output.Raw()
 	}
 	return d
 }
 
-// exceeded is the end of a turn whose budget is over: what was said so far, or a failure.
-func (r *run) exceeded(over *llm.BudgetError) (*answer, error) {
+// budgetExceeded ends a turn over budget: with the text so far, or with a failure.
+func (r *run) budgetExceeded(over *llm.BudgetError) (*answer, error) {
 	if b := r.options().Budget; b != nil && b.OnExceeded == parley.BudgetPartial && r.output == nil {
 		return &answer{text: cmp.Or(r.said, PartialMessage), partial: true}, nil
 	}
-	return nil, &failure{reason: ReasonBudget, text: "The budget of this turn is used up: " + over.What, err: over}
+	return nil, &failure{reason: ReasonBudget, text: "The budget of this turn was used up: " + over.What, err: over}
 }
 
-// budgetAnswer is the end of a turn whose context does not fit: a result like others, unless it has to match a schema.
-func (r *run) budgetAnswer() (*answer, error) {
+// contextExceeded ends a turn whose prompt does not fit into the context. It is a failure only if
+// the answer must match a schema.
+func (r *run) contextExceeded() (*answer, error) {
 	if r.output != nil {
 		return nil, &failure{reason: ReasonContext, text: BudgetMessage, err: errContext}
 	}

@@ -9,17 +9,17 @@ import (
 	"github.com/parleyhub/parley/executors/llm/tool"
 )
 
-// servers are the connections to MCP servers that the agent and its children share.
+// servers are the connections to MCP servers. The agent shares them with its children.
 type servers struct {
 	dial func(ctx context.Context, name string, s parley.MCPServer) (tool.Server, error)
 
-	mu     sync.Mutex // guards the fields below, but for what an entry is
+	mu     sync.Mutex // guards the fields below, but not the entries
 	open   map[string]*server
 	closed bool
 }
 
 type server struct {
-	mu sync.Mutex // held while it is connected to; guards the field below
+	mu sync.Mutex // held while connecting; guards the field below
 	tool.Server
 }
 
@@ -29,7 +29,7 @@ func newServers(dial func(ctx context.Context, name string, s parley.MCPServer) 
 
 var errClosed = errors.New("the agent is closed")
 
-// connect gives the connection to a server, and makes it where there is none.
+// connect returns the connection to a server. It connects if there is none.
 func (all *servers) connect(ctx context.Context, name string, s parley.MCPServer) (tool.Server, error) {
 	all.mu.Lock()
 	one := all.open[name]
@@ -40,7 +40,7 @@ func (all *servers) connect(ctx context.Context, name string, s parley.MCPServer
 	all.mu.Unlock()
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	if all.isClosed() { // close has had this one, and not again
+	if all.isClosed() { // close saw this entry, and does not run again
 		return nil, errClosed
 	}
 	if one.Server == nil {
@@ -59,7 +59,7 @@ func (all *servers) isClosed() bool {
 	return all.closed
 }
 
-// close ends the connections. It waits for those that are being made; others are not made any more.
+// close closes the connections. It waits for connects in progress, and prevents new ones.
 func (all *servers) close() error {
 	all.mu.Lock()
 	all.closed = true
@@ -77,7 +77,7 @@ func (all *servers) close() error {
 	return errors.Join(errs...)
 }
 
-// shared is a server that others use too: who has it does not close it.
+// shared is a server with other users, so its Close does nothing.
 type shared struct{ tool.Server }
 
 func (shared) Close() error { return nil }

@@ -10,7 +10,8 @@ import (
 	"github.com/parleyhub/parley/executors/llm/tool"
 )
 
-// TestConnectClosed: who waits to connect to a server while all are closed makes no connection, which nobody would close.
+// A goroutine that waits to connect while the agent is closed does not connect, because no one
+// would close the connection.
 func TestConnectClosed(t *testing.T) {
 	t.Parallel()
 	for range 20 {
@@ -19,13 +20,13 @@ func TestConnectClosed(t *testing.T) {
 		})
 		one := &server{}
 		all.open["s"] = one
-		one.mu.Lock() // as close does, before whoever waits
+		one.mu.Lock() // as close does, before the goroutine waits
 		got := make(chan error)
 		go func() {
 			_, err := all.connect(t.Context(), "s", parley.MCPServer{})
 			got <- err
 		}()
-		for range 1000 { // so that it has seen that nothing is closed
+		for range 1000 { // until the goroutine has checked that the servers are open
 			runtime.Gosched()
 		}
 		all.mu.Lock()

@@ -5,10 +5,10 @@ import (
 	"github.com/parleyhub/parley/internal/spannames"
 )
 
-// hashes name the configs with which an agent asks its models: see parley.AgentConfigHash.
+// hashes identify the configs of the agent and of its children. See parley.AgentConfigHash.
 type hashes struct{ own, children string }
 
-// hashConfigs makes the hashes of the agent's config and of that of its children, as the hub is told of them.
+// hashConfigs computes the hashes of the configs, as registered at the hub.
 func (a *Agent) hashConfigs() (err error) {
 	if a.hashes.own, err = parley.AgentConfigHash(a.blueprint.AgentConfig); err != nil || !a.config.Spawns() {
 		return err
@@ -17,7 +17,7 @@ func (a *Agent) hashConfigs() (err error) {
 	return err
 }
 
-// configHash names the config of this run.
+// configHash identifies the config of this run.
 func (r *run) configHash() string {
 	if r.child != nil {
 		return r.hashes.children
@@ -25,7 +25,7 @@ func (r *run) configHash() string {
 	return r.hashes.own
 }
 
-// attributes are told of the spans of the calls of models.
+// attributes returns the span attributes of model calls.
 func (r *run) attributes() []parley.Attribute {
 	return []parley.Attribute{
 		{Key: spannames.AttrGenAIAgentName, Value: r.turn.Agent},

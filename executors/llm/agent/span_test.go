@@ -17,7 +17,8 @@ import (
 	"github.com/parleyhub/parley/internal/toolnames"
 )
 
-// TestSpans: a turn with a plan, a tool and a child is one tree: the child's session is below the tool that has started it. Nothing of it tells what anybody has said.
+// A turn with a plan, a tool and a child is one tree of spans. The session of the child is below
+// the tool that started it. No span has content.
 func TestSpans(t *testing.T) {
 	t.Parallel()
 	const asker, secret = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "a secret"
@@ -36,9 +37,11 @@ func TestSpans(t *testing.T) {
 	}), &spantest.Recorder{}
 	w.tracer = r
 	w.options.Functions = []tool.Tool{&adder{name: "add"}}
-	w.runner(blueprint(`"tools":["add"],"allow_self_spawn":true,"planning_enabled":true,"instructions":"a secret"`), w.hub.Client(t, "runner"))
+	w.runner(blueprint(`"tools":["add"],"allow_self_spawn":true,"planning_enabled":true,"instructions":"a secret"`),
+		w.hub.Client(t, "runner"))
 	s, err := w.person.StartSession(t.Context(), &parley.StartSessionParams{
-		AgentName: "bot", Parameters: json.RawMessage(`{"prompt":"a secret"}`), TimeoutMs: patience.Milliseconds(), Traceparent: asker,
+		AgentName: "bot", Parameters: json.RawMessage(`{"prompt":"a secret"}`), TimeoutMs: patience.Milliseconds(),
+		Traceparent: asker,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -63,21 +66,21 @@ func TestSpans(t *testing.T) {
 		t.Errorf("the spans are\n%sexpected\n%s", got, want)
 	}
 	if strings.Contains(fmt.Sprint(r.Spans()), secret) {
-		t.Errorf("the spans tell what was said: %+v", r.Spans())
+		t.Errorf("the spans have content: %+v", r.Spans())
 	}
 }
 
-// await waits until something is so.
+// await waits until a condition is true.
 func await(t *testing.T, so func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !so(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("it does not come to that")
+			t.Fatal("the condition did not become true")
 		}
 	}
 }
 
-// hashes name the configs of bot and of its children, as the hub has them.
+// hashes returns the config hashes of bot and of its children, as the hub lists them.
 func (w *world) hashes() map[string]string {
 	w.Helper()
 	list, err := w.hub.Admin(w.T).ListAgents(w.Context(), &parley.ListAgentsParams{IncludeConfig: true})
@@ -95,7 +98,7 @@ func (w *world) hashes() map[string]string {
 	return all
 }
 
-// TestConfigHash: each answer of a model says in the record with which config it was asked for, by the hash of what listAgents gives.
+// Each recorded answer of a model has the hash of its config, which equals the hash in listAgents.
 func TestConfigHash(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(_ context.Context, req *llm.Request) (*llm.Response, error) {
@@ -142,7 +145,7 @@ func TestConfigHash(t *testing.T) {
 	}
 }
 
-// steps gives those of the record of a conversation.
+// steps returns the recorded steps of a conversation.
 func (w *world) steps(conversation string) (all []record.Step) {
 	w.Helper()
 	for _, tr := range w.traces(conversation, record.KindStep) {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// template is a user_template: {name} stands for a parameter, {{ and }} for braces. There is nothing else to it.
+// template is a user_template: {name} is replaced by a parameter, {{ and }} are braces. There is no
+// other syntax.
 type template struct{ parts []part }
 
 // part is text, or the name of a parameter.
@@ -26,11 +27,11 @@ func parseTemplate(text string) (*template, error) {
 			plain.WriteByte(c)
 			i++
 		case c == '}':
-			return nil, fmt.Errorf("a } without { at byte %d: expected }} for a brace", i)
+			return nil, fmt.Errorf("unmatched } at byte %d: write }} for a brace", i)
 		case c == '{':
 			name, _, found := strings.Cut(text[i+1:], "}")
 			if !found || name == "" || strings.ContainsAny(name, "{ \t\n") {
-				return nil, fmt.Errorf("a { that begins no {name} at byte %d: expected {{ for a brace", i)
+				return nil, fmt.Errorf("invalid parameter at byte %d: expected {name}, or {{ for a brace", i)
 			}
 			t.parts = append(t.parts, part{text: plain.String()}, part{text: name, name: true})
 			plain.Reset()
@@ -43,7 +44,8 @@ func parseTemplate(text string) (*template, error) {
 	return t, nil
 }
 
-// fill puts parameters in: texts as they are, what else there is as JSON, and both so that they make no marks.
+// fill returns the text with the parameters: strings as they are, other values as JSON. Both are
+// escaped, so that they cannot contain marks.
 func (t *template) fill(parameters json.RawMessage) (string, error) {
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal(parameters, &values); err != nil {
@@ -57,7 +59,7 @@ func (t *template) fill(parameters json.RawMessage) (string, error) {
 		}
 		raw, ok := values[p.text]
 		if !ok {
-			return "", fmt.Errorf("user_template names {%s}, and there is no such parameter", p.text)
+			return "", fmt.Errorf("user_template needs the parameter %q, which is missing", p.text)
 		}
 		var text string
 		if json.Unmarshal(raw, &text) != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/tool"
 )
 
-// thread is one history with a model: that of the planner, or that of the agent. Neither sees the other's.
+// thread is one history with a model: of the planner or of the agent. Each sees only its own.
 type thread struct {
 	*run
 	phase      record.Phase
@@ -21,10 +21,10 @@ type thread struct {
 	choice     llm.ToolChoice
 	messages   []llm.Message
 	number     int  // of the last step
-	live       bool // what is said is told while it comes
+	live       bool // send the text as deltas
 }
 
-// loop asks and runs tools until the model has answered.
+// loop calls the model and runs tools until the model answers without tool calls.
 func (t *thread) loop(ctx context.Context) (*record.Step, error) {
 	for {
 		s, err := t.next(ctx)
@@ -37,14 +37,15 @@ func (t *thread) loop(ctx context.Context) (*record.Step, error) {
 	}
 }
 
-// next asks once.
+// next calls the model once.
 func (t *thread) next(ctx context.Context) (*record.Step, error) {
-	if err := t.fit(ctx); err != nil {
+	if err := t.limitHistory(ctx); err != nil {
 		return nil, err
 	}
 	t.number++
 	s, err := t.ask(ctx, &question{
-		phase: t.phase, number: t.number, model: t.model, definition: t.definition, choice: t.choice, messages: t.messages, live: t.live,
+		phase: t.phase, number: t.number, model: t.model, definition: t.definition, choice: t.choice, messages: t.messages,
+		live: t.live,
 	})
 	if err == nil && t.live && s.Message.Text != "" {
 		t.said = s.Message.Text
@@ -52,20 +53,22 @@ func (t *thread) next(ctx context.Context) (*record.Step, error) {
 	return s, err
 }
 
-// runTools runs what a step wants, and adds both to the history.
+// runTools runs the tool calls of a step, and adds both to the history.
 func (t *thread) runTools(ctx context.Context, s *record.Step) error {
 	calls := s.Message.ToolCalls
 	most := t.options().MaxToolCalls
 	if most > 0 && t.totals.ToolsInvoked+len(calls) > most {
 		return &llm.BudgetError{What: "max_tool_calls", Limit: int64(most), Used: int64(t.totals.ToolsInvoked + len(calls))}
 	}
-	timed, stop, err := t.timed(ctx)
+	timed, stop, err := t.limitTime(ctx)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	t.totals.earlier += t.taken(calls)
-	results, err := t.box.Run(timed, &tool.Round{Turn: t.turn, Record: t.record, Phase: t.phase, Step: t.number, Calls: calls, Cut: s.Finish == llm.FinishLength})
+	t.totals.earlier += t.earlierToolTime(calls)
+	results, err := t.box.Run(
+		timed, &tool.Round{Turn: t.turn, Record: t.record, Phase: t.phase, Step: t.number, Calls: calls,
+			Cut: s.Finish == llm.FinishLength})
 	if err != nil {
 		if ctx.Err() == nil && timed.Err() != nil {
 			return context.Cause(timed)
@@ -73,12 +76,13 @@ func (t *thread) runTools(ctx context.Context, s *record.Step) error {
 		return fmt.Errorf("run the tools: %w", err)
 	}
 	t.totals.ToolsInvoked += len(calls)
-	t.add(s, results)
+	t.addStep(s, results)
 	return nil
 }
 
-// taken is how long the tools of a round have taken in earlier attempts: they ran at once, so it is the longest of them.
-func (t *thread) taken(calls []llm.ToolCall) (longest time.Duration) {
+// earlierToolTime returns how long the tools of a round took in earlier attempts. They ran
+// concurrently, so it is the longest duration.
+func (t *thread) earlierToolTime(calls []llm.ToolCall) (longest time.Duration) {
 	for i := range calls {
 		if _, ended := t.record.Tool(record.ToolKey(t.phase, t.number, strconv.Itoa(i))); ended != nil {
 			longest = max(longest, time.Duration(ended.DurationMs*float64(time.Millisecond)))
@@ -87,9 +91,10 @@ func (t *thread) taken(calls []llm.ToolCall) (longest time.Duration) {
 	return longest
 }
 
-// add adds an answer and the results of its tools, each with how much of the context is used where the model is to know.
-func (t *thread) add(s *record.Step, results []llm.ToolResult) {
-	said, note := s.Message, t.advice(t.model, s.Usage.PromptTokens+s.Usage.CompletionTokens)
+// addStep adds an answer and its tool results to the history, each with the used part of the
+// context if the config enables that.
+func (t *thread) addStep(s *record.Step, results []llm.ToolResult) {
+	said, note := s.Message, t.contextUsage(t.model, s.Usage.PromptTokens+s.Usage.CompletionTokens)
 	said.Text = join(said.Text, note)
 	t.messages = append(t.messages, said)
 	if len(results) == 0 {
@@ -97,13 +102,14 @@ func (t *thread) add(s *record.Step, results []llm.ToolResult) {
 	}
 	told := append([]llm.ToolResult(nil), results...)
 	for i := range told {
-		told[i].Text = join(defuse(told[i].Text), note)
+		told[i].Text = join(escapeMarks(told[i].Text), note)
 	}
 	t.messages = append(t.messages, llm.Message{Role: llm.RoleTool, Results: told})
 }
 
-// advice says how much of the context is used; empty unless the config wants it.
-func (a *Agent) advice(m *model, used int64) string {
+// contextUsage returns the line that shows how much of the context is used. It is empty unless the
+// config enables it.
+func (a *Agent) contextUsage(m *model, used int64) string {
 	if a.config.BudgetAwareness != parley.BudgetPerMessage {
 		return ""
 	}
@@ -123,5 +129,5 @@ func join(text, note string) string {
 	return text + "\n\n" + note
 }
 
-// isRefusal reports whether the model, or its vendor, has declined.
+// isRefusal reports whether the model or its vendor refused.
 func isRefusal(s *record.Step) bool { return s.Refusal != "" || s.Finish == llm.FinishRefusal }

@@ -17,7 +17,7 @@ import (
 	"github.com/parleyhub/parley/internal/toolnames"
 )
 
-// The tests here go on with those of fields_test.go: what an agent config says of tools.
+// These tests of the tools in an agent config continue fields_test.go.
 
 func names(req *llm.Request) (all []string) {
 	for _, t := range req.Tools {
@@ -55,7 +55,9 @@ func TestAgents(t *testing.T) {
 	w := newWorld(t, inTurn(wants("helper", `{"prompt":"help"}`), says("done")))
 	helper := parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 		text := "here you are"
-		_, err := turn.Complete(ctx, parley.Message{Result: &parley.SessionResult{ResultType: parley.AgentTypeAgent, ResultText: &text}}, parley.Outcome{Status: parley.OutcomeCompleted})
+		_, err := turn.Complete(
+			ctx, parley.Message{Result: &parley.SessionResult{ResultType: parley.AgentTypeAgent, ResultText: &text}},
+			parley.Outcome{Status: parley.OutcomeCompleted})
 		return parley.TurnComplete, err
 	})
 	ctx, stop := context.WithCancel(t.Context())
@@ -86,12 +88,13 @@ func TestInjectedToolArgs(t *testing.T) {
 		t.Errorf("the tool ran with %q", got)
 	}
 	var ended record.ToolEnded
-	if err := json.Unmarshal(w.traces(s.SessionID, record.KindToolResult)[0].Data, &ended); err != nil || string(ended.Metadata.InjectedArgs) != `{"why":"because"}` {
+	if err := json.Unmarshal(w.traces(s.SessionID, record.KindToolResult)[0].Data, &ended); err != nil ||
+		string(ended.Metadata.InjectedArgs) != `{"why":"because"}` {
 		t.Errorf("the record says %+v, %v", ended, err)
 	}
 }
 
-// TestHITLTools: neither the agent nor its planner runs such a tool before somebody has approved of it.
+// Neither the agent nor its planner runs such a tool before an approval.
 func TestHITLTools(t *testing.T) {
 	t.Parallel()
 	pay := &adder{name: "pay"}
@@ -106,7 +109,8 @@ func TestHITLTools(t *testing.T) {
 	})
 	w.options.Functions = []tool.Tool{pay}
 	w.run(blueprint(`"tools":["pay"],"hitl_tools":["pay"],"planning_enabled":true`))
-	s, err := w.person.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "bot", Prompt: "x", Mode: parley.ModeAsyncPoll})
+	s, err := w.person.StartSession(t.Context(),
+		&parley.StartSessionParams{AgentName: "bot", Prompt: "x", Mode: parley.ModeAsyncPoll})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,13 +118,15 @@ func TestHITLTools(t *testing.T) {
 	for i, decision := range []parley.ApprovalDecision{parley.DecisionRejected, parley.DecisionApproved} {
 		a := w.pending(s.SessionID)
 		if n := len(pay.ran()); n != 0 {
-			t.Fatalf("it ran %d times before somebody has approved", n)
+			t.Fatalf("it ran %d times before the approval", n)
 		}
-		if _, err := admin.ResolveApproval(t.Context(), &parley.ResolveApprovalParams{ApprovalID: a.ApprovalID, Decision: decision, Comment: "too much"}); err != nil {
+		if _, err := admin.ResolveApproval(t.Context(),
+			&parley.ResolveApprovalParams{ApprovalID: a.ApprovalID, Decision: decision, Comment: "too much"}); err != nil {
 			t.Fatal(i, err)
 		}
 	}
-	if s, err = w.person.GetSession(t.Context(), &parley.GetSessionParams{SessionID: s.SessionID, TimeoutMs: 20_000}); err != nil {
+	if s, err = w.person.GetSession(t.Context(),
+		&parley.GetSessionParams{SessionID: s.SessionID, TimeoutMs: 20_000}); err != nil {
 		t.Fatal(err)
 	}
 	w.completed(s, "done")
@@ -134,7 +140,7 @@ func TestHITLTools(t *testing.T) {
 	refused(t, w, blueprint(`"tools":["pay"],"hitl_tools":["other"]`), "hitl_tools")
 }
 
-// pending waits for the approval that is asked for.
+// pending waits for a pending approval.
 func (w *world) pending(id string) parley.Approval {
 	w.Helper()
 	admin := w.hub.InProcess(w.T, "boss", parley.ScopeAdmin)
@@ -164,7 +170,7 @@ func TestHITLTimeout(t *testing.T) {
 	}
 }
 
-// mcp is a server with one tool that tells its progress.
+// mcp is a server with one tool that reports progress.
 type mcp struct {
 	adder
 	mu     sync.Mutex // guards the fields below
@@ -183,7 +189,8 @@ func (m *mcp) Close() error {
 
 func TestMCPServers(t *testing.T) {
 	t.Parallel()
-	for fields, emits := range map[string]bool{"": true, `,"emit_mcp_progress":true`: true, `,"emit_mcp_progress":false`: false} {
+	for fields, emits := range map[string]bool{"": true, `,"emit_mcp_progress":true`: true,
+		`,"emit_mcp_progress":false`: false} {
 		m := &mcp{adder: adder{name: "dig", do: func(_ context.Context, c *tool.Call) (*tool.Result, error) {
 			c.Progress(tool.Progress{Done: 1, Total: 2, Text: "half"})
 			return &tool.Result{Text: "dug"}, nil
@@ -223,7 +230,7 @@ func TestMCPServers(t *testing.T) {
 	}
 }
 
-// runner runs an agent as the runner of its blueprints, children too.
+// runner runs an agent as the runner of its blueprints, including children.
 func (w *world) runner(b *parley.Blueprint, c parley.Client) {
 	w.Helper()
 	w.options.RunnerID = "run-1"
@@ -240,7 +247,8 @@ func (w *world) runner(b *parley.Blueprint, c parley.Client) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- executors.Run(ctx, c, a, &executors.Options{
-			Blueprints: a.Blueprints(), ExecutorID: "run-1", Drain: -1, Registered: func(*parley.RegisterBlueprintsResult) { registered <- struct{}{} },
+			Blueprints: a.Blueprints(), ExecutorID: "run-1", Drain: -1,
+			Registered: func(*parley.RegisterBlueprintsResult) { registered <- struct{}{} },
 		})
 	}()
 	w.Cleanup(func() { stop(); _ = a.Close() })
@@ -259,7 +267,8 @@ func isChild(req *llm.Request) bool {
 
 func TestChildren(t *testing.T) {
 	t.Parallel()
-	jobs := `{"jobs":[{"task":"one","additional_context":"a < b","output_schema":{"type":"object","required":["n"]},"system_prompt":"Be quick."},{"task":"two","tool_names":[]},{"task":"three"}]}`
+	jobs := `{"jobs":[{"task":"one","additional_context":"a < b","output_schema":{"type":"object","required":["n"]},` +
+		`"system_prompt":"Be quick."},{"task":"two","tool_names":[]},{"task":"three"}]}`
 	w := newWorld(t, func(_ context.Context, req *llm.Request) (*llm.Response, error) {
 		switch {
 		case isChild(req) && phase(req) == record.PhaseRepair:
@@ -276,7 +285,9 @@ func TestChildren(t *testing.T) {
 		return says("done"), nil
 	})
 	w.options.Functions = []tool.Tool{&adder{name: "add"}, &adder{name: "pay"}}
-	w.runner(blueprint(`"tools":["add","pay"],"hitl_tools":["pay"],"allow_self_spawn":true,"allow_parallel_subagents":true,"max_parallel_subagents":3,"planning_enabled":true,"instructions":"I am bot."`), w.hub.Client(t, "runner"))
+	w.runner(blueprint(
+		`"tools":["add","pay"],"hitl_tools":["pay"],"allow_self_spawn":true,"allow_parallel_subagents":true,`+
+			`"max_parallel_subagents":3,"planning_enabled":true,"instructions":"I am bot."`), w.hub.Client(t, "runner"))
 	s := w.hello()
 	w.completed(s, "done")
 	var children []llm.Request
@@ -286,7 +297,7 @@ func TestChildren(t *testing.T) {
 			children = append(children, c)
 		}
 	}
-	if len(children) != 4 { // one is asked once more
+	if len(children) != 4 { // one of them repairs its answer
 		t.Fatalf("children were asked %d times: %s", len(children), lastResults(&calls[len(calls)-1]))
 	}
 	for _, c := range children {
@@ -295,8 +306,10 @@ func TestChildren(t *testing.T) {
 		if strings.Contains(c.Messages[0].Text, "two") {
 			want = nil
 		}
-		if strings.Contains(c.Instructions, "Be quick.") != quick || !strings.HasPrefix(c.Instructions, "I am bot.") || !slices.Equal(names(&c), want) || strings.Contains(c.Instructions, "<plan>") {
-			t.Errorf("a child was asked %s with the tools %q and the instructions %s", c.Messages[0].Text, names(&c), c.Instructions)
+		if strings.Contains(c.Instructions, "Be quick.") != quick || !strings.HasPrefix(c.Instructions, "I am bot.") ||
+			!slices.Equal(names(&c), want) || strings.Contains(c.Instructions, "<plan>") {
+			t.Errorf("a child was asked %s with the tools %q and the instructions %s", c.Messages[0].Text, names(&c),
+				c.Instructions)
 		}
 	}
 	var got struct {
@@ -311,23 +324,27 @@ func TestChildren(t *testing.T) {
 	if err := json.Unmarshal([]byte(told), &got); err != nil || len(got.Results) != 3 {
 		t.Fatalf("the model reads %s, %v", told, err)
 	}
-	if r := got.Results; string(r[0].Data) != `{"n":1}` || !strings.Contains(r[1].Text, "child of") || r[2].Status != "error" || !strings.Contains(r[2].Error, "not three") {
+	if r := got.Results; string(r[0].Data) != `{"n":1}` || !strings.Contains(r[1].Text, "child of") ||
+		r[2].Status != "error" || !strings.Contains(r[2].Error, "not three") {
 		t.Errorf("the model reads %s", told)
 	}
-	// Nobody else starts a child.
-	child, err := w.person.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "bot.child", Parameters: json.RawMessage(`{"task":"evil"}`), TimeoutMs: 20_000})
+	// Another participant cannot start a child.
+	child, err := w.person.StartSession(t.Context(),
+		&parley.StartSessionParams{AgentName: "bot.child", Parameters: json.RawMessage(`{"task":"evil"}`), TimeoutMs: 20_000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.failed(child, "forbidden")
 	id := w.conversation("")
-	child, err = w.person.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "bot.child", Parameters: json.RawMessage(`{"task":"evil"}`), TimeoutMs: 20_000, ParentConversationID: id})
+	child, err = w.person.StartSession(t.Context(),
+		&parley.StartSessionParams{AgentName: "bot.child", Parameters: json.RawMessage(`{"task":"evil"}`), TimeoutMs: 20_000,
+			ParentConversationID: id})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.failed(child, "forbidden")
 	if n := len(w.vendor.calls()); n != len(calls) {
-		t.Error("a model was asked for a child of somebody else")
+		t.Error("a model was asked for a child that another participant started")
 	}
 	// Without the fields there are no such tools, and no blueprint of children.
 	if _, req := one(t, `"max_parallel_subagents":4`, nil); len(req.Tools) != 0 {
@@ -335,19 +352,24 @@ func TestChildren(t *testing.T) {
 	}
 }
 
-// TestForeignChildren: a child that another participant of the agent's own conversation has started is refused, also by who sees that conversation.
+// TestForeignChildren refuses a child that another participant of the agent's own conversation
+// starts.
 func TestForeignChildren(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, always("done"))
 	w.runner(blueprint(`"allow_self_spawn":true`), w.hub.Admin(t))
 	id := w.conversation("")
-	child, err := w.person.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "bot.child", Parameters: json.RawMessage(`{"task":"evil"}`), TimeoutMs: 20_000, ParentConversationID: id})
+	child, err := w.person.StartSession(t.Context(),
+		&parley.StartSessionParams{AgentName: "bot.child", Parameters: json.RawMessage(`{"task":"evil"}`), TimeoutMs: 20_000,
+			ParentConversationID: id})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.failed(child, "forbidden")
 	bot := w.hub.Client(t, "bot")
-	child, err = bot.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "bot.child", Parameters: json.RawMessage(`{"task":"good"}`), TimeoutMs: 20_000, ParentConversationID: id})
+	child, err = bot.StartSession(t.Context(),
+		&parley.StartSessionParams{AgentName: "bot.child", Parameters: json.RawMessage(`{"task":"good"}`), TimeoutMs: 20_000,
+			ParentConversationID: id})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,12 +389,13 @@ func TestChildTools(t *testing.T) {
 	})
 	w.options.Functions = []tool.Tool{&adder{name: "add"}, &adder{name: "pay"}}
 	w.runner(blueprint(`"tools":["add","pay"],"child_tools":["pay"],"allow_self_spawn":true`), w.hub.Client(t, "runner"))
-	if s := w.hello(); s.Result == nil || s.Result.ResultText == nil || !strings.Contains(*s.Result.ResultText, "child has pay") {
+	if s := w.hello(); s.Result == nil || s.Result.ResultText == nil ||
+		!strings.Contains(*s.Result.ResultText, "child has pay") {
 		t.Errorf("the session is %s", indent(s))
 	}
 }
 
-// lastResults is what a model reads of its tools.
+// lastResults returns the last tool results that a model reads.
 func lastResults(req *llm.Request) string {
 	var b strings.Builder
 	for _, m := range req.Messages {

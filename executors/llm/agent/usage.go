@@ -9,14 +9,14 @@ import (
 	"github.com/parleyhub/parley/executors/llm/record"
 )
 
-// totals are of a whole turn, and the data of llm_usage.
+// totals has the usage of a whole turn. It is the data of an llm_usage trace.
 type totals struct {
-	// Status is how the turn has ended: completed, partial, refusal, or the reason of a failure.
+	// Status is the outcome of the turn: completed, partial, refusal, or the reason of a failure.
 	Status string    `json:"status"`
 	Usage  llm.Usage `json:"usage"`
-	// CostUSD is of the models whose price is configured.
+	// CostUSD counts only models with a configured price.
 	CostUSD *float64 `json:"cost_usd,omitempty"`
-	// FirstTokenMs is that of the first step that was streamed.
+	// FirstTokenMs is the time to the first token of the first streamed step.
 	FirstTokenMs float64  `json:"ttft_ms,omitempty"`
 	ElapsedMs    float64  `json:"elapsed_ms"`
 	Chunks       int      `json:"chunks"`
@@ -26,12 +26,12 @@ type totals struct {
 	Compactions  int      `json:"compactions,omitempty"`
 	Models       []string `json:"models"`
 
-	earlier time.Duration // what the steps and tools of earlier attempts have taken
-	asked   int           // steps of this attempt
+	earlier time.Duration // duration of the steps and tools of earlier attempts
+	fresh   int           // steps of this attempt
 }
 
-// add counts a step; fresh is false for one of an earlier attempt.
-func (t *totals) add(s *record.Step, fresh bool) {
+// addStep counts a step. fresh is false for a step of an earlier attempt.
+func (t *totals) addStep(s *record.Step, fresh bool) {
 	t.Usage.Add(s.Usage)
 	if s.CostUSD != nil {
 		sum := *s.CostUSD
@@ -48,7 +48,7 @@ func (t *totals) add(s *record.Step, fresh bool) {
 	t.Retries += s.Retries
 	t.Steps++
 	if fresh {
-		t.asked++
+		t.fresh++
 	} else {
 		t.earlier += time.Duration(s.ElapsedMs * float64(time.Millisecond))
 	}
@@ -57,9 +57,9 @@ func (t *totals) add(s *record.Step, fresh bool) {
 	}
 }
 
-// tellUsage writes llm_usage.
-func (r *run) tellUsage(ctx context.Context, status string) error {
+// recordUsage writes an llm_usage trace.
+func (r *run) recordUsage(ctx context.Context, status string) error {
 	r.totals.Status, r.totals.Compactions = status, r.compactions
-	r.o.Meter.Turn(status, r.totals.asked)
-	return r.record.Say(ctx, record.KindUsage, "", &r.totals)
+	r.o.Meter.Turn(status, r.totals.fresh)
+	return r.record.AddTrace(ctx, record.KindUsage, "", &r.totals)
 }

@@ -9,18 +9,19 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// view is a conversation as it stood when its turn was first claimed. It is the same for each attempt: what comes later is for the next turn.
+// view is a conversation at the first claim of its turn. It is the same for each attempt. Later
+// events are for the next turn.
 type view struct {
 	title        string
 	participants []parley.Participant
 	session      *parley.SessionRecord
-	trace        string // the trace id of the conversation's metadata; empty without one
+	trace        string // trace id in the metadata of the conversation; may be empty
 	private      []string
 	entries      []entry
 	me           string
 }
 
-// entry is a message or a note that counts.
+// entry is a message or a note that was not withdrawn.
 type entry struct {
 	seq     int64
 	turn    int64
@@ -29,10 +30,11 @@ type entry struct {
 	note    *parley.System
 }
 
-// look reads the conversation of a turn.
-func look(ctx context.Context, turn *parley.Turn) (*view, error) {
+// readView reads the conversation of a turn.
+func readView(ctx context.Context, turn *parley.Turn) (*view, error) {
 	v := &view{me: turn.AgentID}
-	p := &parley.SubscribeParams{ConversationID: turn.ConversationID, Types: []parley.EventType{parley.TypeMessage, parley.TypeSystem}}
+	p := &parley.SubscribeParams{ConversationID: turn.ConversationID,
+		Types: []parley.EventType{parley.TypeMessage, parley.TypeSystem}}
 	for n, err := range turn.Client.Subscribe(ctx, p) {
 		if err != nil {
 			return nil, fmt.Errorf("read the conversation: %w", err)
@@ -43,7 +45,7 @@ func look(ctx context.Context, turn *parley.Turn) (*view, error) {
 		if n.Event == nil {
 			continue
 		}
-		begun, err := v.take(n.Event, turn.Number)
+		begun, err := v.addEvent(n.Event, turn.Number)
 		if err != nil {
 			return nil, fmt.Errorf("read event %d: %w", n.Event.Seq, err)
 		}
@@ -54,8 +56,8 @@ func look(ctx context.Context, turn *parley.Turn) (*view, error) {
 	return v, nil
 }
 
-// take adds an event; begun is true when it is the first claim of the turn.
-func (v *view) take(e *parley.Event, number int64) (begun bool, err error) {
+// addEvent adds an event. begun is true for the first claim of the turn.
+func (v *view) addEvent(e *parley.Event, number int64) (begun bool, err error) {
 	if e.Type == parley.TypeMessage {
 		m, err := e.Message()
 		v.entries = append(v.entries, entry{seq: e.Seq, turn: e.Turn, from: e.From, message: &m})
@@ -86,7 +88,7 @@ func (v *view) take(e *parley.Event, number int64) (begun bool, err error) {
 	return false, nil
 }
 
-// withdraw forgets what a failed attempt has said.
+// withdraw removes the messages of a failed attempt.
 func (v *view) withdraw(turn, from int64) {
 	if from == 0 {
 		return
@@ -100,7 +102,7 @@ func (v *view) withdraw(turn, from int64) {
 	v.entries = kept
 }
 
-// participant gives a seat.
+// participant returns a participant. If the id is unknown, only the id is set.
 func (v *view) participant(id string) parley.Participant {
 	for _, p := range v.participants {
 		if p.ID == id {
@@ -110,7 +112,7 @@ func (v *view) participant(id string) parley.Participant {
 	return parley.Participant{ID: id}
 }
 
-// parameters are what the caller of a session has given first.
+// parameters returns the parameters of a session.
 func (v *view) parameters() json.RawMessage {
 	for _, e := range v.entries {
 		if e.message != nil && e.from == v.session.Caller && len(e.message.Parameters) > 0 {
@@ -120,7 +122,7 @@ func (v *view) parameters() json.RawMessage {
 	return json.RawMessage("{}")
 }
 
-// traceID gives the trace of which a conversation is a part: that of traceparent, W3C Trace Context.
+// traceID returns the trace id of the traceparent in the metadata, see W3C Trace Context.
 func traceID(metadata json.RawMessage) string {
 	var m map[string]json.RawMessage
 	var text string
@@ -128,7 +130,8 @@ func traceID(metadata json.RawMessage) string {
 		return ""
 	}
 	fields := strings.Split(text, "-")
-	if len(fields) < 4 || len(fields[1]) != 32 || strings.Trim(fields[1], "0123456789abcdef") != "" || strings.Trim(fields[1], "0") == "" {
+	if len(fields) < 4 || len(fields[1]) != 32 || strings.Trim(fields[1], "0123456789abcdef") != "" ||
+		strings.Trim(fields[1], "0") == "" {
 		return ""
 	}
 	return fields[1]

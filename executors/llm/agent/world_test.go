@@ -19,14 +19,14 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for an event that must happen.
 const patience = 3 * time.Minute
 
-// vendor is a provider of which a test says what it answers. It is in no other way different from a real one.
+// vendor is a provider whose answers a test defines. It is used like a real one.
 type vendor struct {
 	name   string
 	answer func(ctx context.Context, req *llm.Request) (*llm.Response, error)
-	// pieces cuts a text into what is streamed; nil, it is one.
+	// pieces splits a text into chunks. nil means one chunk.
 	pieces func(text string) []string
 
 	mu    sync.Mutex // guards the field below
@@ -67,19 +67,20 @@ func (v *vendor) Call(ctx context.Context, req *llm.Request, emit func(llm.Chunk
 	return resp, nil
 }
 
-// calls gives what was asked.
+// calls returns the requests.
 func (v *vendor) calls() []llm.Request {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return slices.Clone(v.asked)
 }
 
-// says makes an answer that is a text, of 10 and 5 tokens.
+// says returns an answer with a text, of 10 prompt and 5 completion tokens.
 func says(text string) *llm.Response {
-	return &llm.Response{Text: text, Finish: llm.FinishStop, Usage: &llm.Usage{PromptTokens: 10, CompletionTokens: 5, TotalTokens: 15}}
+	return &llm.Response{Text: text, Finish: llm.FinishStop,
+		Usage: &llm.Usage{PromptTokens: 10, CompletionTokens: 5, TotalTokens: 15}}
 }
 
-// wants makes an answer that calls tools: name, arguments, name, arguments...
+// wants returns an answer that calls tools: name, arguments, name, arguments...
 func wants(calls ...string) *llm.Response {
 	r := says("")
 	r.Finish = llm.FinishToolCalls
@@ -89,7 +90,7 @@ func wants(calls ...string) *llm.Response {
 	return r
 }
 
-// phase tells from what is asked what for.
+// phase returns the phase of a request, which it derives from the instructions.
 func phase(req *llm.Request) record.Phase {
 	switch {
 	case req.Instructions == agent.CompactInstructions:
@@ -104,7 +105,7 @@ func phase(req *llm.Request) record.Phase {
 
 func lastText(req *llm.Request) string { return req.Messages[len(req.Messages)-1].Text }
 
-// results counts the results of tools in a request.
+// results counts the tool results in a request.
 func results(req *llm.Request) (n int) {
 	for _, m := range req.Messages {
 		n += len(m.Results)
@@ -112,7 +113,7 @@ func results(req *llm.Request) (n int) {
 	return n
 }
 
-// inTurn gives one answer after the other, by how many results of tools there are.
+// inTurn returns one answer after the other. The number of tool results in the request selects it.
 func inTurn(all ...*llm.Response) func(context.Context, *llm.Request) (*llm.Response, error) {
 	return func(_ context.Context, req *llm.Request) (*llm.Response, error) {
 		n := 0
@@ -129,7 +130,7 @@ func always(text string) func(context.Context, *llm.Request) (*llm.Response, err
 	return func(context.Context, *llm.Request) (*llm.Response, error) { return says(text), nil }
 }
 
-// adder is a tool that counts how often it ran.
+// adder is a tool that counts its runs.
 type adder struct {
 	name string
 	do   func(ctx context.Context, c *tool.Call) (*tool.Result, error)
@@ -139,7 +140,8 @@ type adder struct {
 }
 
 func (a *adder) Spec() llm.ToolSpec {
-	return llm.ToolSpec{Name: a.name, Description: "adds", Parameters: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}
+	return llm.ToolSpec{Name: a.name, Description: "adds",
+		Parameters: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}
 }
 
 func (a *adder) Run(ctx context.Context, c *tool.Call) (*tool.Result, error) {
@@ -165,7 +167,7 @@ type world struct {
 	vendor  *vendor
 	options agent.Options
 	models  llm.Models
-	tracer  parley.Tracer // of runners to come; nil, none
+	tracer  parley.Tracer // of later runners; may be nil
 	person  parley.Client // a human named ann
 }
 
@@ -177,7 +179,7 @@ func newWorld(t *testing.T, answer func(context.Context, *llm.Request) (*llm.Res
 	return w
 }
 
-// blueprint is one of an agent bot with a config: fields of JSON without braces.
+// blueprint returns a blueprint of bot with a config: JSON members without braces.
 func blueprint(fields string) *parley.Blueprint {
 	config := `{"model":"fake:m"}`
 	if fields != "" {
@@ -194,7 +196,7 @@ func (w *world) make(b *parley.Blueprint) (*agent.Agent, error) {
 	return agent.New(b, &o)
 }
 
-// run runs the agent of a blueprint until the test ends, or stop is called.
+// run runs the agent of a blueprint until the test ends or stop is called.
 func (w *world) run(b *parley.Blueprint) (stop func()) {
 	w.Helper()
 	a, err := w.make(b)
@@ -205,7 +207,7 @@ func (w *world) run(b *parley.Blueprint) (stop func()) {
 	return w.serve(a, w.hub.Client(w.T, "bot"))
 }
 
-// serve runs an agent over a client.
+// serve runs an agent with a client.
 func (w *world) serve(a parley.Agent, c parley.Client) (stop func()) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -223,23 +225,25 @@ func (w *world) serve(a parley.Agent, c parley.Client) (stop func()) {
 	return stop
 }
 
-// served waits until the hub knows who runs an agent.
+// served waits until the hub has a runner for an agent.
 func (w *world) served(name string) {
 	w.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		list, err := w.person.ListAgents(w.Context(), &parley.ListAgentsParams{})
-		if err == nil && slices.ContainsFunc(list.Agents, func(a parley.AgentInfo) bool { return a.Name == name && a.Online }) {
+		if err == nil &&
+			slices.ContainsFunc(list.Agents, func(a parley.AgentInfo) bool { return a.Name == name && a.Online }) {
 			return
 		}
 	}
 	w.Fatalf("nobody runs %s", name)
 }
 
-// session starts one of the agent, and gives it when it has ended.
+// session starts a session of the agent, and returns it after its end.
 func (w *world) session(parameters string) *parley.Session {
 	w.Helper()
 	s, err := w.person.StartSession(w.Context(), &parley.StartSessionParams{
-		AgentName: "bot", Parameters: json.RawMessage(parameters), TimeoutMs: patience.Milliseconds(), Metadata: json.RawMessage(`{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`),
+		AgentName: "bot", Parameters: json.RawMessage(parameters), TimeoutMs: patience.Milliseconds(),
+		Metadata: json.RawMessage(`{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`),
 	})
 	if err != nil {
 		w.Fatal(err)
@@ -250,24 +254,26 @@ func (w *world) session(parameters string) *parley.Session {
 	return s
 }
 
-// hello is a session with a prompt.
+// hello runs a session with a prompt.
 func (w *world) hello() *parley.Session {
 	w.Helper()
 	return w.session(`{"prompt":"hello"}`)
 }
 
-// completed expects a text.
+// completed checks the text of a completed session.
 func (w *world) completed(s *parley.Session, text string) {
 	w.Helper()
-	if s.Status != parley.SessionCompleted || s.Result == nil || s.Result.ResultText == nil || *s.Result.ResultText != text || s.Result.Error != "" {
+	if s.Status != parley.SessionCompleted || s.Result == nil || s.Result.ResultText == nil ||
+		*s.Result.ResultText != text || s.Result.Error != "" {
 		w.Fatalf("the session is %s, expected the text %q", indent(s), text)
 	}
 }
 
-// failed expects a reason.
+// failed checks the reason of a failed session.
 func (w *world) failed(s *parley.Session, reason string) {
 	w.Helper()
-	if s.Status != parley.SessionFailed || s.Reason != reason || s.Result == nil || s.Result.Error == "" || s.Result.ResultType != parley.AgentTypeAgent {
+	if s.Status != parley.SessionFailed || s.Reason != reason || s.Result == nil || s.Result.Error == "" ||
+		s.Result.ResultType != parley.AgentTypeAgent {
 		w.Fatalf("the session is %s, expected the reason %q", indent(s), reason)
 	}
 }
@@ -277,7 +283,7 @@ func indent(v any) string {
 	return string(b)
 }
 
-// traces gives those of a kind.
+// traces returns the traces of a kind.
 func (w *world) traces(conversation, kind string) (all []parley.Trace) {
 	w.Helper()
 	for since := int64(0); ; {
@@ -297,16 +303,16 @@ func (w *world) traces(conversation, kind string) (all []parley.Trace) {
 	}
 }
 
-// refused expects that New fails, with a text.
+// refused checks that New fails with a text.
 func refused(t *testing.T, w *world, b *parley.Blueprint, text string) {
 	t.Helper()
 	a, err := w.make(b)
 	if err == nil {
 		_ = a.Close()
-		t.Fatalf("New has taken %s", b.AgentConfig)
+		t.Fatalf("New accepted %s", b.AgentConfig)
 	}
 	if !strings.Contains(err.Error(), text) {
-		t.Errorf("New says %q, expected something of %q", err, text)
+		t.Errorf("New returned %q, expected %q", err, text)
 	}
 }
 

@@ -1,17 +1,20 @@
-// Package anthropic is the llm.Provider of Anthropic's Messages API, and of servers that speak it. It calls through the official SDK, whose retries are off.
+// Package anthropic is the llm.Provider of Anthropic's Messages API and of compatible servers. It
+// uses the official SDK without its retries.
 //
-// What of a Request goes where:
+// The fields of a Request are sent as follows:
 //
-//	instructions     system, whatever Request.UseInstructions says: there is no other place for them
-//	output           output_config.format where it is strict; else the schema is told beside the instructions
-//	seed             left out: there is none
-//	max tokens       max_tokens, which the API insists on: DefaultMaxTokens where none is given
-//	metadata         metadata.user_id is that of the key user_id; the rest is left out: there is no place for it
+//	instructions     system; Request.UseInstructions is ignored
+//	output           output_config.format if it is strict, otherwise the schema is part of system
+//	seed             ignored, because the API has none
+//	max tokens       max_tokens, which the API requires; the default is DefaultMaxTokens
+//	metadata         metadata.user_id from the key user_id; other keys are ignored
 //	trace id         X-Client-Request-Id
 //	idempotency key  Idempotency-Key
 //
-// Thoughts that are signed, and whatever else only the vendor reads, are Response.Opaque and go back unchanged. What is not streamed but may take longer than the vendor lets one wait is
-// streamed on the wire all the same.
+// Signed thoughts, and other data that only the vendor can read, are in Response.Opaque and are
+// sent back unchanged. If an answer without a stream may take longer than the timeout of the SDK,
+// the provider uses a stream on the wire.
 //
-// An error has the vendor's words but never the key, and is told apart by HTTP status and the vendor's types alone.
+// An error has the message of the vendor but never the key. Its category is derived only from the
+// HTTP status and the error type of the vendor.
 package anthropic

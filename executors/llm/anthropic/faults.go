@@ -8,7 +8,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/internal/wire"
 )
 
-// vendorError is the form that the vendor gives an error, in bodies and in streams.
+// vendorError is the form of an error in bodies and in streams.
 type vendorError struct {
 	Type  string `json:"type"`
 	Error struct {
@@ -18,20 +18,20 @@ type vendorError struct {
 	RequestID string `json:"request_id"`
 }
 
-func (e *vendorError) told() wire.Told {
-	return wire.Told{Code: e.Error.Type, Message: e.Error.Message, RequestID: e.RequestID}
+func (e *vendorError) fault() wire.VendorError {
+	return wire.VendorError{Code: e.Error.Type, Message: e.Error.Message, RequestID: e.RequestID}
 }
 
-// told reads the error in a body; the zero value where there is none.
-func told(body []byte) wire.Told {
+// readError parses the error in a body. It returns the zero value if there is none.
+func readError(body []byte) wire.VendorError {
 	var e vendorError
 	if json.Unmarshal(body, &e) != nil {
-		return wire.Told{}
+		return wire.VendorError{}
 	}
-	return e.told()
+	return e.fault()
 }
 
-// categories are those of types in streams, which have no status of their own.
+// categories maps the error types in streams, which have no HTTP status.
 var categories = map[string]llm.Category{
 	"invalid_request_error": llm.CategoryInvalid,
 	"request_too_large":     llm.CategoryInvalid,
@@ -45,7 +45,7 @@ var categories = map[string]llm.Category{
 	"overloaded_error":      llm.CategoryServer,
 }
 
-// failed is the error that a stream, or an answer of status 200, reports.
+// failed returns the error that a stream, or an answer with status 200, reports.
 func (p *Provider) failed(res *http.Response, e *vendorError) error {
-	return p.server.Coded(res, categories[e.Error.Type], e.told())
+	return p.server.Coded(res, categories[e.Error.Type], e.fault())
 }

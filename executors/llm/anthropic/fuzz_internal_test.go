@@ -1,6 +1,6 @@
 package anthropic
 
-// It is inside because a stream is fuzzed without a server: thousands a second instead of tens.
+// The test is internal, because streams are tested thousands of times per second without a server.
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/internal/wiretest"
 )
 
-// FuzzStream reads any stream: see wiretest.CheckStream.
+// FuzzStream reads random streams. See wiretest.CheckStream.
 func FuzzStream(f *testing.F) {
 	for _, text := range wiretest.Seeds(f)[0] {
 		f.Add(text)

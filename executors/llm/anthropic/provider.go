@@ -16,18 +16,20 @@ const (
 	defaultBase = "https://api.anthropic.com"
 )
 
-// DefaultMaxTokens bounds what a model says where a Request does not. All models take it.
+// DefaultMaxTokens is the max_tokens of a Request without one. All models accept it.
 const DefaultMaxTokens = 4096
 
-// Options are for New. The zero value reaches Anthropic without a key.
+// Options are the options of New. The zero value calls Anthropic without a key.
 type Options struct {
-	// Name is that of the provider, 1 to 64 of a-z 0-9 . _ -; empty, "anthropic".
+	// Name is the name of the provider, with 1 to 64 characters of a-z 0-9 . _ -. The default is
+	// "anthropic".
 	Name string
-	// BaseURL is where the API is, without its version; empty, Anthropic's.
+	// BaseURL is the address of the API without its version. The default is Anthropic's.
 	BaseURL string
-	// APIKey is sent to the server of BaseURL and to nobody else; empty, none is sent.
+	// APIKey is sent only to the server at BaseURL. It may be empty.
 	APIKey string
-	// HTTPClient is what calls are made with: a copy that follows no redirects and takes 64 MiB at most of an answer. Nil, one is made.
+	// HTTPClient makes the calls. It is copied; the copy follows no redirects and reads at most 64
+	// MiB of an answer. It may be nil.
 	HTTPClient *http.Client
 }
 
@@ -39,7 +41,7 @@ type Provider struct {
 
 var _ llm.Provider = (*Provider)(nil)
 
-// New makes a Provider. It reads nothing from the environment. An error never has the key.
+// New returns a Provider. It does not read the environment. Its errors never have the key.
 func New(o *Options) (*Provider, error) {
 	if o == nil {
 		o = &Options{}
@@ -48,14 +50,16 @@ func New(o *Options) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := []option.RequestOption{option.WithBaseURL(s.BaseURL), option.WithHTTPClient(s.HTTP), option.WithMaxRetries(0), option.WithoutOpenTelemetry()}
+	options := []option.RequestOption{option.WithBaseURL(s.BaseURL), option.WithHTTPClient(s.HTTP),
+		option.WithMaxRetries(0), option.WithoutOpenTelemetry()}
 	if s.Key != "" {
 		options = append(options, option.WithAPIKey(s.Key))
 	}
 	return &Provider{server: s, messages: anthropic.NewMessageService(options...)}, nil
 }
 
-// FromEnv makes the provider "anthropic" of ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL. It is nil where neither is set.
+// FromEnv returns the provider "anthropic" for ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL. It returns
+// nil if neither is set.
 func FromEnv(getenv func(string) string) (*Provider, error) {
 	o := wire.FromEnv(getenv, "ANTHROPIC")
 	if o == nil {
@@ -64,13 +68,13 @@ func FromEnv(getenv func(string) string) (*Provider, error) {
 	return New((*Options)(o))
 }
 
-// Name is that of the options.
+// Name returns the name of the provider.
 func (p *Provider) Name() string { return p.server.Name }
 
-// Close ends all calls.
+// Close cancels all calls.
 func (p *Provider) Close() error { return p.server.Close() }
 
-// Call makes one exchange: see llm.Provider.
+// Call makes one exchange. See llm.Provider.
 func (p *Provider) Call(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
 	return p.server.Call(ctx, emit, func(ctx context.Context, emit func(llm.Chunk) error) (*llm.Response, error) {
 		return p.call(ctx, req, emit)
@@ -88,13 +92,14 @@ func (p *Provider) call(ctx context.Context, req *llm.Request, emit func(llm.Chu
 	}
 	stream := emit != nil
 	if !stream {
-		if _, err := anthropic.CalculateNonStreamingTimeout(int(params.MaxTokens), params.Model, nil); err != nil { // it may take longer than one may wait
+		_, err := anthropic.CalculateNonStreamingTimeout(int(params.MaxTokens), params.Model, nil)
+		if err != nil { // the answer may exceed the timeout
 			stream, emit = true, func(llm.Chunk) error { return nil }
 		}
 	}
 	res, err := p.send(ctx, params, options, stream)
 	if err != nil || res == nil || res.StatusCode != http.StatusOK {
-		return nil, p.server.Answered(res, err, told)
+		return nil, p.server.Answered(res, err, readError)
 	}
 	if stream {
 		return p.stream(res, emit)
@@ -106,17 +111,19 @@ func (p *Provider) call(ctx context.Context, req *llm.Request, emit func(llm.Chu
 	return p.whole(res, raw)
 }
 
-// send gives the answer as it comes. The caller closes its body.
-func (p *Provider) send(ctx context.Context, params *anthropic.MessageNewParams, options []option.RequestOption, stream bool) (res *http.Response, err error) {
+// send returns the answer before its body is read. The caller closes the body.
+func (p *Provider) send(ctx context.Context, params *anthropic.MessageNewParams, options []option.RequestOption,
+	stream bool) (res *http.Response, err error) {
 	if !stream {
 		_, err = p.messages.New(ctx, *params, append(options, option.WithResponseBodyInto(&res))...)
 		return res, err
 	}
-	s := p.messages.NewStreaming(ctx, *params, append(options, option.WithResponseInto(&res), option.WithHeader("Accept", "text/event-stream"))...)
-	return res, s.Err() // its events are read from the answer itself
+	s := p.messages.NewStreaming(ctx, *params,
+		append(options, option.WithResponseInto(&res), option.WithHeader("Accept", "text/event-stream"))...)
+	return res, s.Err() // the events are read from the body of the answer
 }
 
-// options are those of one call: what goes into headers, and parameters by the name that the model has for them.
+// options returns the options of one call: the headers, and max_tokens under the model's own name.
 func (p *Provider) options(req *llm.Request) ([]option.RequestOption, error) {
 	all, err := wire.Headers(p.server.Faults, req, option.WithHeader)
 	if err != nil {

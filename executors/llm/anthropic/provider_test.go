@@ -12,7 +12,8 @@ import (
 
 func TestNew(t *testing.T) {
 	for name, o := range map[string]*anthropic.Options{
-		"name": {Name: "a:b"}, "base": {BaseURL: "localhost"}, "key in base": {BaseURL: "https://" + key + "@host"}, "key": {APIKey: key + "\nX-Evil: 1"},
+		"name": {Name: "a:b"}, "base": {BaseURL: "localhost"}, "key in base": {BaseURL: "https://" + key + "@host"},
+		"key": {APIKey: key + "\nX-Evil: 1"},
 	} {
 		if _, err := anthropic.New(o); err == nil || strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v", name, err)
@@ -36,16 +37,28 @@ func TestMalformed(t *testing.T) {
 
 func TestStatuses(t *testing.T) {
 	in := func(kind, message string) string {
-		return wiretest.JSON(object{"type": "error", "error": object{"type": kind, "message": message}, "request_id": "req_body"})
+		return wiretest.JSON(
+			object{"type": "error", "error": object{"type": kind, "message": message}, "request_id": "req_body"})
 	}
 	vendor.TestStatuses(t, map[string]wiretest.Status{
-		"the vendor's form": {429, map[string]string{"Retry-After": "30", "Request-Id": "req_7"}, in("rate_limit_error", "slow down"),
-			llm.ProviderError{Category: llm.CategoryRateLimit, Code: "rate_limit_error", RequestID: "req_7", Retryable: true, RetryAfter: 30 * time.Second, Message: "slow down"}},
-		"overloaded":      {529, nil, in("overloaded_error", "Overloaded"), llm.ProviderError{Category: llm.CategoryServer, Code: "overloaded_error", RequestID: "req_body", Retryable: true, Message: "Overloaded"}},
-		"too large":       {413, nil, in("request_too_large", "too large"), llm.ProviderError{Category: llm.CategoryInvalid, Code: "request_too_large", RequestID: "req_body", Message: "too large"}},
-		"HTML":            {502, nil, `<html>Bad Gateway</html>`, llm.ProviderError{Category: llm.CategoryServer, Retryable: true, Message: "Bad Gateway"}},
-		"odd JSON":        {400, nil, `{"type":"error","error":"no"}`, llm.ProviderError{Category: llm.CategoryInvalid, Message: "Bad Request"}},
-		"the key":         {401, nil, in("authentication_error", "invalid x-api-key "+key), llm.ProviderError{Category: llm.CategoryAuthentication, Code: "authentication_error", RequestID: "req_body", Message: "invalid x-api-key [key]"}},
-		"not worth while": {529, map[string]string{"X-Should-Retry": "false"}, `{}`, llm.ProviderError{Category: llm.CategoryServer, Message: ""}},
+		"the vendor's form": {429, map[string]string{"Retry-After": "30", "Request-Id": "req_7"},
+			in("rate_limit_error", "slow down"),
+			llm.ProviderError{Category: llm.CategoryRateLimit, Code: "rate_limit_error", RequestID: "req_7", Retryable: true,
+				RetryAfter: 30 * time.Second, Message: "slow down"}},
+		"overloaded": {529, nil, in("overloaded_error", "Overloaded"),
+			llm.ProviderError{Category: llm.CategoryServer, Code: "overloaded_error", RequestID: "req_body", Retryable: true,
+				Message: "Overloaded"}},
+		"too large": {413, nil, in("request_too_large", "too large"),
+			llm.ProviderError{Category: llm.CategoryInvalid, Code: "request_too_large", RequestID: "req_body",
+				Message: "too large"}},
+		"HTML": {502, nil, `<html>Bad Gateway</html>`,
+			llm.ProviderError{Category: llm.CategoryServer, Retryable: true, Message: "Bad Gateway"}},
+		"odd JSON": {400, nil, `{"type":"error","error":"no"}`,
+			llm.ProviderError{Category: llm.CategoryInvalid, Message: "Bad Request"}},
+		"the key": {401, nil, in("authentication_error", "invalid x-api-key "+key),
+			llm.ProviderError{Category: llm.CategoryAuthentication, Code: "authentication_error", RequestID: "req_body",
+				Message: "invalid x-api-key [key]"}},
+		"not worth while": {529, map[string]string{"X-Should-Retry": "false"}, `{}`,
+			llm.ProviderError{Category: llm.CategoryServer, Message: ""}},
 	})
 }

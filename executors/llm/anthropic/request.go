@@ -30,14 +30,14 @@ func (p *Provider) params(req *llm.Request) (*anthropic.MessageNewParams, error)
 		params.System = []anthropic.TextBlockParam{{Text: req.Instructions}}
 	}
 	for i := range req.Messages {
-		if m := p.message(&req.Messages[i]); len(m.Content) > 0 { // a message of nothing is refused
+		if m := p.message(&req.Messages[i]); len(m.Content) > 0 { // the vendor refuses empty messages
 			params.Messages = append(params.Messages, m)
 		}
 	}
 	for _, t := range req.Tools {
 		schema, err := wire.Parameters(t.Parameters)
 		if err != nil {
-			return nil, p.server.Invalid(fmt.Sprintf("the parameters of the tool %q: %v", t.Name, err))
+			return nil, p.server.Invalid(fmt.Sprintf("invalid parameters of the tool %q: %v", t.Name, err))
 		}
 		params.Tools = append(params.Tools, anthropic.ToolUnionParam{OfTool: tool(&t, schema)})
 	}
@@ -56,7 +56,7 @@ func tool(t *llm.ToolSpec, schema map[string]any) *anthropic.ToolParam {
 	made := &anthropic.ToolParam{Name: t.Name, InputSchema: anthropic.ToolInputSchemaParam{ExtraFields: map[string]any{}}}
 	for k, v := range schema {
 		switch k {
-		case "type": // it is object
+		case "type": // always object
 		case "properties":
 			made.InputSchema.Properties = v
 		default:
@@ -69,14 +69,15 @@ func tool(t *llm.ToolSpec, schema map[string]any) *anthropic.ToolParam {
 	return made
 }
 
-// output holds the model to a schema: by the API where that is strict, else by words.
+// output asks for JSON that matches a schema: with output_config if it is strict, otherwise in the
+// system prompt.
 func (p *Provider) output(params *anthropic.MessageNewParams, o *llm.OutputSchema) error {
 	if o == nil {
 		return nil
 	}
 	schema, err := wire.Object(o.Schema)
 	if err != nil {
-		return p.server.Invalid(fmt.Sprintf("the output schema: %v", err))
+		return p.server.Invalid(fmt.Sprintf("invalid output schema: %v", err))
 	}
 	if o.Strict {
 		params.OutputConfig.Format.Schema = schema
@@ -84,10 +85,11 @@ func (p *Provider) output(params *anthropic.MessageNewParams, o *llm.OutputSchem
 	}
 	var plain bytes.Buffer
 	if err := json.Compact(&plain, o.Schema); err != nil {
-		return p.server.Invalid("the output schema is no JSON")
+		return p.server.Invalid("the output schema is not JSON")
 	}
 	params.System = append(params.System, anthropic.TextBlockParam{
-		Text: "When you give your answer, it is one JSON value that matches this JSON Schema, with no other text around it:\n" + plain.String(),
+		Text: "Your final answer is exactly one JSON value that matches this JSON Schema, without any other text:\n" +
+			plain.String(),
 	})
 	return nil
 }
@@ -119,7 +121,7 @@ func (p *Provider) message(m *llm.Message) anthropic.MessageParam {
 	return anthropic.NewUserMessage(anthropic.NewTextBlock(m.Text))
 }
 
-// isBlank reports whether there is nothing to read in a text: the vendor refuses such a one.
+// isBlank reports whether a text has only space. The vendor refuses such texts.
 func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
 
 func result(r *llm.ToolResult) *anthropic.ToolResultBlockParam {
@@ -133,7 +135,8 @@ func result(r *llm.ToolResult) *anthropic.ToolResultBlockParam {
 	return b
 }
 
-// input are the arguments of a call, which have to be an object: what is none stands in one.
+// input returns the arguments of a call as an object, which the API requires. Other arguments
+// become a member of one.
 func input(arguments string) any {
 	if strings.TrimSpace(arguments) == "" {
 		return json.RawMessage(`{}`)
@@ -145,8 +148,9 @@ func input(arguments string) any {
 	return json.RawMessage(arguments)
 }
 
-// ownBlocks are the blocks that the vendor has given, as they were, without calls that are not in the message any more, and texts of nothing, which the vendor does not take back. Nil
-// where the message is not this provider's, or has calls that the blocks have not.
+// ownBlocks returns the original blocks of the vendor, without removed calls and blank texts, which
+// the vendor refuses. It returns nil if the message is from another provider, or has calls that the
+// blocks do not have.
 func (p *Provider) ownBlocks(m *llm.Message) []anthropic.ContentBlockParamUnion {
 	var blocks []json.RawMessage
 	if m.Opaque == nil || m.Opaque.Provider != p.server.Name || json.Unmarshal(m.Opaque.Data, &blocks) != nil {

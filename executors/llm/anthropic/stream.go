@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// stream tells of a message as it comes.
+// stream parses the events of a message.
 type stream struct {
 	p    *Provider
 	res  *http.Response
@@ -24,11 +24,12 @@ type stream struct {
 	calls   []*block
 }
 
-// block is one of the message that has begun. What comes in many pieces is put together here: the SDK would copy the whole for each.
+// block is a started block of the message. It collects the deltas, because the SDK would copy the
+// whole text for each.
 type block struct {
 	kind  string
-	text  strings.Builder // of a text, or the arguments of a call
-	call  int             // which call it is, or -1
+	text  strings.Builder // a text, or the arguments of a call
+	call  int             // index of the call, or -1
 	ended bool
 }
 
@@ -52,31 +53,31 @@ func (p *Provider) stream(res *http.Response, emit func(llm.Chunk) error) (*llm.
 	return nil, p.server.Cut(res, d.Err())
 }
 
-// event takes one event, and gives the Response with the last.
+// event handles one event. It returns the Response after the last one.
 func (s *stream) event(data []byte) (*llm.Response, error) {
 	var e anthropic.MessageStreamEventUnion
 	if err := json.Unmarshal(data, &e); err != nil {
-		return nil, s.malformed("an event of the stream is no JSON of the Messages API", err)
+		return nil, s.malformed("an event of the stream is not JSON of the Messages API", err)
 	}
 	begun := s.message.Type == "message"
 	switch e.Type {
 	case "message_start":
 		if begun || e.Message.Type != "message" || len(e.Message.Content) > 0 {
-			return nil, s.malformed("the stream does not begin with one message", nil)
+			return nil, s.malformed("the stream does not start with one message", nil)
 		}
 		s.message = e.Message
 		return nil, nil
 	case "message_delta", "content_block_start", "content_block_delta", "content_block_stop", "message_stop":
 		if !begun {
-			return nil, s.malformed("the stream does not begin with a message", nil)
+			return nil, s.malformed("the stream does not start with a message", nil)
 		}
 		return s.part(&e)
 	case "error":
-		var told vendorError
-		if err := json.Unmarshal(data, &told); err != nil {
-			return nil, s.malformed("an error of the stream is none of the Messages API", err)
+		var reported vendorError
+		if err := json.Unmarshal(data, &reported); err != nil {
+			return nil, s.malformed("an error of the stream is not JSON of the Messages API", err)
 		}
-		return nil, s.p.failed(s.res, &told)
+		return nil, s.p.failed(s.res, &reported)
 	}
 	return nil, nil
 }
@@ -85,46 +86,46 @@ func (s *stream) malformed(message string, err error) error {
 	return s.p.server.Malformed(s.res, message, err)
 }
 
-// part takes an event of the message.
+// part handles an event of the message.
 func (s *stream) part(e *anthropic.MessageStreamEventUnion) (*llm.Response, error) {
 	place := int(e.Index)
 	b := s.blocks[place]
 	if e.Type == "content_block_delta" {
 		switch kind := e.Delta.Type; {
 		case b == nil, kind == "text_delta" && b.kind != "text", kind == "input_json_delta" && b.kind == "text":
-			return nil, s.malformed("a piece of the stream is of no block that has begun", nil)
+			return nil, s.malformed("a delta of the stream belongs to no started block", nil)
 		case kind == "text_delta":
-			return nil, s.say(b, e.Delta.Text)
+			return nil, s.emitText(b, e.Delta.Text)
 		case kind == "input_json_delta":
-			return nil, s.argue(b, e.Delta.PartialJSON)
+			return nil, s.emitArguments(b, e.Delta.PartialJSON)
 		}
 	}
 	for i := range s.message.Content {
 		if e.Type != "message_stop" && (e.Type != "content_block_stop" || i != place) {
 			continue
 		}
-		if err := s.whole(i, s.blocks[i]); err != nil {
+		if err := s.finishBlock(i, s.blocks[i]); err != nil {
 			return nil, err
 		}
 	}
 	if err := s.message.Accumulate(*e); err != nil {
-		return nil, s.malformed("the events of the stream do not fit together", err)
+		return nil, s.malformed("the events of the stream are inconsistent", err)
 	}
 	switch e.Type {
 	case "content_block_start":
-		return nil, s.begin(place, &e.ContentBlock)
+		return nil, s.startBlock(place, &e.ContentBlock)
 	case "message_stop":
 		return s.end()
 	}
 	return nil, nil
 }
 
-func (s *stream) begin(place int, c *anthropic.ContentBlockStartEventContentBlockUnion) error {
+func (s *stream) startBlock(place int, c *anthropic.ContentBlockStartEventContentBlockUnion) error {
 	b := &block{kind: c.Type, call: -1}
 	s.blocks[place] = b
 	switch c.Type {
 	case "text":
-		return s.say(b, c.Text)
+		return s.emitText(b, c.Text)
 	case "tool_use":
 		b.call = len(s.calls)
 		s.calls = append(s.calls, b)
@@ -133,8 +134,8 @@ func (s *stream) begin(place int, c *anthropic.ContentBlockStartEventContentBloc
 	return nil
 }
 
-// whole puts a block that has ended together. Arguments that came without pieces came with its beginning, or there are none.
-func (s *stream) whole(place int, b *block) error {
+// finishBlock completes a block. Arguments without deltas are in its start, or are empty.
+func (s *stream) finishBlock(place int, b *block) error {
 	if b.ended {
 		return nil
 	}
@@ -142,16 +143,16 @@ func (s *stream) whole(place int, b *block) error {
 	c := &s.message.Content[place]
 	switch {
 	case b.call >= 0 && b.text.Len() == 0:
-		return s.argue(b, cmp.Or(string(c.Input), "{}"))
+		return s.emitArguments(b, cmp.Or(string(c.Input), "{}"))
 	case c.Type == "text":
 		c.Text = b.text.String()
-	case b.text.Len() > 0: // also of tools that are the vendor's own
+	case b.text.Len() > 0: // also for tools of the vendor
 		c.Input = json.RawMessage(b.text.String())
 	}
 	return nil
 }
 
-func (s *stream) say(b *block, piece string) error {
+func (s *stream) emitText(b *block, piece string) error {
 	if piece == "" {
 		return nil
 	}
@@ -159,7 +160,7 @@ func (s *stream) say(b *block, piece string) error {
 	return s.emit(llm.Chunk{Text: piece})
 }
 
-func (s *stream) argue(b *block, piece string) error {
+func (s *stream) emitArguments(b *block, piece string) error {
 	if piece == "" {
 		return nil
 	}
@@ -176,9 +177,10 @@ func (s *stream) end() (*llm.Response, error) {
 		return nil, err
 	}
 	if len(r.ToolCalls) != len(s.calls) {
-		return nil, s.malformed("the events of the stream do not fit together", nil)
+		return nil, s.malformed("the events of the stream are inconsistent", nil)
 	}
-	for i, b := range s.calls { // arguments that were cut off are no JSON, and the message has nothing in their place
+	// Incomplete arguments are not JSON, so the message does not have them.
+	for i, b := range s.calls {
 		r.ToolCalls[i].Arguments = b.text.String()
 	}
 	if r.Refusal != "" {

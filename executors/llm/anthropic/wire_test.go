@@ -28,9 +28,10 @@ var vendor = wiretest.Vendor{
 
 func TestMessagesConform(t *testing.T) {
 	llmtest.Conformance(t, func(t *testing.T) llmtest.Setup {
-		return llmtest.Setup{Model: "claude-sonnet-4-5", NoRefusalText: true, Provider: func(t *testing.T, s *llmtest.Script) llm.Provider {
-			return vendor.Provider(t, wiretest.Serve(t, &dialect, s), "", nil)
-		}}
+		return llmtest.Setup{Model: "claude-sonnet-4-5", NoRefusalText: true,
+			Provider: func(t *testing.T, s *llmtest.Script) llm.Provider {
+				return vendor.Provider(t, wiretest.Serve(t, &dialect, s), "", nil)
+			}}
 	})
 }
 
@@ -38,7 +39,8 @@ func TestMessagesConform(t *testing.T) {
 var dialect = wiretest.Dialect{
 	Path: "/v1/messages", Check: check, Stream: events,
 	Fault: func(f *llmtest.Fault) string {
-		return wiretest.JSON(object{"type": "error", "error": object{"type": "some_error", "message": f.Message}, "request_id": "req_1"})
+		return wiretest.JSON(
+			object{"type": "error", "error": object{"type": "some_error", "message": f.Message}, "request_id": "req_1"})
 	},
 	Whole: func(e *llmtest.Exchange) string {
 		o := message(e)
@@ -51,13 +53,15 @@ var dialect = wiretest.Dialect{
 }
 
 func check(r *http.Request, body object, e *llmtest.Exchange) error {
-	if r.Header.Get("X-Api-Key") != key || r.Header.Get("Authorization") != "" || r.Header.Get("Anthropic-Version") != "2023-06-01" {
+	if r.Header.Get("X-Api-Key") != key || r.Header.Get("Authorization") != "" ||
+		r.Header.Get("Anthropic-Version") != "2023-06-01" {
 		return fmt.Errorf("the headers are %v", r.Header)
 	}
 	if n, ok := body["max_tokens"].(float64); !ok || e.Request.MaxTokens > 0 && int(n) != e.Request.MaxTokens {
 		return fmt.Errorf("max_tokens is %v", body["max_tokens"])
 	}
-	if system := wiretest.Objects(body["system"]); e.Request.Instructions != "" && (len(system) != 1 || system[0]["text"] != e.Request.Instructions) {
+	if system := wiretest.Objects(body["system"]); e.Request.Instructions != "" &&
+		(len(system) != 1 || system[0]["text"] != e.Request.Instructions) {
 		return fmt.Errorf("system is %v", system)
 	}
 	for _, tool := range wiretest.Objects(body["tools"]) {
@@ -79,7 +83,7 @@ func check(r *http.Request, body object, e *llmtest.Exchange) error {
 	return checkTurns(wiretest.Objects(body["messages"]))
 }
 
-// checkTurns wants blocks that are not empty, and each call answered at once.
+// checkTurns checks that no block is empty, and that each call is answered in the next message.
 func checkTurns(messages []object) error {
 	open := map[any]bool{}
 	for _, m := range messages {
@@ -97,7 +101,7 @@ func checkTurns(messages []object) error {
 				open[b["id"]] = true
 			case "tool_result":
 				if !open[b["tool_use_id"]] {
-					return fmt.Errorf("nobody has called %v", b["tool_use_id"])
+					return fmt.Errorf("result without a call: %v", b["tool_use_id"])
 				}
 				delete(open, b["tool_use_id"])
 			case "thinking":
@@ -105,7 +109,7 @@ func checkTurns(messages []object) error {
 					return errors.New("a thought is not signed")
 				}
 			default:
-				return fmt.Errorf("there is a block %v", b)
+				return fmt.Errorf("unknown block %v", b)
 			}
 		}
 		if called && len(open) > 0 {
@@ -200,7 +204,8 @@ func events(e *llmtest.Exchange) wiretest.Events {
 		Garbled: event("content_block_delta", llmtest.Garbage),
 	}
 	if e.Opaque != "" {
-		all.Before += begin(object{"type": "thinking", "thinking": "", "signature": ""}) + delta("thinking_delta", object{"thinking": "Let me "}) +
+		all.Before += begin(object{"type": "thinking", "thinking": "", "signature": ""}) +
+			delta("thinking_delta", object{"thinking": "Let me "}) +
 			delta("thinking_delta", object{"thinking": "think."}) + delta("signature_delta", object{"signature": e.Opaque})
 	}
 	said := false
@@ -212,15 +217,17 @@ func events(e *llmtest.Exchange) wiretest.Events {
 				text, said = begin(object{"type": "text", "text": ""}), true
 			}
 			text += delta("text_delta", object{"text": c.Text})
-		case c.ToolCall == nil: // a refusal has no pieces
+		case c.ToolCall == nil: // a refusal has no deltas
 		case c.ToolCall.Name != "":
-			text = begin(object{"type": "tool_use", "id": c.ToolCall.ID, "name": c.ToolCall.Name, "input": object{}}) + delta("input_json_delta", object{"partial_json": ""})
+			text = begin(object{"type": "tool_use", "id": c.ToolCall.ID, "name": c.ToolCall.Name, "input": object{}}) +
+				delta("input_json_delta", object{"partial_json": ""})
 		default:
 			text = delta("input_json_delta", object{"partial_json": c.ToolCall.Arguments})
 		}
 		all.Chunks = append(all.Chunks, text)
 	}
-	last := object{"delta": object{"stop_reason": reason(e.Response.Finish), "stop_sequence": nil, "stop_details": stopDetails(e)}}
+	last := object{
+		"delta": object{"stop_reason": reason(e.Response.Finish), "stop_sequence": nil, "stop_details": stopDetails(e)}}
 	if e.Response.Usage != nil {
 		last["usage"] = object{"output_tokens": e.Response.Usage.CompletionTokens}
 	}

@@ -16,14 +16,16 @@ import (
 var (
 	weather = llm.ToolSpec{
 		Name: "get_weather", Description: "Tells-the-weather",
-		Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`),
+		Parameters: json.RawMessage(
+			`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`),
 	}
-	clock = llm.ToolSpec{Name: "get_time", Description: "Tells-the-time", Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}
+	clock = llm.ToolSpec{Name: "get_time", Description: "Tells-the-time",
+		Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}
 )
 
 func user(text string) llm.Message { return llm.Message{Role: llm.RoleUser, Text: text} }
 
-// ask is a request of one message; Setup.script fills in the model.
+// ask returns a request with one message. Setup.script sets the model.
 func ask(text string) llm.Request {
 	return llm.Request{Messages: []llm.Message{user(text)}, MaxTokens: 512}
 }
@@ -32,7 +34,7 @@ func usage(prompt, completion int64) *llm.Usage {
 	return &llm.Usage{PromptTokens: prompt, CompletionTokens: completion, TotalTokens: prompt + completion}
 }
 
-// pieces cuts a text into chunks.
+// pieces returns a chunk for each text.
 func pieces(texts ...string) []llm.Chunk {
 	all := make([]llm.Chunk, len(texts))
 	for i, t := range texts {
@@ -41,7 +43,7 @@ func pieces(texts ...string) []llm.Chunk {
 	return all
 }
 
-// say is an exchange that brings a text in these pieces.
+// say returns an exchange whose answer is a text in chunks.
 func say(question string, texts ...string) Exchange {
 	return Exchange{
 		Request:  ask(question),
@@ -62,16 +64,18 @@ func cases() []testCase {
 	streamed := true
 	all := []testCase{
 		{name: "text", exchanges: []Exchange{say("greeting", "Hel", "lo, ", "wor", "ld")}},
-		{name: "text of all kinds", exchanges: []Exchange{say("unicode", "naïve ", "日本", "語 🙂", "\n\n\"quoted\" \\ <b>&amp;</b>\t", "\u2028 end ")}},
+		{name: "text of all kinds",
+			exchanges: []Exchange{say("unicode", "naïve ", "日本", "語 🙂", "\n\n\"quoted\" \\ <b>&amp;</b>\t", "\u2028 end ")}},
 		{name: "a large text", exchanges: []Exchange{say("large", strings.Repeat("0123456789abcdef", 16<<10), "end")}},
 		{name: "instructions and parameters", exchanges: []Exchange{parameters(true), parameters(false)}},
 		{name: "a conversation", exchanges: []Exchange{history()}},
 		{name: "tools", exchanges: []Exchange{tools()}, check: checkIDs},
 		{name: "results of tools", exchanges: []Exchange{tools(), results()}},
 		{name: "a tool without arguments", exchanges: []Exchange{{
-			Request:  withTools("what-time", clock),
-			Response: llm.Response{ToolCalls: []llm.ToolCall{{ID: "call_1", Name: "get_time"}}, Finish: llm.FinishToolCalls, Usage: usage(30, 5)},
-			Chunks:   []llm.Chunk{call(0, "call_1", "get_time")},
+			Request: withTools("what-time", clock),
+			Response: llm.Response{ToolCalls: []llm.ToolCall{{ID: "call_1", Name: "get_time"}}, Finish: llm.FinishToolCalls,
+				Usage: usage(30, 5)},
+			Chunks: []llm.Chunk{call(0, "call_1", "get_time")},
 		}}},
 		{name: "no tools now", exchanges: []Exchange{func() Exchange {
 			e := say("no-tools-now", "as ", "you like")
@@ -96,7 +100,8 @@ func cases() []testCase {
 		{name: "JSON", exchanges: []Exchange{output()}},
 		{name: "usage of caches and reasoning", exchanges: []Exchange{func() Exchange {
 			e := say("cached", "fi", "ne")
-			e.Response.Usage = &llm.Usage{PromptTokens: 1200, CompletionTokens: 80, TotalTokens: 1280, CacheReadTokens: 1000, CacheWriteTokens: 100, ReasoningTokens: 60}
+			e.Response.Usage = &llm.Usage{PromptTokens: 1200, CompletionTokens: 80, TotalTokens: 1280, CacheReadTokens: 1000,
+				CacheWriteTokens: 100, ReasoningTokens: 60}
 			return e
 		}()}},
 		{name: "no usage", exchanges: []Exchange{func() Exchange {
@@ -104,23 +109,27 @@ func cases() []testCase {
 			e.Response.Usage = nil
 			return e
 		}()}},
-		{name: "what only the provider reads goes back", needs: func(s *Setup) bool { return !s.NoOpaque }, exchanges: opaque()},
-		{name: "what only another provider reads is left out", exchanges: []Exchange{foreign()}},
-		{name: "an answer that is none", needs: func(s *Setup) bool { return !s.NoMalformed }, exchanges: []Exchange{func() Exchange {
-			e := say("garbled", "one ", "two ", "three")
-			e.Fault = &Fault{Malformed: true, AfterChunks: 1}
-			return e
-		}()}},
-		{name: "a stream breaks off", only: &streamed, needs: func(s *Setup) bool { return !s.NoBreak }, exchanges: []Exchange{func() Exchange {
-			e := say("broken", "one ", "two ", "three")
-			e.Fault = &Fault{Break: true, AfterChunks: 2}
-			return e
-		}()}},
-		{name: "a stream ends before it begins", needs: func(s *Setup) bool { return !s.NoBreak }, exchanges: []Exchange{func() Exchange {
-			e := say("broken-at-once", "one ", "two")
-			e.Fault = &Fault{Break: true}
-			return e
-		}()}},
+		{name: "opaque data is sent back", needs: func(s *Setup) bool { return !s.NoOpaque },
+			exchanges: opaque()},
+		{name: "opaque data of another provider is left out", exchanges: []Exchange{foreign()}},
+		{name: "a malformed answer", needs: func(s *Setup) bool { return !s.NoMalformed },
+			exchanges: []Exchange{func() Exchange {
+				e := say("garbled", "one ", "two ", "three")
+				e.Fault = &Fault{Malformed: true, AfterChunks: 1}
+				return e
+			}()}},
+		{name: "a stream breaks off", only: &streamed, needs: func(s *Setup) bool { return !s.NoBreak },
+			exchanges: []Exchange{func() Exchange {
+				e := say("broken", "one ", "two ", "three")
+				e.Fault = &Fault{Break: true, AfterChunks: 2}
+				return e
+			}()}},
+		{name: "a stream ends before it starts", needs: func(s *Setup) bool { return !s.NoBreak },
+			exchanges: []Exchange{func() Exchange {
+				e := say("broken-at-once", "one ", "two")
+				e.Fault = &Fault{Break: true}
+				return e
+			}()}},
 		{name: "a slow answer is cancelled", exchanges: []Exchange{func() Exchange {
 			e := say("slow", "one ", "two ", "three")
 			e.Fault = &Fault{Hang: true, AfterChunks: 2}
@@ -128,7 +137,8 @@ func cases() []testCase {
 		}()}},
 	}
 	for _, f := range []Fault{
-		{Status: 400}, {Status: 401}, {Status: 403}, {Status: 404}, {Status: 408}, {Status: 413}, {Status: 422}, {Status: 429}, {Status: 429, RetryAfter: 3 * time.Second},
+		{Status: 400}, {Status: 401}, {Status: 403}, {Status: 404}, {Status: 408}, {Status: 413}, {Status: 422},
+		{Status: 429}, {Status: 429, RetryAfter: 3 * time.Second},
 		{Status: 500}, {Status: 503, RetryAfter: 2 * time.Second}, {Status: 529},
 	} {
 		f.Message = "the vendor says no"
@@ -141,7 +151,8 @@ func cases() []testCase {
 	return all
 }
 
-// parameters has all that the smallest model takes; temperature and top_p are told apart by their digits.
+// parameters has all parameters of the smallest model. The digits distinguish temperature and
+// top_p.
 func parameters(beside bool) Exchange {
 	question := map[bool]string{true: "beside", false: "first"}[beside]
 	e := say("parameters-"+question, "un", "derstood")
@@ -154,7 +165,8 @@ func parameters(beside bool) Exchange {
 
 func history() Exchange {
 	e := say("third-question", "good ", "bye")
-	e.Request.Messages = []llm.Message{user("first-question"), {Role: llm.RoleAssistant, Text: "first-answer"}, user("second-question"), user("third-question")}
+	e.Request.Messages = []llm.Message{user("first-question"), {Role: llm.RoleAssistant, Text: "first-answer"},
+		user("second-question"), user("third-question")}
 	e.Want = []string{"first-question", "first-answer", "second-question", "third-question"}
 	return e
 }
@@ -165,14 +177,15 @@ func withTools(text string, tools ...llm.ToolSpec) llm.Request {
 	return r
 }
 
-// tools has two calls at once, after a text, with arguments in pieces.
+// tools has a text and two calls, with arguments in several chunks.
 func tools() Exchange {
 	return Exchange{
 		Request: withTools("weather-please", weather, clock),
 		Want:    []string{"weather-please", "get_weather", "Tells-the-weather", "city", "get_time", "Tells-the-time"},
 		Response: llm.Response{
 			Text: "Let me look.", Finish: llm.FinishToolCalls, Usage: usage(52, 31),
-			ToolCalls: []llm.ToolCall{{ID: "call_1", Name: "get_weather", Arguments: `{"city":"Paris"}`}, {ID: "call_2", Name: "get_weather", Arguments: `{"city":"Reykjavík"}`}},
+			ToolCalls: []llm.ToolCall{{ID: "call_1", Name: "get_weather", Arguments: `{"city":"Paris"}`},
+				{ID: "call_2", Name: "get_weather", Arguments: `{"city":"Reykjavík"}`}},
 		},
 		Chunks: []llm.Chunk{
 			{Text: "Let me "}, {Text: "look."},
@@ -204,13 +217,15 @@ func output() Exchange {
 	e := say("as-json", `{"city":`, `"Paris","sunny`, `_days":3}`)
 	e.Request.Output = &llm.OutputSchema{
 		Name: "forecast", Strict: true,
-		Schema: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"},"sunny_days":{"type":"integer"}},"required":["city","sunny_days"],"additionalProperties":false}`),
+		Schema: json.RawMessage(
+			`{"type":"object","properties":{"city":{"type":"string"},"sunny_days":{"type":"integer"}},"required":["city",` +
+				`"sunny_days"],"additionalProperties":false}`),
 	}
 	e.Want = append(e.Want, "sunny_days")
 	return e
 }
 
-// opaque has something unread in the answer, which goes back with the next question; with tools too, where vendors insist on it.
+// opaque has opaque data in an answer with tool calls, which is sent back with the results.
 func opaque() []Exchange {
 	first, second := tools(), results()
 	first.Opaque = "unread-0a1b2c3d"
@@ -220,7 +235,8 @@ func opaque() []Exchange {
 
 func foreign() Exchange {
 	e := history()
-	e.Request.Messages[1].Opaque = &llm.Opaque{Provider: "somebody-else", Data: json.RawMessage(`{"thought":"foreign-0a1b2c3d"}`)}
+	e.Request.Messages[1].Opaque = &llm.Opaque{Provider: "another-provider",
+		Data: json.RawMessage(`{"thought":"foreign-0a1b2c3d"}`)}
 	e.Never = []string{"foreign-0a1b2c3d"}
 	return e
 }
@@ -243,7 +259,7 @@ func sinkFails(t *testing.T, s Setup) {
 	}
 }
 
-func gone(t *testing.T, s Setup) {
+func canceledCall(t *testing.T, s Setup) {
 	c := testCase{name: "gone", exchanges: []Exchange{say("gone", "one ", "two ", "three")}}
 	p := s.Provider(t, s.script(&c, false))
 	defer p.Close()
@@ -256,8 +272,9 @@ func gone(t *testing.T, s Setup) {
 	}
 }
 
-// atOnce makes calls from many goroutines. All exchanges are the same, so it does not matter which of them answers which.
-func atOnce(t *testing.T, s Setup) {
+// concurrentCalls makes calls from many goroutines. All exchanges are equal, so their order does
+// not matter.
+func concurrentCalls(t *testing.T, s Setup) {
 	c := testCase{name: "calls at once"}
 	for range 8 {
 		c.exchanges = append(c.exchanges, say("all-the-same", "one ", "two ", "three"))
@@ -275,7 +292,7 @@ func atOnce(t *testing.T, s Setup) {
 				return
 			}
 			if got := textOf(o.Chunks); got != e.Response.Text || o.Response.Text != got {
-				t.Errorf("call %d says %q, in chunks %q: expected %q", i, o.Response.Text, got, e.Response.Text)
+				t.Errorf("call %d has the text %q, in chunks %q: expected %q", i, o.Response.Text, got, e.Response.Text)
 			}
 		})
 	}

@@ -11,8 +11,9 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// Conformance holds a provider against llm.Provider: text, the same streamed, tools and their results, refusals, JSON, usage, faults of the vendor, streams that break off or are
-// cancelled, and what goes back unread. Each case is a sub test of its own, with a provider of its own.
+// Conformance tests a provider against the rules of llm.Provider: text, streams, tools and their
+// results, refusals, JSON, usage, failures of the vendor, broken and canceled calls, and opaque
+// data. Each case is a subtest with its own provider.
 func Conformance(t *testing.T, setup func(t *testing.T) Setup) {
 	for _, c := range cases() {
 		t.Run(c.name, func(t *testing.T) {
@@ -21,7 +22,7 @@ func Conformance(t *testing.T, setup func(t *testing.T) Setup) {
 				t.Skip(why)
 			}
 			if c.needs != nil && !c.needs(&s) {
-				t.Skip("the vendor has no such thing")
+				t.Skip("not supported by the vendor")
 			}
 			for _, stream := range c.streams() {
 				t.Run(map[bool]string{false: "whole", true: "stream"}[stream], func(t *testing.T) { c.run(t, &s, stream) })
@@ -29,15 +30,16 @@ func Conformance(t *testing.T, setup func(t *testing.T) Setup) {
 		})
 	}
 	t.Run("a sink that fails ends the call", func(t *testing.T) { sinkFails(t, setup(t)) })
-	t.Run("a caller that has gone", func(t *testing.T) { gone(t, setup(t)) })
-	t.Run("calls at once", func(t *testing.T) { atOnce(t, setup(t)) })
+	t.Run("a canceled call", func(t *testing.T) { canceledCall(t, setup(t)) })
+	t.Run("concurrent calls", func(t *testing.T) { concurrentCalls(t, setup(t)) })
 }
 
-// testCase is one script, and what must come of it besides what holds for all.
+// testCase is one script with additional checks.
 type testCase struct {
 	name      string
 	exchanges []Exchange
-	// needs says whether it can be tried, and only, where it is not nil, whether it is streamed.
+	// needs reports whether the setup supports the case. If only is not nil, it selects with or
+	// without a stream.
 	needs func(s *Setup) bool
 	only  *bool
 	check func(t *testing.T, s *Setup, all []Outcome)
@@ -60,13 +62,13 @@ func (c *testCase) run(t *testing.T, s *Setup, stream bool) {
 		t.Errorf("close: %v", err)
 	}
 	for i := range all {
-		script.Exchanges[i].hold(t, s, p.Name(), &all[i])
+		script.Exchanges[i].check(t, s, p.Name(), &all[i])
 	}
 	taken, problems := script.Taken()
 	for _, problem := range problems {
 		t.Error(problem)
 	}
-	if taken != len(script.Exchanges) && taken != 0 { // 0: it was played back
+	if taken != len(script.Exchanges) && taken != 0 { // 0 means that it was replayed
 		t.Errorf("the vendor was called %d times: expected %d. A provider does not retry", taken, len(script.Exchanges))
 	}
 	if c.check != nil && !t.Failed() {
@@ -74,7 +76,7 @@ func (c *testCase) run(t *testing.T, s *Setup, stream bool) {
 	}
 }
 
-// script makes a case fit what the vendor can express.
+// script adapts a case to the vendor.
 func (s *Setup) script(c *testCase, stream bool) *Script {
 	script := &Script{Name: c.name, Exchanges: slices.Clone(c.exchanges)}
 	for i := range script.Exchanges {
@@ -105,11 +107,11 @@ func (s *Setup) usage(u llm.Usage) llm.Usage {
 	return u
 }
 
-// hold compares what came of a call with what the vendor has answered.
-func (e *Exchange) hold(t *testing.T, s *Setup, provider string, o *Outcome) {
+// check compares the outcome of a call with the answer of the vendor.
+func (e *Exchange) check(t *testing.T, s *Setup, provider string, o *Outcome) {
 	t.Helper()
 	if e.Fault != nil {
-		e.holdFault(t, provider, o)
+		e.checkFault(t, provider, o)
 		return
 	}
 	if o.Err != nil {
@@ -129,20 +131,20 @@ func (e *Exchange) hold(t *testing.T, s *Setup, provider string, o *Outcome) {
 		t.Errorf("refusal %q: expected %q", got.Refusal, want.Refusal)
 	}
 	if got.Model == "" {
-		t.Error("expected the name of the model that has answered")
+		t.Error("expected the name of the model that answered")
 	}
 	if len(got.Metadata) == 0 && !s.NoMetadata {
 		t.Error("expected ids of the vendor in the metadata")
 	}
-	holdUsage(t, got.Usage, want.Usage)
-	holdCalls(t, got.ToolCalls, want.ToolCalls)
+	checkUsage(t, got.Usage, want.Usage)
+	checkCalls(t, got.ToolCalls, want.ToolCalls)
 	if e.Opaque != "" && (got.Opaque == nil || got.Opaque.Provider != provider) {
 		t.Errorf("opaque %+v: expected one of the provider %q", got.Opaque, provider)
 	}
-	e.holdChunks(t, s, o)
+	e.checkChunks(t, s, o)
 }
 
-func holdUsage(t *testing.T, got, want *llm.Usage) {
+func checkUsage(t *testing.T, got, want *llm.Usage) {
 	t.Helper()
 	switch {
 	case (got == nil) != (want == nil):
@@ -152,10 +154,10 @@ func holdUsage(t *testing.T, got, want *llm.Usage) {
 	}
 }
 
-func holdCalls(t *testing.T, got, want []llm.ToolCall) {
+func checkCalls(t *testing.T, got, want []llm.ToolCall) {
 	t.Helper()
 	if len(got) != len(want) {
-		t.Fatalf("%d calls of tools: expected %d: %+v", len(got), len(want), got)
+		t.Fatalf("%d tool calls: expected %d: %+v", len(got), len(want), got)
 	}
 	for i := range want {
 		same := got[i].Arguments == want[i].Arguments || want[i].Arguments == "" && got[i].Arguments == "{}"
@@ -165,31 +167,31 @@ func holdCalls(t *testing.T, got, want []llm.ToolCall) {
 	}
 }
 
-// holdChunks puts the chunks together: they are the response, in pieces.
-func (e *Exchange) holdChunks(t *testing.T, s *Setup, o *Outcome) {
+// checkChunks checks that the chunks add up to the response.
+func (e *Exchange) checkChunks(t *testing.T, s *Setup, o *Outcome) {
 	t.Helper()
 	if !e.Stream {
 		return
 	}
 	text, refusal, calls := assemble(t, o.Chunks)
 	if text != o.Response.Text {
-		t.Errorf("the chunks say %q, and the response %q", text, o.Response.Text)
+		t.Errorf("the chunks are %q, but the response is %q", text, o.Response.Text)
 	}
 	if refusal != o.Response.Refusal && !s.NoRefusalText {
-		t.Errorf("the chunks refuse with %q, and the response with %q", refusal, o.Response.Refusal)
+		t.Errorf("the chunks have the refusal %q, but the response %q", refusal, o.Response.Refusal)
 	}
 	if len(calls) != len(o.Response.ToolCalls) {
-		t.Fatalf("the chunks have %d calls of tools, and the response %d", len(calls), len(o.Response.ToolCalls))
+		t.Fatalf("the chunks have %d tool calls, but the response %d", len(calls), len(o.Response.ToolCalls))
 	}
 	for i, c := range calls {
 		r := o.Response.ToolCalls[i]
 		if c.ID != r.ID || c.Name != r.Name || c.Arguments != r.Arguments && !(c.Arguments == "" && r.Arguments == "{}") {
-			t.Errorf("the chunks make the call %+v, and the response %+v", c, r)
+			t.Errorf("the chunks have the call %+v, but the response %+v", c, r)
 		}
 	}
 }
 
-// assemble makes of chunks what they bring, and faults what is none.
+// assemble joins chunks, and reports invalid ones.
 func assemble(t *testing.T, chunks []llm.Chunk) (text, refusal string, calls []llm.ToolCall) {
 	t.Helper()
 	for i, c := range chunks {
@@ -200,7 +202,7 @@ func assemble(t *testing.T, chunks []llm.Chunk) (text, refusal string, calls []l
 			}
 		}
 		if set != 1 {
-			t.Errorf("chunk %d has %d fields that are set: expected 1", i, set)
+			t.Errorf("chunk %d sets %d fields: expected 1", i, set)
 		}
 		text, refusal = text+c.Text, refusal+c.Refusal
 		piece := c.ToolCall
@@ -210,11 +212,11 @@ func assemble(t *testing.T, chunks []llm.Chunk) (text, refusal string, calls []l
 		switch {
 		case piece.Index == len(calls):
 			if piece.Name == "" {
-				t.Errorf("chunk %d begins call %d without a name", i, piece.Index)
+				t.Errorf("chunk %d starts call %d without a name", i, piece.Index)
 			}
 			calls = append(calls, llm.ToolCall{ID: piece.ID, Name: piece.Name, Arguments: piece.Arguments})
 		case piece.Index < 0 || piece.Index > len(calls):
-			t.Fatalf("chunk %d is of call %d, and only %d have begun", i, piece.Index, len(calls))
+			t.Fatalf("chunk %d belongs to call %d, but only %d calls started", i, piece.Index, len(calls))
 		default:
 			calls[piece.Index].Arguments += piece.Arguments
 		}
@@ -222,20 +224,20 @@ func assemble(t *testing.T, chunks []llm.Chunk) (text, refusal string, calls []l
 	return text, refusal, calls
 }
 
-func (e *Exchange) holdFault(t *testing.T, provider string, o *Outcome) {
+func (e *Exchange) checkFault(t *testing.T, provider string, o *Outcome) {
 	t.Helper()
 	f := e.Fault
 	if o.Err == nil {
-		t.Fatalf("the call gave %+v: expected an error", o.Response)
+		t.Fatalf("the call returned %+v: expected an error", o.Response)
 	}
 	if e.Stream && (f.Break || f.Hang || f.Malformed) {
 		if got, want := textOf(o.Chunks), textOf(e.Chunks[:f.AfterChunks]); got != want {
-			t.Errorf("the chunks before the fault say %q: expected %q", got, want)
+			t.Errorf("the chunks before the fault are %q: expected %q", got, want)
 		}
 	}
 	if f.Hang {
 		if !errors.Is(o.Err, context.Canceled) {
-			t.Errorf("a cancelled call failed with %v: expected the error of its context", o.Err)
+			t.Errorf("a canceled call failed with %v: expected the error of its context", o.Err)
 		}
 		return
 	}
@@ -249,11 +251,12 @@ func (e *Exchange) holdFault(t *testing.T, provider string, o *Outcome) {
 	switch want := StatusError(provider, f); {
 	case f.Break:
 		if pe.Category != llm.CategoryNetwork || !pe.Retryable {
-			t.Errorf("a connection that broke off is %s, retryable %t: expected %s, true", pe.Category, pe.Retryable, llm.CategoryNetwork)
+			t.Errorf("a broken connection is %s, retryable %t: expected %s, true", pe.Category, pe.Retryable,
+				llm.CategoryNetwork)
 		}
 	case f.Malformed:
 		if pe.Category != llm.CategoryMalformed {
-			t.Errorf("an answer that is none of the API is %s: expected %s", pe.Category, llm.CategoryMalformed)
+			t.Errorf("a malformed answer is %s: expected %s", pe.Category, llm.CategoryMalformed)
 		}
 	case describe(pe) != describe(want):
 		t.Errorf("the error is %s: expected %s", describe(pe), describe(want))

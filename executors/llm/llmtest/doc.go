@@ -1,4 +1,5 @@
-// Package llmtest holds providers against what llm.Provider promises. Every provider passes the same test:
+// Package llmtest tests providers against the rules of llm.Provider. Every provider passes the same
+// test:
 //
 //	func TestConformance(t *testing.T) {
 //		llmtest.Conformance(t, func(t *testing.T) llmtest.Setup {
@@ -6,7 +7,10 @@
 //		})
 //	}
 //
-// Conformance makes scripts. For each it has Setup.Provider make a provider that is answered as the script says, drives it with Script.Run and looks at what came. A provider of a vendor
-// starts a server that renders the exchanges in the vendor's wire format: see Script.Take. One that needs no wire, as Vendor, answers from the script itself. One that plays back
-// may run the script once to record it, and once more to be looked at: Script.Run makes the same calls each time, and Script.Rewind lets the vendor begin anew.
+// Conformance creates scripts. For each, Setup.Provider returns a provider whose vendor answers
+// with the script. Conformance calls it with Script.Run and checks the outcome. A provider of a
+// vendor starts a server that sends the exchanges in the wire format of the vendor; see
+// Script.Take. A provider without a wire, such as Vendor, answers from the script itself. A
+// replaying provider may run the script once to record it. Script.Run makes the same calls each
+// time, and Script.Rewind restarts the vendor.
 package llmtest

@@ -13,12 +13,12 @@ import (
 	"github.com/parleyhub/parley/executors/llm/llmtest"
 )
 
-// faultVariable names the fault of the provider that TestVendorConforms tests.
+// faultVariable selects the faulty provider that TestVendorConforms tests.
 const faultVariable = "PARLEY_LLMTEST_FAULT"
 
 type wrap func(p llmtest.Func) llmtest.Func
 
-// changed is a provider whose response was changed.
+// changed is a provider with a changed response.
 func changed(change func(r *llm.Response)) wrap {
 	return func(p llmtest.Func) llmtest.Func {
 		return func(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
@@ -31,7 +31,7 @@ func changed(change func(r *llm.Response)) wrap {
 	}
 }
 
-// asks is a provider that asks for something else.
+// asks is a provider that sends a changed request.
 func asks(change func(r *llm.Request)) wrap {
 	return func(p llmtest.Func) llmtest.Func {
 		return func(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
@@ -43,7 +43,7 @@ func asks(change func(r *llm.Request)) wrap {
 	}
 }
 
-// failed is a provider whose errors were changed.
+// failed is a provider with changed errors.
 func failed(change func(err *llm.ProviderError) error) wrap {
 	return func(p llmtest.Func) llmtest.Func {
 		return func(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
@@ -57,7 +57,7 @@ func failed(change func(err *llm.ProviderError) error) wrap {
 	}
 }
 
-// emits is a provider whose chunks were changed.
+// emits is a provider with changed chunks.
 func emits(change func(emit func(llm.Chunk) error) func(llm.Chunk) error) wrap {
 	return func(p llmtest.Func) llmtest.Func {
 		return func(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
@@ -69,7 +69,7 @@ func emits(change func(emit func(llm.Chunk) error) func(llm.Chunk) error) wrap {
 	}
 }
 
-// faults are providers that break one promise each.
+// faults are providers that break one rule each.
 var faults = map[string]wrap{
 	"loses text":             changed(func(r *llm.Response) { r.Text = strings.TrimSuffix(r.Text, "ld") }),
 	"trims text":             changed(func(r *llm.Response) { r.Text = strings.TrimSpace(r.Text) }),
@@ -162,7 +162,7 @@ func withoutCache(r llm.Response) llm.Response {
 	return r
 }
 
-// TestConformanceFindsFaults tests each faulty provider in a process of its own, which must fail.
+// TestConformanceFindsFaults tests each faulty provider in a separate process, which must fail.
 func TestConformanceFindsFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -174,8 +174,9 @@ func TestConformanceFindsFaults(t *testing.T) {
 			cmd.Env = append(os.Environ(), faultVariable+"="+name)
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
-			if !errors.As(err, &exit) || !strings.Contains(string(out), "--- FAIL: TestVendorConforms") || strings.Contains(string(out), "panic:") {
-				t.Errorf("the provider that %s passes: %v\n%s", name, err, out)
+			if !errors.As(err, &exit) || !strings.Contains(string(out), "--- FAIL: TestVendorConforms") ||
+				strings.Contains(string(out), "panic:") {
+				t.Errorf("the faulty provider %q passes: %v\n%s", name, err, out)
 			}
 		})
 	}

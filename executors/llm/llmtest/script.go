@@ -12,71 +12,82 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// Setup is how a provider is tested. The fields that begin with No say what the vendor's API cannot express: the scripts then go without.
+// Setup describes the provider under test. The fields that start with No are features that the API
+// of the vendor does not have. The scripts do not use them.
 type Setup struct {
-	// Provider makes a provider whose calls are answered by the exchanges of a script, in their order. It closes what it has started by t.Cleanup; Conformance closes the provider.
+	// Provider returns a provider whose calls are answered by the exchanges of a script, in order.
+	// It registers its clean-up with t.Cleanup. Conformance closes the provider.
 	Provider func(t *testing.T, s *Script) llm.Provider
-	// Model and API stand in every request.
+	// Model and API are used in every request.
 	Model string
 	API   llm.API
-	// NoRefusalText: a refusal has no words of its own. What Response.Refusal says is then up to the provider, but it says something.
+	// NoRefusalText: a refusal has no text. The provider sets some text in Response.Refusal.
 	NoRefusalText bool
-	// NoCacheRead, NoCacheWrite and NoReasoning: usage does not count them.
+	// NoCacheRead, NoCacheWrite and NoReasoning: usage does not have these counts.
 	NoCacheRead, NoCacheWrite, NoReasoning bool
-	// NoOpaque: the provider has no form of its own of a message.
+	// NoOpaque: the provider has no opaque data.
 	NoOpaque bool
-	// NoMalformed and NoBreak: there is no wire on which an answer could be wrong, or end early.
+	// NoMalformed and NoBreak: there is no wire on which an answer could be malformed or
+	// incomplete.
 	NoMalformed, NoBreak bool
-	// NoMetadata: there are no ids of the vendor.
+	// NoMetadata: the vendor has no ids.
 	NoMetadata bool
-	// Skip leaves cases out, by name, and says why.
+	// Skip has the names of cases to skip, with the reason.
 	Skip map[string]string
 }
 
-// Exchange is one call, what the vendor must be told and what it answers.
+// Exchange is one call: the request that the vendor must get, and its answer.
 type Exchange struct {
-	// Request is what the provider is asked. No two exchanges of a script have the same text in their last message, but for a script whose
-	// exchanges are all the same.
+	// Request is the request to the provider. The last messages of all exchanges in a script have
+	// different texts, except in scripts with equal exchanges.
 	Request llm.Request
-	// Follows puts the conversation of the exchange before in front of Request.Messages: all its messages and the message of its response. ToolResult.CallID is then filled in with
-	// the ids of that response, in order.
+	// Follows inserts the conversation of the previous exchange before Request.Messages: its
+	// messages and the message of its response. ToolResult.CallID is then set to the ids of that
+	// response, in order.
 	Follows bool
-	// Stream says that the call is made with emit.
+	// Stream makes the call with emit.
 	Stream bool
 
-	// Want are texts that must stand somewhere in what the vendor is sent, and Never texts that must not. They are letters, digits, _ and - only, so they look the same in any encoding.
+	// Want are texts that the vendor must get, and Never are texts that it must not get. They have
+	// only letters, digits, _ and -, so they are the same in any encoding.
 	Want, Never []string
 
-	// Response is what the vendor answers. Its tool calls have ids, its usage may be nil (none is told), and Metadata and Opaque are for the vendor to choose.
+	// Response is the answer of the vendor. Its tool calls have ids. Its usage is nil if none is
+	// reported. Metadata and Opaque are set by the vendor.
 	Response llm.Response
-	// Chunks are the pieces in which a stream brings Response.Text, Response.Refusal and the tool calls: together they are the Response. A call of a tool begins with a chunk that has
-	// ID and Name and no arguments.
+	// Chunks are the chunks of a stream with Response.Text, Response.Refusal and the tool calls.
+	// Together they equal the Response. A tool call starts with a chunk that has ID and Name and no
+	// arguments.
 	Chunks []llm.Chunk
-	// Opaque is a text that the answer has to have within something that only the provider reads, as a signature. It stands in Want of an exchange that follows. Empty, there is none.
+	// Opaque is a text in the opaque data of the answer, such as a signature. The following
+	// exchange has it in Want. It may be empty.
 	Opaque string
-	// Fault, where it is not nil, happens instead of or within the answer.
+	// Fault replaces or interrupts the answer. It may be nil.
 	Fault *Fault
 }
 
-// Fault is what goes wrong. Exactly one of Status, Break, Hang and Malformed is set.
+// Fault is a failure. Exactly one of Status, Break, Hang and Malformed is set.
 type Fault struct {
-	// Status is the HTTP status that the vendor answers with, in the vendor's form of an error with Message, and RetryAfter the header Retry-After of it, in whole seconds; 0, none.
+	// Status is the HTTP status of an error with Message in the form of the vendor. RetryAfter is
+	// its header Retry-After in whole seconds; 0 means none.
 	Status     int
 	RetryAfter time.Duration
 	Message    string
-	// Break ends the connection, and Hang says nothing more until the caller has gone: in a stream after the first AfterChunks of Chunks were sent, else before there is an answer.
+	// Break closes the connection. Hang sends nothing more until the caller cancels. In a stream
+	// they follow the first AfterChunks of Chunks, otherwise they replace the answer.
 	Break, Hang bool
 	AfterChunks int
-	// Malformed answers with what is none of the API: Garbage with status 200; in a stream as the data of an event after AfterChunks.
+	// Malformed answers with Garbage and status 200, in a stream as the data of an event after
+	// AfterChunks.
 	Malformed bool
 }
 
-// Garbage is no JSON.
+// Garbage is not JSON.
 const Garbage = `{"object": "response", "outp`
 
-// Script is some exchanges, one after another. Its methods may be called from any goroutine.
+// Script is a sequence of exchanges. It is safe for concurrent use.
 type Script struct {
-	// Name is that of the case.
+	// Name is the name of the case.
 	Name      string
 	Exchanges []Exchange
 
@@ -85,8 +96,9 @@ type Script struct {
 	problems []string
 }
 
-// Take gives a vendor the exchange that it has to answer now, and holds body, all that it was sent, against Want and Never. What is wrong fails the test in the end; a call too many
-// gives an error besides, which the vendor may answer with.
+// Take returns the next exchange for the vendor, and checks body, the request to the vendor,
+// against Want and Never. Problems fail the test at its end. A call after the last exchange also
+// returns an error, which the vendor may send.
 func (s *Script) Take(body string) (*Exchange, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,32 +111,33 @@ func (s *Script) Take(body string) (*Exchange, error) {
 	s.next++
 	for _, w := range e.Want {
 		if !strings.Contains(body, w) {
-			s.problems = append(s.problems, fmt.Sprintf("call %d: expected %q in what the vendor is sent: %s", s.next, w, body))
+			s.problems = append(s.problems, fmt.Sprintf("call %d: expected %q in the request to the vendor: %s", s.next, w, body))
 		}
 	}
 	for _, n := range e.Never {
 		if strings.Contains(body, n) {
-			s.problems = append(s.problems, fmt.Sprintf("call %d: expected no %q in what the vendor is sent: %s", s.next, n, body))
+			s.problems = append(s.problems,
+				fmt.Sprintf("call %d: expected no %q in the request to the vendor: %s", s.next, n, body))
 		}
 	}
 	return e, nil
 }
 
-// Taken is how many exchanges the vendor has taken, and Problems what was wrong with what it was sent.
+// Taken returns the number of taken exchanges, and the problems of their requests.
 func (s *Script) Taken() (int, []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.next, append([]string(nil), s.problems...)
 }
 
-// Rewind lets the vendor begin anew.
+// Rewind restarts the vendor.
 func (s *Script) Rewind() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next = 0
 }
 
-// Outcome is what came of one call.
+// Outcome is the result of one call.
 type Outcome struct {
 	Request  *llm.Request
 	Response *llm.Response
@@ -132,8 +145,9 @@ type Outcome struct {
 	Err      error
 }
 
-// Run makes the calls of a script, one after another, and gives what came of them. A call whose fault is Hang is cancelled once the chunks before have come. It ends at an error of a call that another
-// exchange follows.
+// Run makes the calls of a script in order, and returns their outcomes. It cancels a call whose
+// fault is Hang after the chunks before the fault. It stops at a failed call that another exchange
+// follows.
 func (s *Script) Run(ctx context.Context, p llm.Provider) []Outcome {
 	var all []Outcome
 	for i := range s.Exchanges {
@@ -176,7 +190,7 @@ func (e *Exchange) call(ctx context.Context, p llm.Provider, before *Outcome) Ou
 	return o
 }
 
-// follow goes on with a conversation, whose last message has been through JSON, as one that was kept in a log.
+// follow continues a conversation. Its last message is encoded as JSON and decoded, as in a log.
 func follow(before *Outcome, with []llm.Message) []llm.Message {
 	said := before.Response.Message()
 	raw, err := json.Marshal(said)
@@ -185,7 +199,7 @@ func follow(before *Outcome, with []llm.Message) []llm.Message {
 		err = json.Unmarshal(raw, &said)
 	}
 	if err != nil {
-		panic(err) // a message is JSON
+		panic(err) // a message can be encoded as JSON
 	}
 	all := append([]llm.Message(nil), before.Request.Messages...)
 	all = append(all, said)
@@ -201,7 +215,7 @@ func follow(before *Outcome, with []llm.Message) []llm.Message {
 	return all
 }
 
-// textOf is all that chunks bring, for their order does not matter between kinds.
+// textOf returns all texts of chunks. The order between kinds does not matter.
 func textOf(chunks []llm.Chunk) string {
 	var b strings.Builder
 	for _, c := range chunks {

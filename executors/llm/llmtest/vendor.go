@@ -9,12 +9,12 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// Func is a provider named "fake" that answers as the function does.
+// Func is a provider named "fake" that calls a function.
 type Func func(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error)
 
 var _ llm.Provider = Func(nil)
 
-// Name is "fake".
+// Name returns "fake".
 func (f Func) Name() string { return "fake" }
 
 // Call calls the function.
@@ -25,7 +25,8 @@ func (f Func) Call(ctx context.Context, req *llm.Request, emit func(llm.Chunk) e
 // Close does nothing.
 func (f Func) Close() error { return nil }
 
-// Vendor is a provider named "fake" that answers as a script says. It is what Conformance asks for without any wire, and stands in for a provider where one is wrapped by another.
+// Vendor returns a provider named "fake" that answers with a script. It conforms without a wire,
+// and can be wrapped by another provider.
 func Vendor(s *Script) Func {
 	return func(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
 		if err := ctx.Err(); err != nil {
@@ -40,7 +41,7 @@ func Vendor(s *Script) Func {
 	}
 }
 
-// body is what a vendor would read: the request, without what only another provider could.
+// body returns the request that a vendor would read, without opaque data of other providers.
 func body(req *llm.Request) string {
 	r := *req
 	r.Messages = append([]llm.Message(nil), req.Messages...)
@@ -89,7 +90,8 @@ func (e *exchange) answer(ctx context.Context) (*llm.Response, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	case f.Break:
-		return nil, &llm.ProviderError{Provider: "fake", Category: llm.CategoryNetwork, Retryable: true, Err: io.ErrUnexpectedEOF}
+		return nil, &llm.ProviderError{Provider: "fake", Category: llm.CategoryNetwork, Retryable: true,
+			Err: io.ErrUnexpectedEOF}
 	case f.Malformed:
 		return nil, &llm.ProviderError{Provider: "fake", Category: llm.CategoryMalformed, Message: "no JSON"}
 	}
@@ -106,13 +108,14 @@ func (e *exchange) answer(ctx context.Context) (*llm.Response, error) {
 	return &r, nil
 }
 
-// StatusError is what a provider makes of an HTTP status.
+// StatusError returns the error of a provider for an HTTP status.
 func StatusError(provider string, f *Fault) *llm.ProviderError {
 	category, retryable := CategoryOf(f.Status)
-	return &llm.ProviderError{Provider: provider, Category: category, Status: f.Status, Retryable: retryable, RetryAfter: f.RetryAfter, Message: f.Message}
+	return &llm.ProviderError{Provider: provider, Category: category, Status: f.Status, Retryable: retryable,
+		RetryAfter: f.RetryAfter, Message: f.Message}
 }
 
-// CategoryOf is how a status is told, and whether a call that got it may succeed later.
+// CategoryOf returns the category of a status, and whether the call is retryable.
 func CategoryOf(status int) (c llm.Category, retryable bool) {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// stuckWait is how long a call may go on after its ctx has ended, until the connection is given up; closeWait is how long one may take to be closed.
+	// stuckWait is how long a canceled call may continue before its connection is closed. closeWait
+	// limits the time to close a connection.
 	stuckWait = 5 * time.Second
 	closeWait = 5 * time.Second
 )
@@ -24,22 +25,23 @@ const (
 // link is one connection to a server.
 type link struct {
 	session *mcp.ClientSession
-	end     context.CancelCauseFunc // of what is under way
+	end     context.CancelCauseFunc // of the calls in progress
 	ctx     context.Context         // of the connection
-	gone    chan struct{}           // closed when the connection has ended
-	release func()                  // what is below it
+	gone    chan struct{}           // closed when the connection ends
+	release func()                  // closes the transport
 
 	mu       sync.Mutex // guards the fields below
 	calls    int
 	progress map[string]func(tool.Progress)
-	changed  int // how often the server has said that its tools are others
+	changed  int // number of list_changed notifications
 	listed   []*mcp.Tool
-	listedAt int // changed, when listed was
+	listedAt int // value of changed at the time of listed
 }
 
-// dial makes a connection.
+// dial creates a connection.
 func (s *Server) dial(ctx context.Context) (*link, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.o.ConnectTimeout, fmt.Errorf("no connection within %v", s.o.ConnectTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.o.ConnectTimeout,
+		fmt.Errorf("no connection within %v", s.o.ConnectTimeout))
 	defer cancel()
 	l := &link{gone: make(chan struct{}), progress: map[string]func(tool.Progress){}}
 	l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -51,25 +53,26 @@ func (s *Server) dial(ctx context.Context) (*link, error) {
 	l.release = release
 	client := mcp.NewClient(&mcp.Implementation{Name: "parley", Version: parley.ProtocolVersion}, &mcp.ClientOptions{
 		Capabilities:                &mcp.ClientCapabilities{},
-		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { l.change() },
-		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { l.tell(r.Params) },
+		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { l.markChanged() },
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { l.reportProgress(r.Params) },
 	})
 	if l.session, err = s.connect(ctx, client, transport, release); err != nil {
 		l.end(err)
 		return nil, err
 	}
 	go func() {
-		_ = l.session.Wait() // who calls is told why
+		_ = l.session.Wait() // callers get the error of their calls
 		close(l.gone)
 	}()
 	return l, nil
 }
 
-// connect waits for the server's first answers, and no longer than ctx lasts, whatever the transport does.
-func (s *Server) connect(ctx context.Context, client *mcp.Client, t mcp.Transport, release func()) (*mcp.ClientSession, error) {
+// connect initializes the session within the time of ctx, whatever the transport does.
+func (s *Server) connect(ctx context.Context, client *mcp.Client, t mcp.Transport, release func()) (*mcp.ClientSession,
+	error) {
 	stop := context.AfterFunc(ctx, release)
 	session, err := client.Connect(ctx, t, nil)
-	if !stop() && err == nil { // it was released
+	if !stop() && err == nil { // the transport was closed
 		_ = session.Close()
 		err = context.Cause(ctx)
 	}
@@ -92,13 +95,13 @@ func (l *link) isGone() bool {
 	}
 }
 
-// close ends the connection and what is under way.
+// close cancels the calls in progress and closes the connection.
 func (l *link) close() {
 	l.end(errClosed)
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
-		_ = l.session.Close() // it is gone in any case
+		_ = l.session.Close() // the connection ends in any case
 	}()
 	t := time.NewTimer(closeWait)
 	defer t.Stop()
@@ -109,19 +112,19 @@ func (l *link) close() {
 	l.release()
 }
 
-func (l *link) change() {
+func (l *link) markChanged() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.changed++
 }
 
-// watch has the progress of a call told, which it gives a token.
-func (l *link) watch(told func(tool.Progress)) (token string, stop func()) {
+// watch registers a callback for the progress of a call. It returns the token of the call.
+func (l *link) watch(report func(tool.Progress)) (token string, stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls++
 	token = "call-" + strconv.Itoa(l.calls)
-	l.progress[token] = told
+	l.progress[token] = report
 	return token, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -129,18 +132,19 @@ func (l *link) watch(told func(tool.Progress)) (token string, stop func()) {
 	}
 }
 
-func (l *link) tell(p *mcp.ProgressNotificationParams) {
+func (l *link) reportProgress(p *mcp.ProgressNotificationParams) {
 	token, _ := p.ProgressToken.(string)
 	l.mu.Lock()
-	told := l.progress[token]
+	report := l.progress[token]
 	l.mu.Unlock()
-	if told != nil {
-		told(tool.Progress{Done: p.Progress, Total: p.Total, Text: p.Message})
+	if report != nil {
+		report(tool.Progress{Done: p.Progress, Total: p.Total, Text: p.Message})
 	}
 }
 
-// within runs f under ctx and the connection. If it does not return though ctx has ended, the connection is given up.
-func (l *link) within(ctx context.Context, f func(context.Context) error) error {
+// run runs f until ctx or the connection ends. If f does not return after the end of ctx, run
+// closes the connection.
+func (l *link) run(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })()
@@ -162,7 +166,8 @@ func (l *link) within(ctx context.Context, f func(context.Context) error) error 
 	return err
 }
 
-// list gives the tools; those of before where the server tells of changes, and has told of none.
+// list returns the tools. It returns the last list if the server reports changes and has not
+// reported one.
 func (l *link) list(ctx context.Context) ([]*mcp.Tool, error) {
 	l.mu.Lock()
 	listed, current, now := l.listed, l.listed != nil && l.listedAt == l.changed, l.changed
@@ -171,13 +176,13 @@ func (l *link) list(ctx context.Context) ([]*mcp.Tool, error) {
 		return listed, nil
 	}
 	all := []*mcp.Tool{}
-	err := l.within(ctx, func(ctx context.Context) error {
+	err := l.run(ctx, func(ctx context.Context) error {
 		for t, err := range l.session.Tools(ctx, nil) {
 			if err != nil {
 				return err
 			}
 			if all = append(all, t); len(all) > MaxTools {
-				return fmt.Errorf("it has more than %d tools", MaxTools)
+				return fmt.Errorf("the server has more than %d tools", MaxTools)
 			}
 		}
 		return nil
@@ -194,7 +199,7 @@ func (l *link) list(ctx context.Context) ([]*mcp.Tool, error) {
 	return all, nil
 }
 
-// traceparent is the member of _meta that names the span of a call, for the spans of the server.
+// traceparent is the member of _meta with the span of a call, for the spans of the server.
 const traceparent = "traceparent"
 
 // call calls a tool.
@@ -206,15 +211,16 @@ func (l *link) call(ctx context.Context, name string, c *tool.Call) (r *mcp.Call
 	if t := parley.TraceparentOf(ctx); t != "" {
 		p.Meta[traceparent] = t
 	}
-	err = l.within(ctx, func(ctx context.Context) error {
+	err = l.run(ctx, func(ctx context.Context) error {
 		r, err = l.session.CallTool(ctx, p)
 		return err
 	})
 	return r, err
 }
 
-// lost waits until the connection is known to have ended, where that is what a call has failed by: the next call shall not be made over it. An HTTP request that has failed is no end of it.
-func (l *link) lost(ctx context.Context, err error) {
+// waitLost waits for the end of the connection if that is the cause of err, so that the next call
+// does not use it. A failed HTTP request does not end the connection.
+func (l *link) waitLost(ctx context.Context, err error) {
 	var request *url.Error
 	_, answered := refusal(err)
 	if answered || errors.As(err, &request) || !errors.Is(err, mcp.ErrConnectionClosed) && !errors.Is(err, io.EOF) {
@@ -230,5 +236,6 @@ func (l *link) lost(ctx context.Context, err error) {
 	}
 }
 
-// forgotten reports whether the server knows the session no longer, and so has not looked at what was sent.
-func forgotten(err error) bool { return errors.Is(err, mcp.ErrSessionMissing) }
+// isForgotten reports whether the server does not know the session. It then did not process the
+// request.
+func isForgotten(err error) bool { return errors.Is(err, mcp.ErrSessionMissing) }

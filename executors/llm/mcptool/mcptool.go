@@ -1,20 +1,24 @@
-// Package mcptool connects to servers of the Model Context Protocol, whose tools an LLM agent may use.
+// Package mcptool connects LLM agents to the tools of MCP servers.
 //
 //	parley.MCPServer -> Connect -> Server.Tools -> tool.Tool -> the server
 //
 // # Guarantees
 //
-//   - A call is sent at most once. One of which the connection has told nothing is an error that says so. Only where the server has answered that it knows the session no longer, and so
-//     has not looked at the call, is it sent again, once.
-//   - A connection that is gone is made again for the next call or list.
-//   - A command is run by package process: nothing of it is left when the connection is closed, nor when this process has ended. It has the few variables that programs need to find their
+//   - A call is sent at most once. If the connection fails before the answer, the error states that
+//     the outcome is unknown. A call is sent again once if the server answers that it does not know
+//     the session, because it then did not process the call.
+//   - A lost connection is replaced at the next call or list.
+//   - A command runs in package process, so no process of it is left after the connection is closed
+//     or this process ends. Its environment has the few variables that programs need to find their
 //     tools, and those of the config.
-//   - What a server gives is bounded: MaxText for the model, MaxMessage for one message, MaxTools for the list.
-//   - The values of ${NAME} stand in no error and no log.
+//   - Data of a server is limited: MaxText for the model, MaxMessage for one message, MaxTools for
+//     the list.
+//   - The values of ${NAME} are in no error and no log.
 //
 // # Goroutines
 //
-// A connection has one that waits for its end, and those of the SDK and of package process. All have ended when Close returns, but for one of the SDK whose server does not answer.
+// Each connection has a goroutine that waits for its end, and those of the SDK and of package
+// process. All end before Close returns, except one of the SDK if the server does not answer.
 package mcptool
 
 import (
@@ -31,30 +35,30 @@ import (
 	"github.com/parleyhub/parley/executors/process"
 )
 
-// Bounds of what a server gives.
+// Limits of the data of a server.
 const (
 	MaxText    = 1 << 20  // bytes of the text of one result
 	MaxMessage = 16 << 20 // bytes of one message of the protocol
 	MaxTools   = 1000
-	// ConnectTimeout bounds how long it takes to connect, as long as Options do not say otherwise.
+	// ConnectTimeout is the default of Options.ConnectTimeout.
 	ConnectTimeout = 30 * time.Second
 )
 
-// Options are for Connect. Nil and the zero value are useful.
+// Options are the options of Connect. Nil and the zero value are ready to use.
 type Options struct {
-	// Getenv gives the variables that ${NAME} stands for; nil, os.Getenv. One that is empty is as good as none.
+	// Getenv returns the value of ${NAME}. The default is os.Getenv. An empty variable is not set.
 	Getenv func(name string) string
-	// Processes runs commands; nil, a pool that all share.
+	// Processes runs commands. The default is a shared pool.
 	Processes *process.Pool
-	// HTTP makes the requests to addresses; nil, one of its own. Redirects are never followed.
+	// HTTP makes the requests. It may be nil. Redirects are never followed.
 	HTTP *http.Client
-	// ConnectTimeout is the constant where it is 0.
+	// ConnectTimeout limits the time to connect. The default is the constant.
 	ConnectTimeout time.Duration
-	// Logger hears what commands write to stderr, bounded; nil, nobody.
+	// Logger logs the stderr of commands up to a limit. It may be nil.
 	Logger *slog.Logger
 }
 
-// ErrUnknownVariable is a ${NAME} that stands for nothing.
+// ErrUnknownVariable reports a ${NAME} that is not set.
 var ErrUnknownVariable = errors.New("unknown_variable")
 
 var errClosed = errors.New("the connection is closed")
@@ -62,17 +66,18 @@ var errClosed = errors.New("the connection is closed")
 // Server is an MCP server of a config.
 type Server struct {
 	name    string
-	config  parley.MCPServer // without ${NAME}
+	config  parley.MCPServer // with the values of ${NAME}
 	secrets secrets
 	o       Options
-	// held has the link, nil at first; who has taken it out of there works on it. It stays empty when over is closed.
+	// held has the link, which is nil at first. A goroutine that receives it owns it until it sends
+	// it back. After close, held stays empty and over is closed.
 	held chan *link
 	over chan struct{}
 }
 
 var _ tool.Server = (*Server)(nil)
 
-// Connect connects to a server: a command that is run, or an address.
+// Connect connects to a server, which is a command or an address.
 func Connect(ctx context.Context, name string, s parley.MCPServer, o *Options) (tool.Server, error) {
 	server := &Server{name: name, held: make(chan *link, 1), over: make(chan struct{})}
 	if o != nil {
@@ -99,7 +104,7 @@ func Connect(ctx context.Context, name string, s parley.MCPServer, o *Options) (
 	return server, nil
 }
 
-// link gives a connection that is not known to be gone, and makes one where there is none.
+// link returns a live connection. It connects if there is none.
 func (s *Server) link(ctx context.Context) (*link, error) {
 	var l *link
 	select {
@@ -125,7 +130,7 @@ func (s *Server) link(ctx context.Context) (*link, error) {
 	return l, nil
 }
 
-// Close ends the connection, and the command with all that it has started.
+// Close closes the connection, and stops the command with all its processes.
 func (s *Server) Close() error {
 	select {
 	case l := <-s.held:

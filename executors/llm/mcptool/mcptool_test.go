@@ -21,7 +21,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/tool"
 )
 
-// TestTools: all pages are listed, and again when the server says that there are others.
+// All pages of tools are listed, and listed again after a change.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	everyWay(t, func(w *world) {
@@ -44,7 +44,8 @@ func TestTools(t *testing.T) {
 	})
 }
 
-// TestResults: texts are given as they are, what is structured as JSON, files by their names; all of it bounded.
+// Texts are returned unchanged, structured content as JSON, and files by name. The result is
+// limited.
 func TestResults(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -53,10 +54,11 @@ func TestResults(t *testing.T) {
 	everyWay(t, func(w *world) {
 		for name, wanted := range map[string]string{
 			"echo": `{"x":"1"}`, "structured": "seen\n{\"n\":1}", "both": `{ "n": 1 }`,
-			"files": "[an image, image/png, 5 bytes, is not shown]\n[a sound, audio/wav, 3 bytes, is not shown]\n[the resource file:///a: a, text/plain]\n[the resource file:///b, text/csv, 3 bytes, is not shown]",
+			"files": "[image, image/png, 5 bytes, not shown]\n[audio, audio/wav, 3 bytes, not shown]\n" +
+				"[resource file:///a: a, text/plain]\n[resource file:///b, text/csv, 3 bytes, not shown]",
 		} {
 			if r := w.must(name, `{"x":"1"}`); r.Text != wanted || r.IsError {
-				w.Errorf("%s gave %+v", name, r)
+				w.Errorf("%s returned %+v", name, r)
 			}
 		}
 		if r := w.must("fails", "{}"); r.Text != "it did not work" || !r.IsError {
@@ -69,7 +71,7 @@ func TestResults(t *testing.T) {
 	})
 }
 
-// TestRefused: what the server refuses is told, and the connection goes on.
+// A refused call reports the reason, and the connection stays open.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	everyWay(t, func(w *world) {
@@ -77,13 +79,13 @@ func TestRefused(t *testing.T) {
 		w.must("echo", "{}")
 		_, err := gone.Run(w.Context(), &tool.Call{Arguments: []byte(`[1]`), Progress: func(tool.Progress) {}})
 		if err != nil {
-			lacks(w, "the error", err.Error(), "may have been called or not")
+			lacks(w, "the error", err.Error(), "may or may not have taken effect")
 		}
 		w.must("echo", "{}")
 	})
 }
 
-// TestProgress: it is told of the call that it is of.
+// Progress is reported to its call.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	everyWay(t, func(w *world) {
@@ -102,7 +104,7 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// TestCanceled: a call ends with its ctx, here and at the server, and the connection goes on.
+// A call ends with its ctx, here and at the server, and the connection stays open.
 func TestCanceled(t *testing.T) {
 	t.Parallel()
 	everyWay(t, func(w *world) {
@@ -112,7 +114,8 @@ func TestCanceled(t *testing.T) {
 			w.until("the call is there", func() bool { return w.noted("wait") == 1 })
 			cancel()
 		}()
-		if _, err := one.Run(ctx, &tool.Call{Arguments: []byte("{}"), Progress: func(tool.Progress) {}}); !errors.Is(err, context.Canceled) {
+		if _, err := one.Run(ctx, &tool.Call{Arguments: []byte("{}"), Progress: func(tool.Progress) {}}); !errors.Is(
+			err, context.Canceled) {
 			w.Error(err)
 		}
 		w.until("the server has heard of it", func() bool { return w.deaf || w.noted("canceled") == 1 })
@@ -120,7 +123,7 @@ func TestCanceled(t *testing.T) {
 	})
 }
 
-// TestLost: a call whose connection ends is not made again, and the next one is made over another connection.
+// A call on a lost connection is not repeated. The next call uses a new connection.
 func TestLost(t *testing.T) {
 	t.Parallel()
 	w := stdio(t, "serve")
@@ -128,7 +131,7 @@ func TestLost(t *testing.T) {
 	if !errors.Is(err, llm.ErrTool) {
 		t.Fatal(err)
 	}
-	contains(t, "the error", err.Error(), "may have been called or not")
+	contains(t, "the error", err.Error(), "may or may not have taken effect")
 	if n := w.noted("exit"); n != 1 {
 		t.Errorf("it was called %d times", n)
 	}
@@ -138,7 +141,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestForgotten: a server that knows the session no longer has not looked at the call, which is made again.
+// A server without the session did not process the call, so the call is repeated.
 func TestForgotten(t *testing.T) {
 	t.Parallel()
 	var forgets atomic.Bool
@@ -163,7 +166,7 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// TestBrokenAnswer: over HTTP too a call of which nobody has answered is not made again.
+// Over HTTP, a call without an answer is not repeated either.
 func TestBrokenAnswer(t *testing.T) {
 	t.Parallel()
 	var breaks atomic.Bool
@@ -181,12 +184,12 @@ func TestBrokenAnswer(t *testing.T) {
 	if err == nil || calls.Load() != 1 {
 		t.Fatalf("%v, sent %d times", err, calls.Load())
 	}
-	contains(t, "the error", err.Error(), "may have been called or not")
+	contains(t, "the error", err.Error(), "may or may not have taken effect")
 	breaks.Store(false)
 	w.must("echo", "{}")
 }
 
-// TestBrokenStream: an answer whose stream ends in the middle is not waited for.
+// A call with a broken answer stream ends.
 func TestBrokenStream(t *testing.T) {
 	t.Parallel()
 	var breaks atomic.Bool
@@ -205,12 +208,12 @@ func TestBrokenStream(t *testing.T) {
 	if err == nil {
 		t.Fatal("it has a result")
 	}
-	contains(t, "the error", err.Error(), "may have been called or not")
+	contains(t, "the error", err.Error(), "may or may not have taken effect")
 	breaks.Store(false)
 	w.must("echo", "{}")
 }
 
-// TestClose: nothing of a command is left, whatever it has started, and however deaf it is.
+// Close stops all processes of a command, even if it ignores signals.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"serve", "deaf"} {
@@ -233,7 +236,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestCloseEndsCalls: a call under way ends with the connection.
+// Close cancels calls in progress.
 func TestCloseEndsCalls(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -261,18 +264,19 @@ func TestCloseEndsCalls(t *testing.T) {
 	})
 }
 
-// TestNoServer: what does not speak the protocol is told by name, in time, and nothing of it is left.
+// A program that does not speak MCP is reported by name and in time, and no process is left.
 func TestNoServer(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
 	}
-	for name, words := range map[string]string{"silent": "no connection within", "babble": "mcp server s: connect", "fail": "mcp server s: connect"} {
+	for name, words := range map[string]string{"silent": "no connection within", "babble": "mcp server s: connect",
+		"fail": "mcp server s: connect"} {
 		t.Run(name, func(t *testing.T) {
 			notes := filepath.Join(t.TempDir(), "notes")
 			w, err := connect(t, program(t, name, notes), notes, mcptool.Options{ConnectTimeout: 2 * time.Second})
 			if err == nil {
-				t.Fatal("it is connected to")
+				t.Fatal("Connect succeeded")
 			}
 			contains(t, "the error", err.Error(), words)
 			if b, err := os.ReadFile(notes); err == nil {
@@ -298,7 +302,7 @@ func TestNoServer(t *testing.T) {
 	contains(t, "the error", err.Error(), "mcp server s: connect")
 }
 
-// TestVariables: ${NAME} stands for a variable in args, env, url and headers, and its value stands in no error and no log.
+// ${NAME} is replaced in args, env, url and headers. Its value is in no error and no log.
 func TestVariables(t *testing.T) {
 	const secret = "s3cret/value+1"
 	getenv := func(name string) string {
@@ -330,12 +334,12 @@ func TestVariables(t *testing.T) {
 		s := parley.MCPServer{URL: url, Headers: map[string]string{"Authorization": "Bearer ${SECRET}"}}
 		_, err := connect(t, s, "", mcptool.Options{Getenv: getenv})
 		if err == nil || seen.Load() != "Bearer "+secret+" k"+strings.ReplaceAll(secret, "+", " ") {
-			t.Fatalf("%v: the server has seen %v", err, seen.Load())
+			t.Fatalf("%v: the server saw %v", err, seen.Load())
 		}
 		server.Close()
 		_, err = connect(t, s, "", mcptool.Options{Getenv: getenv})
 		if err == nil {
-			t.Fatal("it is connected to")
+			t.Fatal("Connect succeeded")
 		}
 		lacks(t, "the error", err.Error(), secret)
 		contains(t, "the error", err.Error(), "${SECRET}")
@@ -350,7 +354,7 @@ func TestVariables(t *testing.T) {
 		_, err := mcptool.Connect(t.Context(), "s", s, &mcptool.Options{Getenv: getenv})
 		switch {
 		case err == nil:
-			t.Fatalf("%s: it is connected to", where)
+			t.Fatalf("%s: Connect succeeded", where)
 		case where == "no address":
 			contains(t, where, err.Error(), "mcp server s: url is ${SECRET}")
 		case !errors.Is(err, mcptool.ErrUnknownVariable):
@@ -361,7 +365,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// TestNoRedirect: headers go to nobody else.
+// Headers are not sent to the target of a redirect.
 func TestNoRedirect(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Bool
@@ -374,13 +378,14 @@ func TestNoRedirect(t *testing.T) {
 	}
 }
 
-// TestServersOwnErrors: what a server answers with an error of its own is told as that, also with a code that the SDK has for connections that end.
+// An error of the server is reported as such, even with a code that the SDK uses for closed
+// connections.
 func TestServersOwnErrors(t *testing.T) {
 	t.Parallel()
 	everyWay(t, func(w *world) {
 		for _, code := range []int{-32000, -32003, -32004, -32005, -32602, 7} {
 			_, err := w.call("limited", fmt.Sprintf(`{"code":%d}`, code))
-			if !errors.Is(err, llm.ErrTool) || !strings.HasSuffix(err.Error(), "has refused limited: too many calls") {
+			if !errors.Is(err, llm.ErrTool) || !strings.HasSuffix(err.Error(), "refused the call of limited: too many calls") {
 				w.Errorf("%d: %v", code, err)
 			}
 		}

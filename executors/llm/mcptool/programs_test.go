@@ -25,21 +25,21 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// programs are what a config may name as its command.
+// programs are the commands for configs.
 var programs = map[string]func(args []string){
-	// serve speaks the protocol. Its argument is a file in which it writes what happens.
+	// serve is an MCP server. Its argument is the file for its notes.
 	"serve": func(args []string) {
 		if err := newServer(args[0]).Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	},
-	// deaf does the same, and does not end when its stdin is closed.
+	// deaf is the same, but does not end when its stdin is closed.
 	"deaf": func(args []string) {
 		_ = newServer(args[0]).Run(context.Background(), &mcp.StdioTransport{})
 		note(args[0], "pid %d", os.Getpid())
 		select {}
 	},
-	// silent says nothing.
+	// silent writes nothing.
 	"silent": func(args []string) {
 		note(args[0], "pid %d", os.Getpid())
 		select {}
@@ -59,7 +59,7 @@ func note(path, format string, args ...any) {
 	fmt.Fprintf(f, format+"\n", args...)
 }
 
-// seen waits until the test has seen what it wants to see.
+// seen waits until the test marks the notes as seen.
 func seen(ctx context.Context, path string) error {
 	for ctx.Err() == nil {
 		if _, err := os.Stat(path + ".seen"); err == nil {
@@ -74,7 +74,7 @@ func text(s string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
 }
 
-// newServer makes the server of the tests. It lists its tools two at a time.
+// newServer returns the server of the tests. It lists two tools per page.
 func newServer(path string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{PageSize: 2})
 	schema := json.RawMessage(`{"type":"object","properties":{"x":{"type":"string"}}}`)
@@ -91,30 +91,35 @@ func newServer(path string) *mcp.Server {
 		return r, nil
 	})
 	add("structured", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "seen"}}, StructuredContent: json.RawMessage(`{"n":1}`)}, nil
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "seen"}},
+			StructuredContent: json.RawMessage(`{"n":1}`)}, nil
 	})
 	add("both", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: `{ "n": 1 }`}}, StructuredContent: json.RawMessage(`{"n":1}`)}, nil
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: `{ "n": 1 }`}},
+			StructuredContent: json.RawMessage(`{"n":1}`)}, nil
 	})
 	add("files", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{
-			&mcp.ImageContent{MIMEType: "image/png", Data: []byte("12345")}, &mcp.AudioContent{MIMEType: "audio/wav", Data: []byte("123")},
-			&mcp.ResourceLink{URI: "file:///a", Name: "a", MIMEType: "text/plain"}, &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///b", MIMEType: "text/csv", Text: "1,2"}},
+			&mcp.ImageContent{MIMEType: "image/png", Data: []byte("12345")},
+			&mcp.AudioContent{MIMEType: "audio/wav", Data: []byte("123")},
+			&mcp.ResourceLink{URI: "file:///a", Name: "a", MIMEType: "text/plain"},
+			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///b", MIMEType: "text/csv", Text: "1,2"}},
 		}}, nil
 	})
 	add("large", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return text(strings.Repeat("é", 1<<20)), nil
 	})
 	add("traceparent", func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		told, _ := r.Params.Meta["traceparent"].(string)
-		return text("told " + told), nil
+		report, _ := r.Params.Meta["traceparent"].(string)
+		return text("report " + report), nil
 	})
 	add("environment", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return text(strings.Join(os.Environ(), "\n")), nil
 	})
 	add("progress", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		for i := range 3 {
-			p := &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i + 1), Total: 3, Message: "on it"}
+			p := &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i + 1), Total: 3,
+				Message: "on it"}
 			if err := r.Session.NotifyProgress(ctx, p); err != nil {
 				return nil, err
 			}
@@ -151,7 +156,8 @@ func newServer(path string) *mcp.Server {
 		return nil, &jsonrpc.Error{Code: q.Code, Message: "too many calls"}
 	})
 	add("grow", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		s.AddTool(&mcp.Tool{Name: "new", InputSchema: schema}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return text("new"), nil })
+		s.AddTool(&mcp.Tool{Name: "new", InputSchema: schema},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return text("new"), nil })
 		return text("done"), nil
 	})
 	return s

@@ -11,7 +11,7 @@ const (
 	maxStderr = 256 << 10 // bytes of stderr of one connection that are logged
 )
 
-// lines logs what a command writes to stderr, line by line. One goroutine writes to it.
+// lines logs the stderr of a command line by line. It has one writing goroutine.
 type lines struct {
 	log  *slog.Logger
 	hide secrets
@@ -40,6 +40,6 @@ func (l *lines) flush() {
 	}
 	l.part = l.part[:0]
 	if l.took > maxStderr {
-		l.log.Warn("no more of the stderr of an MCP server is logged")
+		l.log.Warn("reached the limit of stderr of an MCP server; further lines are not logged")
 	}
 }

@@ -22,7 +22,7 @@ type remote struct {
 	spec   llm.ToolSpec
 }
 
-// Tools are what it offers now, by the names that it has for them.
+// Tools returns the tools that the server offers now, under its own names.
 func (s *Server) Tools(ctx context.Context) ([]tool.Tool, error) {
 	all, err := s.list(ctx)
 	if err != nil {
@@ -43,24 +43,24 @@ func (s *Server) Tools(ctx context.Context) ([]tool.Tool, error) {
 	return tools, nil
 }
 
-// list lists the tools, once more where the connection was gone.
+// list lists the tools. It repeats the request once if the connection was lost.
 func (s *Server) list(ctx context.Context) ([]*mcp.Tool, error) {
 	l, err := s.link(ctx)
 	if err != nil {
 		return nil, err
 	}
 	all, err := l.list(ctx)
-	if err == nil || ctx.Err() != nil || !forgotten(err) && !errors.Is(err, mcp.ErrConnectionClosed) {
+	if err == nil || ctx.Err() != nil || !isForgotten(err) && !errors.Is(err, mcp.ErrConnectionClosed) {
 		return all, err
 	}
-	if l, err = s.another(ctx, l); err != nil {
+	if l, err = s.reconnect(ctx, l); err != nil {
 		return nil, err
 	}
 	return l.list(ctx)
 }
 
-// another gives a connection that is not old, whose end is known.
-func (s *Server) another(ctx context.Context, old *link) (*link, error) {
+// reconnect waits for the end of the old connection, and returns another one.
+func (s *Server) reconnect(ctx context.Context, old *link) (*link, error) {
 	old.release()
 	select {
 	case <-old.gone:
@@ -70,46 +70,49 @@ func (s *Server) another(ctx context.Context, old *link) (*link, error) {
 	return s.link(ctx)
 }
 
-// Spec is what the server says of it.
+// Spec returns the description by the server.
 func (r *remote) Spec() llm.ToolSpec { return r.spec }
 
-// Run calls it.
+// Run calls the tool.
 func (r *remote) Run(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 	l, err := r.server.link(ctx)
 	if err != nil {
 		return nil, err
 	}
 	result, err := l.call(ctx, r.spec.Name, c)
-	if err != nil && ctx.Err() == nil && forgotten(err) {
-		if l, err = r.server.another(ctx, l); err != nil {
+	if err != nil && ctx.Err() == nil && isForgotten(err) {
+		if l, err = r.server.reconnect(ctx, l); err != nil {
 			return nil, err
 		}
 		result, err = l.call(ctx, r.spec.Name, c)
 	}
 	if err != nil {
-		l.lost(ctx, err)
+		l.waitLost(ctx, err)
 		return nil, r.server.secrets.hide(r.explain(ctx, err))
 	}
 	return &tool.Result{Text: textOf(result), IsError: result.IsError}, nil
 }
 
-// explain says of an error what is known of the call.
+// explain adds to an error what is known about the outcome of the call.
 func (r *remote) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if message, ok := refusal(err); ok {
-		return fmt.Errorf("%w: the MCP server %s has refused %s: %s", llm.ErrTool, r.server.name, r.spec.Name, message)
+		return fmt.Errorf("%w: the MCP server %s refused the call of %s: %s", llm.ErrTool, r.server.name, r.spec.Name, message)
 	}
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" {
-		return fmt.Errorf("%w: the MCP server %s cannot be reached, %s was not called: %w", llm.ErrTool, r.server.name, r.spec.Name, err)
+		return fmt.Errorf("%w: %s was not called, because the MCP server %s cannot be reached: %w", llm.ErrTool,
+			r.spec.Name, r.server.name, err)
 	}
-	return fmt.Errorf("%w: the MCP server %s has not answered, and %s may have been called or not: %w", llm.ErrTool, r.server.name, r.spec.Name, err)
+	return fmt.Errorf("%w: the MCP server %s did not answer, and the call of %s may or may not have taken effect: %w", llm.ErrTool,
+		r.server.name, r.spec.Name, err)
 }
 
-// refusal gives what a server has answered a call of a tool with where that is an error. The SDK has codes for errors of its own, and takes those of servers for them; its words tell which
-// it is.
+// refusal returns the error that a server answered to a tool call. The SDK uses codes for its own
+// errors, and maps errors of servers with the same codes to them. Only the text shows which one it
+// is.
 func refusal(err error) (message string, ok bool) {
 	if errors.Is(err, mcp.ErrConnectionClosed) {
 		_, message, ok = strings.Cut(err.Error(), mcp.ErrConnectionClosed.Error()+`: calling "tools/call": `)
@@ -122,12 +125,14 @@ func refusal(err error) (message string, ok bool) {
 	return answer.Message, answer.Code < -32005 || answer.Code > -32003 || !ofTransport(answer.Message)
 }
 
-// ofTransport reports whether an error with one of those codes is the SDK's.
+// ofTransport reports whether the message is one of the SDK.
 func ofTransport(message string) bool {
-	return slices.ContainsFunc([]string{"client is closing", "server is closing", "rejected by transport"}, func(own string) bool { return strings.HasPrefix(message, own) })
+	return slices.ContainsFunc([]string{"client is closing", "server is closing", "rejected by transport"},
+		func(own string) bool { return strings.HasPrefix(message, own) })
 }
 
-// textOf gives what the model reads of a result: its texts, then what is structured, unless a text says the same; files are named, with their size, and not shown.
+// textOf returns the text of a result for the model: its texts, then the structured content unless
+// a text equals it. Files are listed with their size.
 func textOf(r *mcp.CallToolResult) string {
 	var parts []string
 	structured := ""
@@ -154,21 +159,22 @@ func contentText(c mcp.Content) string {
 	case *mcp.TextContent:
 		return c.Text
 	case *mcp.ImageContent:
-		return fmt.Sprintf("[an image, %s, %d bytes, is not shown]", c.MIMEType, len(c.Data))
+		return fmt.Sprintf("[image, %s, %d bytes, not shown]", c.MIMEType, len(c.Data))
 	case *mcp.AudioContent:
-		return fmt.Sprintf("[a sound, %s, %d bytes, is not shown]", c.MIMEType, len(c.Data))
+		return fmt.Sprintf("[audio, %s, %d bytes, not shown]", c.MIMEType, len(c.Data))
 	case *mcp.ResourceLink:
-		return fmt.Sprintf("[the resource %s: %s, %s]", c.URI, c.Name, c.MIMEType)
+		return fmt.Sprintf("[resource %s: %s, %s]", c.URI, c.Name, c.MIMEType)
 	case *mcp.EmbeddedResource:
 		if c.Resource == nil {
-			return "[a resource that is not there]"
+			return "[missing resource]"
 		}
-		return fmt.Sprintf("[the resource %s, %s, %d bytes, is not shown]", c.Resource.URI, c.Resource.MIMEType, len(c.Resource.Text)+len(c.Resource.Blob))
+		return fmt.Sprintf("[resource %s, %s, %d bytes, not shown]", c.Resource.URI, c.Resource.MIMEType,
+			len(c.Resource.Text)+len(c.Resource.Blob))
 	}
-	return fmt.Sprintf("[something of a kind that is not known: %T]", c)
+	return fmt.Sprintf("[content of the unknown type %T]", c)
 }
 
-// sameJSON reports whether two texts are the same JSON.
+// sameJSON reports whether two texts are equal as JSON.
 func sameJSON(a, b string) bool {
 	var x, y any
 	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {
@@ -182,7 +188,7 @@ func sameJSON(a, b string) bool {
 	return err == nil && string(p) == string(q)
 }
 
-// cut bounds a text.
+// cut limits a text to MaxText.
 func cut(text string) string {
 	if len(text) <= MaxText {
 		return text

@@ -17,13 +17,14 @@ import (
 	"github.com/parleyhub/parley/executors/process"
 )
 
-// endWait is how long a command has to end by itself when its stdin is closed.
+// endWait is how long a command has to end after its stdin is closed.
 const endWait = 2 * time.Second
 
-// maxRetries is how often a stream that broke off is taken up again where it was. No call is sent again by that.
+// maxRetries is how often a broken stream is resumed. This does not repeat calls.
 const maxRetries = 2
 
-// transport makes what a connection goes over, and what releases it, which may be called twice.
+// transport returns the transport of a connection, and a function that closes it. The function may
+// be called twice.
 func (s *Server) transport(l *link) (mcp.Transport, func(), error) {
 	if s.config.Command == "" {
 		t, release := s.overHTTP(l)
@@ -32,10 +33,11 @@ func (s *Server) transport(l *link) (mcp.Transport, func(), error) {
 	return s.overStdio()
 }
 
-// passedOn are the variables of this process that a command has.
+// passedOn are the variables that a command inherits from this process.
 var passedOn = []string{
 	"HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
-	"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
+	"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE",
+	"SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
 }
 
 func (s *Server) environment() (env []string) {
@@ -50,12 +52,13 @@ func (s *Server) environment() (env []string) {
 	return env
 }
 
-// reader does not close what it reads: the command ends by itself when its stdin is closed, and that ends what is read.
+// reader does not close its reader. The command ends when its stdin is closed, and that ends the
+// reader.
 type reader struct{ io.Reader }
 
 func (reader) Close() error { return nil }
 
-// overStdio runs the command.
+// overStdio starts the command.
 func (s *Server) overStdio() (mcp.Transport, func(), error) {
 	stdin, toServer := io.Pipe()
 	fromServer, stdout := io.Pipe()
@@ -72,7 +75,7 @@ func (s *Server) overStdio() (mcp.Transport, func(), error) {
 		<-p.Done()
 		stdin.CloseWithError(io.ErrClosedPipe)
 		stdout.CloseWithError(io.EOF)
-		s.o.Logger.Debug("a command has ended", "how", p.Exit().String())
+		s.o.Logger.Debug("a command ended", "how", p.Exit().String())
 	}()
 	release := sync.OnceFunc(func() {
 		toServer.Close()
@@ -89,7 +92,7 @@ func (s *Server) overStdio() (mcp.Transport, func(), error) {
 	return &mcp.IOTransport{Reader: reader{fromServer}, Writer: toServer, MaxLineLength: MaxMessage}, release, nil
 }
 
-// overHTTP speaks to the address.
+// overHTTP returns a transport to the address.
 func (s *Server) overHTTP(l *link) (mcp.Transport, func()) {
 	client := http.Client{}
 	if s.o.HTTP != nil {
@@ -103,26 +106,27 @@ func (s *Server) overHTTP(l *link) (mcp.Transport, func()) {
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	client.Transport = &headers{base: base, set: s.config.Headers, life: l.ctx}
-	return &mcp.StreamableClientTransport{Endpoint: s.config.URL, HTTPClient: &client, MaxRetries: maxRetries, MaxEventSize: MaxMessage}, func() {
-		l.end(errClosed)
-		if own {
-			client.CloseIdleConnections()
+	return &mcp.StreamableClientTransport{Endpoint: s.config.URL, HTTPClient: &client, MaxRetries: maxRetries,
+			MaxEventSize: MaxMessage}, func() {
+			l.end(errClosed)
+			if own {
+				client.CloseIdleConnections()
+			}
 		}
-	}
 }
 
-// headers adds headers to requests, and bounds what comes back.
+// headers adds headers to requests, and limits the size of answers.
 type headers struct {
 	base http.RoundTripper
 	set  map[string]string
 	life context.Context // of the connection
 }
 
-// RoundTrip makes a request, which ends with the connection.
+// RoundTrip makes a request that ends with the connection.
 func (h *headers) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	stop := func() bool { return true }
-	if r.Method != http.MethodDelete { // which ends the session, after the end of everything else
+	if r.Method != http.MethodDelete { // a DELETE ends the session, after the connection
 		stop = context.AfterFunc(h.life, func() { cancel(errClosed) })
 	}
 	r = r.Clone(ctx)
@@ -137,13 +141,13 @@ func (h *headers) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	body := &body{ReadCloser: resp.Body, left: MaxMessage, closed: func() { stop(); cancel(nil) }}
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		body.left = -1 // its events are bounded, not all of it
+		body.left = -1 // its events are limited, but not their sum
 	}
 	resp.Body = body
 	return resp, nil
 }
 
-// CloseIdleConnections closes those that nobody uses.
+// CloseIdleConnections closes the idle connections of the base.
 func (h *headers) CloseIdleConnections() {
 	if t, ok := h.base.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
@@ -152,7 +156,7 @@ func (h *headers) CloseIdleConnections() {
 
 var errTooLarge = errors.New("the server's answer is too large")
 
-// body is a body of at most so many bytes; negative, of any number.
+// body is a body of at most left bytes. A negative left is no limit.
 type body struct {
 	io.ReadCloser
 	left   int

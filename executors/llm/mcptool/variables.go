@@ -14,13 +14,13 @@ import (
 
 var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// leastSecret is how long a value has to be to be told from other text.
+// leastSecret is the shortest value that is hidden. Shorter values occur in other text.
 const leastSecret = 4
 
-// secrets are what stands for what in texts that anybody reads, the longest values first.
+// secrets has pairs of a value and its replacement. Longer values come first.
 type secrets [][2]string
 
-// expand puts the values of variables in their places.
+// expand replaces variables by their values.
 func expand(s parley.MCPServer, getenv func(string) string) (parley.MCPServer, secrets, error) {
 	e := &expander{getenv: getenv, values: map[string]string{}}
 	s.Args = slices.Clone(s.Args)
@@ -39,8 +39,10 @@ func expand(s parley.MCPServer, getenv func(string) string) (parley.MCPServer, s
 	if e.err != nil {
 		return s, nil, e.err
 	}
-	if u, err := url.Parse(s.URL); s.URL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
-		return s, nil, fmt.Errorf("url is %s, which is no address with its variables: expected https:// or http://, and a host", written)
+	if u, err := url.Parse(s.URL); s.URL != "" &&
+		(err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
+		return s, nil, fmt.Errorf(
+			"url is %s, which is not a valid address after expansion: expected https:// or http://, and a host", written)
 	}
 	return s, e.secrets(), nil
 }
@@ -72,7 +74,8 @@ func (e *expander) secrets() (all secrets) {
 			all = append(all, [2]string{spelled, "${" + name + "}"})
 		}
 	}
-	slices.SortFunc(all, func(a, b [2]string) int { return cmp.Or(cmp.Compare(len(b[0]), len(a[0])), cmp.Compare(a[0], b[0])) })
+	slices.SortFunc(
+		all, func(a, b [2]string) int { return cmp.Or(cmp.Compare(len(b[0]), len(a[0])), cmp.Compare(a[0], b[0])) })
 	return all
 }
 
@@ -83,7 +86,7 @@ func (s secrets) text(text string) string {
 	return text
 }
 
-// hidden is an error whose text has no values of variables.
+// hidden is an error with all values of variables removed from its text.
 type hidden struct {
 	text string
 	err  error

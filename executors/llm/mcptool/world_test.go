@@ -23,15 +23,15 @@ import (
 	"github.com/parleyhub/parley/executors/process"
 )
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for an event that must happen.
 const patience = 3 * time.Minute
 
 // world is a server and a connection to it.
 type world struct {
 	*testing.T
 	tool.Server
-	notes string // the file in which the server writes what happens
-	deaf  bool   // the server does not hear of calls that are canceled: the SDK's has no way where there are no sessions
+	notes string // file with the notes of the server
+	deaf  bool   // the server does not see canceled calls, because the SDK does not support that without sessions
 	log   *buffer
 }
 
@@ -53,7 +53,7 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-// program is the config of a command of these tests.
+// program returns the config of a command of these tests.
 func program(t testing.TB, name, notes string) parley.MCPServer {
 	t.Helper()
 	self, err := os.Executable()
@@ -63,7 +63,7 @@ func program(t testing.TB, name, notes string) parley.MCPServer {
 	return parley.MCPServer{Command: self, Args: []string{"program", name, notes}}
 }
 
-// connect connects to a server, for as long as the test lasts.
+// connect connects to a server until the test ends.
 func connect(t *testing.T, s parley.MCPServer, notes string, o mcptool.Options) (*world, error) {
 	t.Helper()
 	pool := &process.Pool{}
@@ -79,7 +79,7 @@ func connect(t *testing.T, s parley.MCPServer, notes string, o mcptool.Options) 
 	return w, nil
 }
 
-// stdio is a server that is a command.
+// stdio starts a command as server.
 func stdio(t *testing.T, name string) *world {
 	t.Helper()
 	notes := filepath.Join(t.TempDir(), "notes")
@@ -90,12 +90,14 @@ func stdio(t *testing.T, name string) *world {
 	return w
 }
 
-// over is a server at an address, whose requests are seen first by see, which may be nil and says whether it has answered.
+// over serves over HTTP. see, which may be nil, gets each request first and reports whether it
+// answered.
 func over(t *testing.T, stateless bool, see func(http.ResponseWriter, *http.Request) bool) *world {
 	t.Helper()
 	notes := filepath.Join(t.TempDir(), "notes")
 	s := newServer(notes)
-	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: stateless})
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s },
+		&mcp.StreamableHTTPOptions{Stateless: stateless})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if see == nil || !see(w, r) {
 			handler.ServeHTTP(w, r)
@@ -122,7 +124,7 @@ func everyWay(t *testing.T, test func(w *world)) {
 	t.Run("http stateless", func(t *testing.T) { test(over(t, true, nil)) })
 }
 
-// named gives a tool of the server.
+// named returns a tool of the server.
 func (w *world) named(name string) tool.Tool {
 	w.Helper()
 	all, err := w.Tools(w.Context())
@@ -144,7 +146,7 @@ func (w *world) call(name, arguments string) (*tool.Result, error) {
 	return w.named(name).Run(w.Context(), &tool.Call{Arguments: []byte(arguments), Progress: func(tool.Progress) {}})
 }
 
-// must is call that has a result.
+// must is call without an error.
 func (w *world) must(name, arguments string) *tool.Result {
 	w.Helper()
 	r, err := w.call(name, arguments)
@@ -154,7 +156,7 @@ func (w *world) must(name, arguments string) *tool.Result {
 	return r
 }
 
-// noted counts the lines of the notes that are so.
+// noted counts the matching lines of the notes.
 func (w *world) noted(line string) (n int) {
 	w.Helper()
 	b, err := os.ReadFile(w.notes)
@@ -169,7 +171,7 @@ func (w *world) noted(line string) (n int) {
 	return n
 }
 
-// until waits until something is so.
+// until waits until a condition is true.
 func (w *world) until(what string, so func() bool) {
 	w.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
@@ -180,14 +182,14 @@ func (w *world) until(what string, so func() bool) {
 	w.Fatalf("not so: %s", what)
 }
 
-// lives reports whether a process is there.
+// lives reports whether a process exists.
 func lives(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
 func contains(t testing.TB, what, got string, parts ...string) {
 	t.Helper()
 	for _, p := range parts {
 		if !strings.Contains(got, p) {
-			t.Errorf("%s is\n%.2000s\nwant in it\n%s", what, got, p)
+			t.Errorf("%s is\n%.2000s\nwant to contain\n%s", what, got, p)
 		}
 	}
 }
@@ -196,12 +198,12 @@ func lacks(t testing.TB, what, got string, parts ...string) {
 	t.Helper()
 	for _, p := range parts {
 		if strings.Contains(got, p) {
-			t.Errorf("%s is\n%.2000s\nwant not in it\n%s", what, got, p)
+			t.Errorf("%s is\n%.2000s\nwant not to contain\n%s", what, got, p)
 		}
 	}
 }
 
-// ending is a ctx that ends when the test says so.
+// ending returns a ctx that the test cancels.
 func ending(t testing.TB) (context.Context, context.CancelFunc) {
 	return context.WithCancel(t.Context())
 }

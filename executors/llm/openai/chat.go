@@ -21,7 +21,7 @@ func (p *Provider) callChat(ctx context.Context, req *llm.Request, emit func(llm
 		return nil, err
 	}
 	if _, err := p.chat.New(ctx, *params, options...); err != nil || res == nil || res.StatusCode != http.StatusOK {
-		return nil, p.server.Answered(res, err, told)
+		return nil, p.server.Answered(res, err, readError)
 	}
 	if emit != nil {
 		return p.streamChat(res, emit)
@@ -33,11 +33,11 @@ func (p *Provider) callChat(ctx context.Context, req *llm.Request, emit func(llm
 	return p.wholeChat(res, raw)
 }
 
-// wholeChat reads an answer that is not streamed.
+// wholeChat parses an answer that is not streamed.
 func (p *Provider) wholeChat(res *http.Response, raw []byte) (*llm.Response, error) {
 	var c openai.ChatCompletion
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return nil, p.server.Malformed(res, "the answer is no JSON of chat completions", err)
+		return nil, p.server.Malformed(res, "the answer is not JSON of chat completions", err)
 	}
 	if len(c.Choices) == 0 {
 		if e := errorOf(raw); e != nil {
@@ -57,7 +57,8 @@ func (p *Provider) wholeChat(res *http.Response, raw []byte) (*llm.Response, err
 	return r, nil
 }
 
-// finish says why the model has stopped. Servers differ about stop and tool_calls where there are calls, so the calls count.
+// finish sets the finish reason. With tool calls, servers differ between stop and tool_calls, so
+// the calls determine it.
 func finish(r *llm.Response, reason string) {
 	switch reason {
 	case "stop", "tool_calls", "function_call", "":

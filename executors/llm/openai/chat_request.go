@@ -20,7 +20,7 @@ func (p *Provider) chatParams(req *llm.Request, stream bool) (*openai.ChatComple
 		Seed:        optional(req.Seed),
 	}
 	if p.own {
-		params.Store = param.NewOpt(false) // others may not know it
+		params.Store = param.NewOpt(false) // other servers may not support it
 	}
 	if stream {
 		params.StreamOptions.IncludeUsage = param.NewOpt(true)
@@ -41,7 +41,7 @@ func (p *Provider) chatParams(req *llm.Request, stream bool) (*openai.ChatComple
 	for _, t := range req.Tools {
 		parameters, err := wire.Parameters(t.Parameters)
 		if err != nil {
-			return nil, p.server.Invalid(fmt.Sprintf("the parameters of the tool %q: %v", t.Name, err))
+			return nil, p.server.Invalid(fmt.Sprintf("invalid parameters of the tool %q: %v", t.Name, err))
 		}
 		f := shared.FunctionDefinitionParam{Name: t.Name, Parameters: parameters}
 		if t.Description != "" {
@@ -55,10 +55,11 @@ func (p *Provider) chatParams(req *llm.Request, stream bool) (*openai.ChatComple
 	if o := req.Output; o != nil {
 		schema, err := wire.Object(o.Schema)
 		if err != nil {
-			return nil, p.server.Invalid(fmt.Sprintf("the output schema: %v", err))
+			return nil, p.server.Invalid(fmt.Sprintf("invalid output schema: %v", err))
 		}
 		params.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{
-			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: o.Name, Schema: schema, Strict: param.NewOpt(o.Strict)},
+			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: o.Name, Schema: schema,
+				Strict: param.NewOpt(o.Strict)},
 		}
 	}
 	return params, nil
@@ -78,9 +79,11 @@ func chatMessages(m *llm.Message) []openai.ChatCompletionMessageParamUnion {
 			said.Content.OfString = param.NewOpt(m.Text)
 		}
 		for _, c := range m.ToolCalls {
-			said.ToolCalls = append(said.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
-				ID: c.ID, Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: cmp.Or(c.Arguments, "{}")},
-			}})
+			said.ToolCalls = append(said.ToolCalls,
+				openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
+					ID: c.ID, Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name,
+						Arguments: cmp.Or(c.Arguments, "{}")},
+				}})
 		}
 		return []openai.ChatCompletionMessageParamUnion{{OfAssistant: said}}
 	}

@@ -13,17 +13,17 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// chatStream tells of a completion as it comes.
+// chatStream parses the events of a chat completion.
 type chatStream struct {
 	p    *Provider
 	res  *http.Response
 	emit func(llm.Chunk) error
 
 	id, model     string
-	said          bool // there was a choice
+	said          bool // a choice was received
 	text, refusal strings.Builder
 	calls         pieces
-	unnamed       map[int]*pending // calls that have no name yet
+	unnamed       map[int]*pending // calls without a name so far
 	usage         *llm.Usage
 	reason        string
 }
@@ -47,7 +47,7 @@ func (p *Provider) streamChat(res *http.Response, emit func(llm.Chunk) error) (*
 			return nil, err
 		}
 	}
-	if d.Err() == nil && s.reason != "" { // some servers end without a word
+	if d.Err() == nil && s.reason != "" { // some servers end without [DONE]
 		return s.end()
 	}
 	return nil, p.server.Cut(res, d.Err())
@@ -56,7 +56,7 @@ func (p *Provider) streamChat(res *http.Response, emit func(llm.Chunk) error) (*
 func (s *chatStream) event(data []byte) error {
 	var c openai.ChatCompletionChunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return s.p.server.Malformed(s.res, "an event of the stream is no JSON of chat completions", err)
+		return s.p.server.Malformed(s.res, "an event of the stream is not JSON of chat completions", err)
 	}
 	if e := errorOf(data); e != nil {
 		return s.p.failed(s.res, e)
@@ -96,7 +96,8 @@ func (s *chatStream) choice(c *openai.ChatCompletionChunkChoice) error {
 	return nil
 }
 
-// call takes a piece of a call. It begins one where its place is new. Some servers give all calls the same place: there another id begins one too.
+// call handles a delta of a call. A new index starts a call. Some servers use the same index for
+// all calls, so a new id starts one too.
 func (s *chatStream) call(c *openai.ChatCompletionChunkChoiceDeltaToolCall) error {
 	place := int(c.Index)
 	if i, ok := s.calls.places[place]; ok && c.ID != "" && c.Function.Name != "" && c.ID != s.calls.calls[i].id {

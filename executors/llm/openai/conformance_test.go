@@ -11,21 +11,24 @@ import (
 
 func TestResponsesConform(t *testing.T) {
 	llmtest.Conformance(t, func(t *testing.T) llmtest.Setup {
-		return llmtest.Setup{Model: "gpt-5-mini", API: llm.APIResponses, Provider: func(t *testing.T, s *llmtest.Script) llm.Provider {
-			return vendor.Provider(t, wiretest.Serve(t, &responsesDialect, s)+"/v1", "", nil)
-		}}
+		return llmtest.Setup{Model: "gpt-5-mini", API: llm.APIResponses,
+			Provider: func(t *testing.T, s *llmtest.Script) llm.Provider {
+				return vendor.Provider(t, wiretest.Serve(t, &responsesDialect, s)+"/v1", "", nil)
+			}}
 	})
 }
 
 func TestChatConforms(t *testing.T) {
 	llmtest.Conformance(t, func(t *testing.T) llmtest.Setup {
-		return llmtest.Setup{Model: "llama3", API: llm.APIChat, NoOpaque: true, Provider: func(t *testing.T, s *llmtest.Script) llm.Provider {
-			p, err := openai.New(&openai.Options{Name: "ollama", APIKey: key, BaseURL: wiretest.Serve(t, &chatDialect, s) + "/v1"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { p.Close() })
-			return p
-		}}
+		return llmtest.Setup{Model: "llama3", API: llm.APIChat, NoOpaque: true,
+			Provider: func(t *testing.T, s *llmtest.Script) llm.Provider {
+				p, err := openai.New(
+					&openai.Options{Name: "ollama", APIKey: key, BaseURL: wiretest.Serve(t, &chatDialect, s) + "/v1"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { p.Close() })
+				return p
+			}}
 	})
 }

@@ -1,19 +1,22 @@
-// Package openai is the llm.Provider of OpenAI and of servers that speak its API, as ollama and vllm do: the Responses API, and chat completions where Request.API is llm.APIChat or the
-// server is not OpenAI's own. It calls through the official SDK, whose retries are off.
+// Package openai is the llm.Provider of OpenAI and of compatible servers such as ollama and vllm.
+// It uses the Responses API, or chat completions if Request.API is llm.APIChat or the server is not
+// OpenAI's own. It uses the official SDK without its retries.
 //
-// What of a Request goes where:
+// The fields of a Request are sent as follows:
 //
 //	                 responses                          chat
-//	instructions     instructions, or first message     first message, of the role system
+//	instructions     instructions, or first message     first message, with the role system
 //	output           text.format                        response_format
-//	seed             left out: there is none            seed
-//	max tokens       max_output_tokens                  max_completion_tokens; of other servers max_tokens
-//	metadata         metadata                           left out: the vendor takes it only with answers that it stores
+//	seed             ignored, because the API has none  seed
+//	max tokens       max_output_tokens                  max_completion_tokens; max_tokens for other servers
+//	metadata         metadata                           ignored, because it requires store
 //	trace id         X-Client-Request-Id                X-Client-Request-Id
 //	idempotency key  Idempotency-Key                    Idempotency-Key
 //
-// Nothing is stored at the vendor (store is false). Models that reason are asked for their thoughts in encrypted form, which are Response.Opaque and go back unchanged. A tool's result that
-// is an error begins with "Error: ", for the API has no mark for it.
+// The vendor stores nothing (store is false). Reasoning models return their thoughts in encrypted
+// form. These are in Response.Opaque and are sent back unchanged. A tool result that is an error
+// starts with "Error: ", because the API has no field for it.
 //
-// An error has the vendor's words but never the key, and is told apart by HTTP status and the vendor's codes alone.
+// An error has the message of the vendor but never the key. Its category is derived only from the
+// HTTP status and the error code of the vendor.
 package openai

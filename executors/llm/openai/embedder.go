@@ -17,66 +17,71 @@ import (
 	"github.com/parleyhub/parley/executors/llm/internal/wire"
 )
 
-// EmbedderOptions are for NewEmbedder. Model is required.
+// EmbedderOptions are the options of NewEmbedder. Model is required.
 type EmbedderOptions struct {
-	// Name is that of the server, as Options.Name; empty, "openai".
+	// Name is the name of the server, as Options.Name. The default is "openai".
 	Name string
-	// BaseURL is where the API is, with its version; empty, OpenAI's.
+	// BaseURL is the address of the API with its version. The default is OpenAI's.
 	BaseURL string
-	// APIKey is sent to the server of BaseURL and to nobody else; empty, none is sent.
+	// APIKey is sent only to the server at BaseURL. It may be empty.
 	APIKey string
-	// Model is one that the server has, such as text-embedding-3-small: 1 to 128 bytes of printable ASCII.
+	// Model is a model of the server, such as text-embedding-3-small: 1 to 128 bytes of printable
+	// ASCII.
 	Model string
-	// Dimensions asks for vectors of that length, of models that have several; 0, the model's own.
+	// Dimensions is the length of the vectors, for models with several. 0 is the default of the
+	// model.
 	Dimensions int
-	// HTTPClient is as in Options.
+	// HTTPClient is used as in Options.
 	HTTPClient *http.Client
 }
 
-// Embedder asks an OpenAI-compatible server for the vectors of texts, by POST /embeddings. It is what hub.Options.Embedder takes, and is safe for concurrent use.
+// Embedder calls POST /embeddings of an OpenAI-compatible server. It implements
+// hub.Options.Embedder, and is safe for concurrent use.
 type Embedder struct {
 	name       string
 	model      string
 	dimensions int
-	provider   *Provider // for its faults and its life
+	provider   *Provider // for its faults and its lifetime
 	service    openai.EmbeddingService
 }
 
 const maxModelBytes = 128
 
-// NewEmbedder makes an Embedder. It asks nobody yet. An error never has the key.
+// NewEmbedder returns an Embedder without calling the server. Its errors never have the key.
 func NewEmbedder(o *EmbedderOptions) (*Embedder, error) {
 	if o == nil {
 		o = &EmbedderOptions{}
 	}
 	switch {
 	case o.Model == "" || len(o.Model) > maxModelBytes || !wire.Printable(o.Model):
-		return nil, fmt.Errorf("openai: the model is 1 to %d bytes of printable ASCII", maxModelBytes)
+		return nil, fmt.Errorf("openai: invalid model (expected: 1 to %d bytes of printable ASCII)", maxModelBytes)
 	case o.Dimensions < 0:
-		return nil, errors.New("openai: dimensions are 0 or more")
+		return nil, errors.New("openai: invalid dimensions (expected: 0 or more)")
 	}
 	p, err := New(&Options{Name: o.Name, BaseURL: o.BaseURL, APIKey: o.APIKey, HTTPClient: o.HTTPClient})
 	if err != nil {
 		return nil, err
 	}
-	e := &Embedder{name: p.server.Name + ":" + o.Model, model: o.Model, dimensions: o.Dimensions, provider: p, service: openai.NewEmbeddingService(serviceOptions(p.server)...)}
+	e := &Embedder{name: p.server.Name + ":" + o.Model, model: o.Model, dimensions: o.Dimensions, provider: p,
+		service: openai.NewEmbeddingService(serviceOptions(p.server)...)}
 	if o.Dimensions > 0 {
 		e.name += fmt.Sprintf("/%d", o.Dimensions)
 	}
-	if !p.own { // another server may call another model so
+	if !p.own { // another server may use the same name for another model
 		sum := sha256.Sum256([]byte(strings.TrimRight(o.BaseURL, "/")))
 		e.name += "#" + hex.EncodeToString(sum[:4])
 	}
 	return e, nil
 }
 
-// Name is that of the server, its model and, of other servers than OpenAI's, the beginning of the SHA-256 of the base URL.
+// Name returns the names of the server and the model. For servers other than OpenAI's it also has
+// the first bytes of the SHA-256 of the base URL.
 func (e *Embedder) Name() string { return e.name }
 
-// Close ends all calls.
+// Close cancels all calls.
 func (e *Embedder) Close() error { return e.provider.Close() }
 
-// Embed gives the vectors of texts, in one call without retries. It ends with ctx.
+// Embed returns the vectors of texts, with one call without retries.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	if len(texts) == 0 {
 		return [][]float32{}, nil
@@ -84,14 +89,15 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	ctx, span := e.startSpan(ctx)
 	defer span.End()
 	vectors, err := e.embed(ctx, texts)
-	tellSpan(span, err)
+	setSpanResult(span, err)
 	return vectors, err
 }
 
 // embed makes the call.
 func (e *Embedder) embed(ctx context.Context, texts []string) ([][]float32, error) {
 	params := openai.EmbeddingNewParams{
-		Model: e.model, Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: texts}, EncodingFormat: openai.EmbeddingNewParamsEncodingFormatFloat,
+		Model: e.model, Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: texts},
+		EncodingFormat: openai.EmbeddingNewParamsEncodingFormatFloat,
 	}
 	if e.dimensions > 0 {
 		params.Dimensions = param.NewOpt(int64(e.dimensions))
@@ -102,7 +108,7 @@ func (e *Embedder) embed(ctx context.Context, texts []string) ([][]float32, erro
 		return nil, ctx.Err()
 	}
 	if err != nil || res == nil || res.StatusCode != http.StatusOK {
-		return nil, e.provider.server.Answered(res, err, told)
+		return nil, e.provider.server.Answered(res, err, readError)
 	}
 	raw, err := e.provider.server.Whole(res)
 	if err != nil {
@@ -111,7 +117,7 @@ func (e *Embedder) embed(ctx context.Context, texts []string) ([][]float32, erro
 	return e.read(res, raw, len(texts))
 }
 
-// read reads the answer for n texts: a vector for each, in whatever order.
+// read parses the answer for n texts: one vector for each, in any order.
 func (e *Embedder) read(res *http.Response, raw []byte, n int) ([][]float32, error) {
 	var answer struct {
 		Data []struct {
@@ -121,7 +127,7 @@ func (e *Embedder) read(res *http.Response, raw []byte, n int) ([][]float32, err
 	}
 	server := e.provider.server
 	if err := json.Unmarshal(raw, &answer); err != nil {
-		return nil, server.Malformed(res, "the answer is no JSON of embeddings", err)
+		return nil, server.Malformed(res, "the answer is not JSON of embeddings", err)
 	}
 	if len(answer.Data) == 0 {
 		if said := errorOf(raw); said != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/internal/wire"
 )
 
-// vendorError is the form that the vendor gives an error, in bodies and in streams. Some servers have a number for a code.
+// vendorError is the form of an error in bodies and in streams. Some servers use a number as code.
 type vendorError struct {
 	Type    string `json:"type"`
 	Code    any    `json:"code"`
@@ -23,19 +23,21 @@ func (e *vendorError) code() string {
 	return e.Type
 }
 
-func (e *vendorError) told() wire.Told {
-	return wire.Told{Code: e.code(), Message: e.Message, Final: e.code() == "insufficient_quota" || e.Type == "insufficient_quota"}
+func (e *vendorError) fault() wire.VendorError {
+	return wire.VendorError{Code: e.code(), Message: e.Message, Final: e.code() == "insufficient_quota" ||
+		e.Type == "insufficient_quota"}
 }
 
-// told reads the error in a body; the zero value where there is none.
-func told(body []byte) wire.Told {
+// readError parses the error in a body. It returns the zero value if there is none.
+func readError(body []byte) wire.VendorError {
 	if e := errorOf(body); e != nil {
-		return e.told()
+		return e.fault()
 	}
-	return wire.Told{}
+	return wire.VendorError{}
 }
 
-// errorOf reads the error in a body or an event: {"error": {...}}, or {"error": "words"}. Nil where there is none.
+// errorOf parses the error in a body or an event: {"error": {...}} or {"error": "text"}. It returns
+// nil if there is none.
 func errorOf(raw []byte) *vendorError {
 	var body struct {
 		Error json.RawMessage `json:"error"`
@@ -53,12 +55,12 @@ func errorOf(raw []byte) *vendorError {
 	return &e
 }
 
-// categories are those of codes and types in streams, which have no status of their own.
+// categories maps the codes and types in streams, which have no HTTP status.
 var categories = map[string]llm.Category{
 	"rate_limit_exceeded":      llm.CategoryRateLimit,
 	"rate_limit_error":         llm.CategoryRateLimit,
 	"insufficient_quota":       llm.CategoryRateLimit,
-	"requests":                 llm.CategoryRateLimit, // the types of rate limits
+	"requests":                 llm.CategoryRateLimit, // type of a rate limit
 	"tokens":                   llm.CategoryRateLimit,
 	"invalid_api_key":          llm.CategoryAuthentication,
 	"authentication_error":     llm.CategoryAuthentication,
@@ -76,7 +78,7 @@ var categories = map[string]llm.Category{
 	"timeout":                  llm.CategoryTimeout,
 }
 
-// failed is the error that a stream, or an answer of status 200, reports.
+// failed returns the error that a stream, or an answer with status 200, reports.
 func (p *Provider) failed(res *http.Response, e *vendorError) error {
-	return p.server.Coded(res, cmp.Or(categories[e.code()], categories[e.Type]), e.told())
+	return p.server.Coded(res, cmp.Or(categories[e.code()], categories[e.Type]), e.fault())
 }

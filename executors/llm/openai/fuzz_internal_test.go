@@ -1,6 +1,6 @@
 package openai
 
-// It is inside because a stream is fuzzed without a server: thousands a second instead of tens.
+// The test is internal, because streams are tested thousands of times per second without a server.
 
 import (
 	"net/http"
@@ -10,7 +10,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/internal/wiretest"
 )
 
-// FuzzStream reads any stream: see wiretest.CheckStream.
+// FuzzStream reads random streams. See wiretest.CheckStream.
 func FuzzStream(f *testing.F) {
 	for i, seeds := range wiretest.Seeds(f) {
 		for _, text := range seeds {

@@ -6,10 +6,10 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// pieces are the tool calls of a stream, as they come. Calls are told in the order in which they begin, and each is told whole in the end.
+// pieces collects the tool calls of a stream. It emits calls in the order in which they start.
 type pieces struct {
 	emit   func(llm.Chunk) error
-	places map[int]int // of the vendor's numbers, which calls they are
+	places map[int]int // index of a call by the vendor's index
 	calls  []*pending
 }
 
@@ -18,7 +18,7 @@ type pending struct {
 	args     strings.Builder
 }
 
-// begin tells of a call that the vendor has at a place.
+// begin emits the start of a call.
 func (p *pieces) begin(place int, id, name string) error {
 	if p.places == nil {
 		p.places = map[int]int{}
@@ -28,7 +28,8 @@ func (p *pieces) begin(place int, id, name string) error {
 	return p.emit(llm.Chunk{ToolCall: &llm.ToolCallChunk{Index: len(p.calls) - 1, ID: id, Name: name}})
 }
 
-// piece tells of a piece of the arguments of a call. One of a call that has not begun is left to whole.
+// piece emits a delta of the arguments of a call. It ignores a call that has not started; whole
+// handles it.
 func (p *pieces) piece(place int, piece string) error {
 	i, ok := p.places[place]
 	if !ok || piece == "" {
@@ -38,7 +39,7 @@ func (p *pieces) piece(place int, piece string) error {
 	return p.emit(llm.Chunk{ToolCall: &llm.ToolCallChunk{Index: i, Arguments: piece}})
 }
 
-// whole tells what was not told of a call so far. Where that was something else it counts.
+// whole emits the rest of a call. If the earlier deltas differ from c, they take precedence.
 func (p *pieces) whole(place int, c llm.ToolCall) error {
 	if _, ok := p.places[place]; !ok {
 		if err := p.begin(place, c.ID, c.Name); err != nil {

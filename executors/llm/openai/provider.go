@@ -20,17 +20,21 @@ const (
 	defaultBase = "https://api.openai.com/v1"
 )
 
-// Options are for New. The zero value reaches OpenAI without a key.
+// Options are the options of New. The zero value calls OpenAI without a key.
 type Options struct {
-	// Name is that of the provider, 1 to 64 of a-z 0-9 . _ -; empty, "openai". Compatible servers have names of their own, such as "ollama": a model is then "ollama:llama3".
+	// Name is the name of the provider, with 1 to 64 characters of a-z 0-9 . _ -. The default is
+	// "openai". With the name "ollama", a model is "ollama:llama3".
 	Name string
-	// BaseURL is where the API is, with its version, as http://localhost:11434/v1; empty, OpenAI's.
+	// BaseURL is the address of the API with its version, such as http://localhost:11434/v1. The
+	// default is OpenAI's.
 	BaseURL string
-	// APIKey is sent to the server of BaseURL and to nobody else; empty, none is sent.
+	// APIKey is sent only to the server at BaseURL. It may be empty.
 	APIKey string
-	// API is how the server is asked where a Request does not say it; empty, llm.APIResponses of OpenAI and llm.APIChat of others.
+	// API is the API for a Request that does not name one. The default is llm.APIResponses for
+	// OpenAI and llm.APIChat for other servers.
 	API llm.API
-	// HTTPClient is what calls are made with: a copy that follows no redirects and takes 64 MiB at most of an answer. Nil, one is made.
+	// HTTPClient makes the calls. It is copied; the copy follows no redirects and reads at most 64
+	// MiB of an answer. It may be nil.
 	HTTPClient *http.Client
 }
 
@@ -46,12 +50,13 @@ type Provider struct {
 
 var _ llm.Provider = (*Provider)(nil)
 
-// New makes a Provider. It reads nothing from the environment. An error never has the key.
+// New returns a Provider. It does not read the environment. Its errors never have the key.
 func New(o *Options) (*Provider, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	s, err := wire.NewServer(wire.Options{Name: o.Name, BaseURL: o.BaseURL, APIKey: o.APIKey, HTTPClient: o.HTTPClient}, defaultName, defaultBase, "X-Request-Id")
+	s, err := wire.NewServer(wire.Options{Name: o.Name, BaseURL: o.BaseURL, APIKey: o.APIKey, HTTPClient: o.HTTPClient},
+		defaultName, defaultBase, "X-Request-Id")
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +67,7 @@ func New(o *Options) (*Provider, error) {
 	case p.api == "":
 		p.api = llm.APIChat
 	case p.api != llm.APIResponses && p.api != llm.APIChat:
-		return nil, fmt.Errorf("openai: there is no API %q: it is %s or %s", p.api, llm.APIResponses, llm.APIChat)
+		return nil, fmt.Errorf("openai: unknown API %q (expected: %s or %s)", p.api, llm.APIResponses, llm.APIChat)
 	}
 	options := serviceOptions(s)
 	p.responses = responses.NewResponseService(options...)
@@ -70,7 +75,7 @@ func New(o *Options) (*Provider, error) {
 	return p, nil
 }
 
-// serviceOptions are those of all calls.
+// serviceOptions returns the options of all calls.
 func serviceOptions(s *wire.Server) []option.RequestOption {
 	all := []option.RequestOption{option.WithBaseURL(s.BaseURL), option.WithHTTPClient(s.HTTP), option.WithMaxRetries(0)}
 	if s.Key != "" {
@@ -79,10 +84,11 @@ func serviceOptions(s *wire.Server) []option.RequestOption {
 	return all
 }
 
-// IsOwn reports whether a base URL is that of OpenAI; empty is.
+// IsOwn reports whether a base URL is OpenAI's. The empty URL is.
 func IsOwn(base string) bool { return base == "" || strings.TrimRight(base, "/") == defaultBase }
 
-// FromEnv makes the provider "openai" of OPENAI_API_KEY and OPENAI_BASE_URL. It is nil where neither is set.
+// FromEnv returns the provider "openai" for OPENAI_API_KEY and OPENAI_BASE_URL. It returns nil if
+// neither is set.
 func FromEnv(getenv func(string) string) (*Provider, error) {
 	o := wire.FromEnv(getenv, "OPENAI")
 	if o == nil {
@@ -91,13 +97,13 @@ func FromEnv(getenv func(string) string) (*Provider, error) {
 	return New(&Options{APIKey: o.APIKey, BaseURL: o.BaseURL})
 }
 
-// Name is that of the options.
+// Name returns the name of the provider.
 func (p *Provider) Name() string { return p.server.Name }
 
-// Close ends all calls.
+// Close cancels all calls.
 func (p *Provider) Close() error { return p.server.Close() }
 
-// Call makes one exchange: see llm.Provider.
+// Call makes one exchange. See llm.Provider.
 func (p *Provider) Call(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
 	return p.server.Call(ctx, emit, func(ctx context.Context, emit func(llm.Chunk) error) (*llm.Response, error) {
 		asked := *req
@@ -108,11 +114,12 @@ func (p *Provider) Call(ctx context.Context, req *llm.Request, emit func(llm.Chu
 		case llm.APIChat:
 			return p.callChat(ctx, &asked, emit)
 		}
-		return nil, p.server.Invalid(fmt.Sprintf("there is no API %q", asked.API))
+		return nil, p.server.Invalid(fmt.Sprintf("unknown API %q", asked.API))
 	})
 }
 
-// options are those of one call: what goes into headers, and parameters by the name that the model has for them. raw is where the answer comes.
+// options returns the options of one call: the headers, and max_tokens under the model's own name.
+// raw receives the answer.
 func (p *Provider) options(req *llm.Request, raw **http.Response, stream bool) ([]option.RequestOption, error) {
 	all, err := wire.Headers(p.server.Faults, req, option.WithHeader)
 	if err != nil {
@@ -131,7 +138,8 @@ func (p *Provider) options(req *llm.Request, raw **http.Response, stream bool) (
 	return all, nil
 }
 
-// ownParam is Request.MaxTokensParam where it is a name that this API does not have by itself. A model is described once for both APIs: the name that one has means that of the other.
+// ownParam returns Request.MaxTokensParam if it is not the standard name. A model has one name for
+// both APIs, so the standard name of either API counts as standard.
 func ownParam(req *llm.Request) string {
 	switch req.MaxTokensParam {
 	case "max_output_tokens":

@@ -12,15 +12,23 @@ import (
 func full(api llm.API) *llm.Request {
 	temperature, topP, seed := 0.5, 0.25, int64(7)
 	return &llm.Request{
-		Model: "gpt-4.1", API: api, Instructions: "Be brief.", UseInstructions: true, Temperature: &temperature, TopP: &topP, Seed: &seed, MaxTokens: 99,
+		Model: "gpt-4.1", API: api, Instructions: "Be brief.", UseInstructions: true, Temperature: &temperature, TopP: &topP,
+		Seed: &seed, MaxTokens: 99,
 		Messages: []llm.Message{
 			{Role: llm.RoleUser, Text: "Look."},
-			{Role: llm.RoleAssistant, Text: "Looking.", ToolCalls: []llm.ToolCall{{ID: "c1", Name: "look", Arguments: `{"a":1}`}, {ID: "c2", Name: "look"}}},
-			{Role: llm.RoleTool, Results: []llm.ToolResult{{CallID: "c1", Name: "look", Text: "a door"}, {CallID: "c2", Name: "look", Text: "it is dark", IsError: true}}},
-			{Role: llm.RoleAssistant, Opaque: &llm.Opaque{Provider: "anthropic", Data: json.RawMessage(`[{"type":"thinking"}]`)}, Text: "A door."},
+			{Role: llm.RoleAssistant, Text: "Looking.",
+				ToolCalls: []llm.ToolCall{{ID: "c1", Name: "look", Arguments: `{"a":1}`}, {ID: "c2", Name: "look"}}},
+			{Role: llm.RoleTool,
+				Results: []llm.ToolResult{{CallID: "c1", Name: "look", Text: "a door"},
+					{CallID: "c2", Name: "look", Text: "it is dark", IsError: true}}},
+			{Role: llm.RoleAssistant, Opaque: &llm.Opaque{Provider: "anthropic", Data: json.RawMessage(`[{"type":"thinking"}]`)},
+				Text: "A door."},
 			{Role: llm.RoleUser, Text: "And?"},
 		},
-		Tools:      []llm.ToolSpec{{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer","maximum":9007199254740993}}}`)}, {Name: "wait"}},
+		Tools: []llm.ToolSpec{
+			{Name: "look", Description: "Looks.",
+				Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer","maximum":9007199254740993}}}`)},
+			{Name: "wait"}},
 		ToolChoice: llm.ToolsRequired,
 		Output:     &llm.OutputSchema{Name: "door", Schema: json.RawMessage(`{"type":"object","properties":{}}`)},
 		Metadata:   map[string]string{"case": "7"}, IdempotencyKey: "key-1", TraceID: "trace-1",
@@ -38,9 +46,10 @@ func TestResponsesRequest(t *testing.T) {
 			{"type":"function","name":"wait","strict":false,"parameters":{"type":"object","properties":{}}}],
 		"text":{"format":{"type":"json_schema","name":"door","strict":false,"schema":{"type":"object","properties":{}}}}}`)
 	if !strings.Contains(body, "9007199254740993") {
-		t.Error("a number of the schema has lost digits")
+		t.Error("a number of the schema lost digits")
 	}
-	if header.Get("Idempotency-Key") != "key-1" || header.Get("X-Client-Request-Id") != "trace-1" || header.Get("Authorization") != "Bearer "+key {
+	if header.Get("Idempotency-Key") != "key-1" || header.Get("X-Client-Request-Id") != "trace-1" ||
+		header.Get("Authorization") != "Bearer "+key {
 		t.Errorf("the headers are %v", header)
 	}
 }
@@ -57,7 +66,7 @@ func TestChatRequest(t *testing.T) {
 		"response_format":{"type":"json_schema","json_schema":{"name":"door","strict":false,"schema":{"type":"object","properties":{}}}}}`)
 }
 
-func TestMaxTokensByTheirName(t *testing.T) {
+func TestMaxTokensParam(t *testing.T) {
 	for _, c := range []struct {
 		api         llm.API
 		param, want string
@@ -83,11 +92,13 @@ func TestMaxTokensByTheirName(t *testing.T) {
 	}
 }
 
-// TestThoughtsAreAskedFor of models that have some: others refuse to be asked.
-func TestThoughtsAreAskedFor(t *testing.T) {
+// Only reasoning models support encrypted thoughts; others refuse the request.
+func TestEncryptedThoughts(t *testing.T) {
 	for model, asked := range map[string]bool{
-		"gpt-5": true, "gpt-5.1-codex-max": true, "gpt-5-chat-latest": false, "o3-mini": true, "o1": true, "openai/gpt-5-nano": true, "ft:o4-mini:acme::1": true,
-		"gpt-4o": false, "gpt-4.1-mini": false, "ft:gpt-4.1:acme::1": false, "llama3": false, "olmo": false, "gpt-10": true, "gpt-oss:20b": false,
+		"gpt-5": true, "gpt-5.1-codex-max": true, "gpt-5-chat-latest": false, "o3-mini": true, "o1": true,
+		"openai/gpt-5-nano": true, "ft:o4-mini:acme::1": true,
+		"gpt-4o": false, "gpt-4.1-mini": false, "ft:gpt-4.1:acme::1": false, "llama3": false, "olmo": false, "gpt-10": true,
+		"gpt-oss:20b": false,
 	} {
 		_, body, _ := vendor.Sent(t, llm.APIResponses, &llm.Request{Model: model})
 		if got := strings.Contains(body, `"include":["reasoning.encrypted_content"]`); got != asked {
@@ -96,17 +107,22 @@ func TestThoughtsAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestOpaqueFits has calls go that were cut off, and falls back on what can be read where the two do not fit.
+// TestOpaqueFits removes calls that were cut off, and uses the plain message if it does not match
+// the opaque data.
 func TestOpaqueFits(t *testing.T) {
-	items := `{"api":"responses","items":[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"X\u003cY"},{"type":"function_call","id":"fc_1","call_id":"a","name":"f","arguments":"{}"},{"type":"function_call","id":"fc_2","call_id":"b","name":"f","arguments":"{}"}]}`
+	items := `{"api":"responses","items":[{"type":"reasoning","id":"rs_1","summary":[],` +
+		`"encrypted_content":"X\u003cY"},{"type":"function_call","id":"fc_1","call_id":"a","name":"f","arguments":"{}"},` +
+		`{"type":"function_call","id":"fc_2","call_id":"b","name":"f","arguments":"{}"}]}`
 	vendor.TestOpaque(t, llm.APIResponses, map[string]wiretest.Opaque{
-		"all":          {"", items, []llm.ToolCall{{ID: "a"}, {ID: "b"}}, []string{`"X\u003cY"`, "fc_1", "fc_2"}, nil},
-		"one is gone":  {"", items, []llm.ToolCall{{ID: "a"}}, []string{`"X\u003cY"`, "fc_1"}, []string{"fc_2"}},
-		"one is other": {"", items, []llm.ToolCall{{ID: "a"}, {ID: "z"}}, []string{`"call_id":"z"`}, []string{"rs_1", "fc_1"}},
-		"another API":  {"", `{"api":"chat","items":[{"type":"reasoning","id":"rs_1"}]}`, nil, []string{"said"}, []string{"rs_1"}},
-		"no object":    {"", `"rs_1"`, nil, []string{"said"}, []string{"rs_1"}},
-		"no items":     {"", `{"api":"responses","items":["rs_1"]}`, nil, []string{"said"}, []string{"rs_1"}},
-		"of another":   {"azure", `{"api":"responses","items":[{"type":"reasoning","id":"rs_1"}]}`, nil, []string{"said"}, []string{"rs_1"}}, // it may be of this package too
+		"all":         {"", items, []llm.ToolCall{{ID: "a"}, {ID: "b"}}, []string{`"X\u003cY"`, "fc_1", "fc_2"}, nil},
+		"one is gone": {"", items, []llm.ToolCall{{ID: "a"}}, []string{`"X\u003cY"`, "fc_1"}, []string{"fc_2"}},
+		"one is other": {"", items, []llm.ToolCall{{ID: "a"}, {ID: "z"}}, []string{`"call_id":"z"`},
+			[]string{"rs_1", "fc_1"}},
+		"another API": {"", `{"api":"chat","items":[{"type":"reasoning","id":"rs_1"}]}`, nil, []string{"said"},
+			[]string{"rs_1"}},
+		"no object":  {"", `"rs_1"`, nil, []string{"said"}, []string{"rs_1"}},
+		"no items":   {"", `{"api":"responses","items":["rs_1"]}`, nil, []string{"said"}, []string{"rs_1"}},
+		"of another": {"azure", `{"api":"responses","items":[{"type":"reasoning","id":"rs_1"}]}`, nil, []string{"said"}, []string{"rs_1"}}, // it may be of this package too
 	})
 }
 

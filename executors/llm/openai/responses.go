@@ -12,7 +12,8 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-func (p *Provider) callResponses(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
+func (p *Provider) callResponses(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response,
+	error) {
 	params, err := p.responsesParams(req)
 	if err != nil {
 		return nil, err
@@ -23,7 +24,7 @@ func (p *Provider) callResponses(ctx context.Context, req *llm.Request, emit fun
 		return nil, err
 	}
 	if _, err := p.responses.New(ctx, *params, options...); err != nil || res == nil || res.StatusCode != http.StatusOK {
-		return nil, p.server.Answered(res, err, told)
+		return nil, p.server.Answered(res, err, readError)
 	}
 	if emit != nil {
 		return p.streamResponses(res, req, emit)
@@ -35,11 +36,11 @@ func (p *Provider) callResponses(ctx context.Context, req *llm.Request, emit fun
 	return p.wholeResponse(res, req, raw)
 }
 
-// wholeResponse reads an answer that is not streamed.
+// wholeResponse parses an answer that is not streamed.
 func (p *Provider) wholeResponse(res *http.Response, req *llm.Request, raw []byte) (*llm.Response, error) {
 	var r responses.Response
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return nil, p.server.Malformed(res, "the answer is no JSON of the Responses API", err)
+		return nil, p.server.Malformed(res, "the answer is not JSON of the Responses API", err)
 	}
 	if e := errorOf(raw); e != nil && r.Object != "response" {
 		return nil, p.failed(res, e)
@@ -51,23 +52,24 @@ func (p *Provider) wholeResponse(res *http.Response, req *llm.Request, raw []byt
 	return a.response(), nil
 }
 
-// answer is what a response says, with the place in the output of each of its calls.
+// answer is a parsed response, with the index in the output of each call.
 type answer struct {
 	llm.Response
 	refusal strings.Builder
 	text    texts
 	places  []int
 	items   []json.RawMessage
-	unread  bool // there is something that only the vendor reads
+	unread  bool // an item that only the vendor can read
 }
 
-// texts puts the texts of messages together, with an empty line between messages. It gives each piece back as it has to be told.
+// texts joins the texts of messages, with an empty line between messages. addText returns the text
+// to emit.
 type texts struct {
 	strings.Builder
-	place int // of the message that the last piece was of
+	place int // index of the message of the last piece
 }
 
-func (t *texts) add(place int, piece string) string {
+func (t *texts) addText(place int, piece string) string {
 	if piece == "" {
 		return ""
 	}
@@ -79,20 +81,21 @@ func (t *texts) add(place int, piece string) string {
 	return piece
 }
 
-// aside reports whether a message is talk on the way to an answer, which is none of it where the answer has to match a schema.
-func aside(req *llm.Request, phase responses.ResponseOutputMessagePhase) bool {
+// isCommentary reports whether a message is commentary. It is not part of an answer that must match
+// a schema.
+func isCommentary(req *llm.Request, phase responses.ResponseOutputMessagePhase) bool {
 	return req.Output != nil && phase == responses.ResponseOutputMessagePhaseCommentary
 }
 
-// answerOf reads a response that has ended.
+// answerOf converts a complete response.
 func (p *Provider) answerOf(res *http.Response, req *llm.Request, r *responses.Response) (*answer, error) {
 	if r.Object != "response" || len(r.Output) == 0 && !r.JSON.Output.Valid() {
-		return nil, p.server.Malformed(res, "the answer is no response of the Responses API", nil)
+		return nil, p.server.Malformed(res, "the answer is not a response of the Responses API", nil)
 	}
 	a := &answer{}
 	a.Model, a.Metadata, a.Usage = r.Model, p.server.Metadata(res, r.ID), responsesUsage(r)
 	for i := range r.Output {
-		a.add(req, i, &r.Output[i])
+		a.addItem(req, i, &r.Output[i])
 	}
 	switch r.Status {
 	case responses.ResponseStatusCompleted, "":
@@ -103,9 +106,11 @@ func (p *Provider) answerOf(res *http.Response, req *llm.Request, r *responses.R
 	case responses.ResponseStatusIncomplete:
 		a.Finish = incomplete(r.IncompleteDetails.Reason)
 	case responses.ResponseStatusFailed, responses.ResponseStatusCancelled:
-		return nil, p.failed(res, &vendorError{Code: string(r.Error.Code), Type: r.Error.Type, Message: cmp.Or(r.Error.Message, "the response has "+string(r.Status))})
+		return nil, p.failed(
+			res, &vendorError{Code: string(r.Error.Code), Type: r.Error.Type,
+				Message: cmp.Or(r.Error.Message, "the response is "+string(r.Status))})
 	default:
-		return nil, p.server.Malformed(res, "the response has not ended", nil)
+		return nil, p.server.Malformed(res, "the response is incomplete", nil)
 	}
 	if a.refusal.Len() > 0 {
 		a.Finish = llm.FinishRefusal
@@ -116,15 +121,15 @@ func (p *Provider) answerOf(res *http.Response, req *llm.Request, r *responses.R
 	if a.unread {
 		data, err := json.Marshal(opaque{API: llm.APIResponses, Items: a.items})
 		if err != nil {
-			return nil, p.server.Malformed(res, "the output is no JSON", err)
+			return nil, p.server.Malformed(res, "the output is not JSON", err)
 		}
 		a.Opaque = &llm.Opaque{Provider: p.server.Name, Data: data}
 	}
 	return a, nil
 }
 
-// filtered are the words of a refusal that has none of its own.
-const filtered = "The answer was withheld by a filter of the vendor."
+// filtered is the refusal text if the vendor sends none.
+const filtered = "A filter of the vendor withheld the answer."
 
 func incomplete(reason string) llm.FinishReason {
 	switch reason {
@@ -136,7 +141,7 @@ func incomplete(reason string) llm.FinishReason {
 	return llm.FinishOther
 }
 
-func (a *answer) add(req *llm.Request, place int, item *responses.ResponseOutputItemUnion) {
+func (a *answer) addItem(req *llm.Request, place int, item *responses.ResponseOutputItemUnion) {
 	raw := json.RawMessage(item.RawJSON())
 	switch item.Type {
 	case "message":
@@ -145,15 +150,15 @@ func (a *answer) add(req *llm.Request, place int, item *responses.ResponseOutput
 			switch {
 			case c.Type == "refusal":
 				a.refusal.WriteString(c.Refusal)
-			case c.Type == "output_text" && !aside(req, item.Phase):
-				a.text.add(place, c.Text)
+			case c.Type == "output_text" && !isCommentary(req, item.Phase):
+				a.text.addText(place, c.Text)
 			}
 		}
 	case "function_call":
 		a.ToolCalls = append(a.ToolCalls, llm.ToolCall{ID: item.CallID, Name: item.Name, Arguments: item.Arguments.OfString})
 		a.places = append(a.places, place)
 	case "reasoning":
-		if item.EncryptedContent == "" { // the vendor keeps nothing, so it could not find the thought again
+		if item.EncryptedContent == "" { // the vendor stores nothing, so it could not use the id of the thought
 			return
 		}
 		a.unread = true
@@ -163,7 +168,7 @@ func (a *answer) add(req *llm.Request, place int, item *responses.ResponseOutput
 	a.items = append(a.items, raw)
 }
 
-// response is what is handed out.
+// response returns the Response.
 func (a *answer) response() *llm.Response {
 	r := a.Response
 	r.Text, r.Refusal = a.text.String(), a.refusal.String()
@@ -177,6 +182,7 @@ func responsesUsage(r *responses.Response) *llm.Usage {
 	u := r.Usage
 	return &llm.Usage{
 		PromptTokens: u.InputTokens, CompletionTokens: u.OutputTokens, TotalTokens: u.InputTokens + u.OutputTokens,
-		CacheReadTokens: u.InputTokensDetails.CachedTokens, CacheWriteTokens: u.InputTokensDetails.CacheWriteTokens, ReasoningTokens: u.OutputTokensDetails.ReasoningTokens,
+		CacheReadTokens: u.InputTokensDetails.CachedTokens, CacheWriteTokens: u.InputTokensDetails.CacheWriteTokens,
+		ReasoningTokens: u.OutputTokensDetails.ReasoningTokens,
 	}
 }

@@ -14,14 +14,15 @@ import (
 	"github.com/parleyhub/parley/executors/llm/internal/wire"
 )
 
-// reasoning are the models whose thoughts can be had in encrypted form. Others refuse a request that asks for them.
+// reasoning matches the models that return encrypted thoughts. Other models refuse a request for
+// them.
 var reasoning = regexp.MustCompile(`^(o[1-9]|gpt-([5-9]|[1-9][0-9])|codex|computer-use)`)
 
-func reasons(model string) bool {
+func returnsThoughts(model string) bool {
 	if rest, ok := strings.CutPrefix(model, "ft:"); ok {
 		model = rest
 	}
-	if i := strings.LastIndexByte(model, '/'); i >= 0 { // as gateways name them
+	if i := strings.LastIndexByte(model, '/'); i >= 0 { // gateways use a prefix
 		model = model[i+1:]
 	}
 	return reasoning.MatchString(model) && !strings.Contains(model, "-chat")
@@ -35,7 +36,7 @@ func (p *Provider) responsesParams(req *llm.Request) (*responses.ResponseNewPara
 		TopP:        optional(req.TopP),
 		Metadata:    req.Metadata,
 	}
-	if reasons(req.Model) {
+	if returnsThoughts(req.Model) {
 		params.Include = []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent}
 	}
 	if req.MaxTokens > 0 && ownParam(req) == "" {
@@ -47,7 +48,8 @@ func (p *Provider) responsesParams(req *llm.Request) (*responses.ResponseNewPara
 	case req.UseInstructions:
 		params.Instructions = param.NewOpt(req.Instructions)
 	default:
-		input = append(input, responses.ResponseInputItemParamOfMessage(req.Instructions, responses.EasyInputMessageRoleSystem))
+		input = append(
+			input, responses.ResponseInputItemParamOfMessage(req.Instructions, responses.EasyInputMessageRoleSystem))
 	}
 	for i := range req.Messages {
 		input = append(input, p.items(&req.Messages[i])...)
@@ -56,7 +58,7 @@ func (p *Provider) responsesParams(req *llm.Request) (*responses.ResponseNewPara
 	for _, t := range req.Tools {
 		parameters, err := wire.Parameters(t.Parameters)
 		if err != nil {
-			return nil, p.server.Invalid(fmt.Sprintf("the parameters of the tool %q: %v", t.Name, err))
+			return nil, p.server.Invalid(fmt.Sprintf("invalid parameters of the tool %q: %v", t.Name, err))
 		}
 		f := &responses.FunctionToolParam{Name: t.Name, Parameters: parameters, Strict: param.NewOpt(false)}
 		if t.Description != "" {
@@ -70,23 +72,26 @@ func (p *Provider) responsesParams(req *llm.Request) (*responses.ResponseNewPara
 	if o := req.Output; o != nil {
 		schema, err := wire.Object(o.Schema)
 		if err != nil {
-			return nil, p.server.Invalid(fmt.Sprintf("the output schema: %v", err))
+			return nil, p.server.Invalid(fmt.Sprintf("invalid output schema: %v", err))
 		}
-		params.Text.Format.OfJSONSchema = &responses.ResponseFormatTextJSONSchemaConfigParam{Name: o.Name, Schema: schema, Strict: param.NewOpt(o.Strict)}
+		params.Text.Format.OfJSONSchema = &responses.ResponseFormatTextJSONSchemaConfigParam{Name: o.Name, Schema: schema,
+			Strict: param.NewOpt(o.Strict)}
 	}
 	return params, nil
 }
 
-// items are what a message is in the input.
+// items returns a message as items of the input.
 func (p *Provider) items(m *llm.Message) []responses.ResponseInputItemUnionParam {
 	switch m.Role {
 	case llm.RoleTool:
 		var all []responses.ResponseInputItemUnionParam
 		for _, r := range m.Results {
-			all = append(all, responses.ResponseInputItemUnionParam{OfFunctionCallOutput: &responses.ResponseInputItemFunctionCallOutputParam{
-				CallID: param.NewOpt(r.CallID),
-				Output: responses.ResponseInputItemFunctionCallOutputOutputUnionParam{OfString: param.NewOpt(resultText(&r))},
-			}})
+			all = append(
+				all, responses.ResponseInputItemUnionParam{
+					OfFunctionCallOutput: &responses.ResponseInputItemFunctionCallOutputParam{
+						CallID: param.NewOpt(r.CallID),
+						Output: responses.ResponseInputItemFunctionCallOutputOutputUnionParam{OfString: param.NewOpt(resultText(&r))},
+					}})
 		}
 		return all
 	case llm.RoleAssistant:
@@ -102,14 +107,16 @@ func (p *Provider) items(m *llm.Message) []responses.ResponseInputItemUnionParam
 		}
 		return all
 	}
-	return []responses.ResponseInputItemUnionParam{responses.ResponseInputItemParamOfMessage(m.Text, responses.EasyInputMessageRoleUser)}
+	return []responses.ResponseInputItemUnionParam{
+		responses.ResponseInputItemParamOfMessage(m.Text, responses.EasyInputMessageRoleUser)}
 }
 
-// ownItems are the items that the vendor has given, as they were, without calls that are not in the message any more. Nil where the message is not this provider's, or has calls that
-// the items have not.
+// ownItems returns the original items of the vendor, without removed calls. It returns nil if the
+// message is from another provider, or has calls that the items do not have.
 func (p *Provider) ownItems(m *llm.Message) []responses.ResponseInputItemUnionParam {
 	var own opaque
-	if m.Opaque == nil || m.Opaque.Provider != p.server.Name || json.Unmarshal(m.Opaque.Data, &own) != nil || own.API != llm.APIResponses {
+	if m.Opaque == nil || m.Opaque.Provider != p.server.Name || json.Unmarshal(m.Opaque.Data, &own) != nil ||
+		own.API != llm.APIResponses {
 		return nil
 	}
 	calls := map[string]bool{}
@@ -139,13 +146,13 @@ func (p *Provider) ownItems(m *llm.Message) []responses.ResponseInputItemUnionPa
 	return all
 }
 
-// opaque is llm.Opaque.Data: the output of a response.
+// opaque is the output of a response in llm.Opaque.Data.
 type opaque struct {
 	API   llm.API           `json:"api"`
 	Items []json.RawMessage `json:"items"`
 }
 
-// resultText marks what could not be done, for the API has no place for it.
+// resultText marks an error in the text, because the API has no field for it.
 func resultText(r *llm.ToolResult) string {
 	if r.IsError && !strings.HasPrefix(strings.ToLower(r.Text), "error") {
 		return "Error: " + r.Text

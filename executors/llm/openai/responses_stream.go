@@ -12,7 +12,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// responsesStream tells of a response as it comes.
+// responsesStream parses the events of a response.
 type responsesStream struct {
 	p    *Provider
 	res  *http.Response
@@ -23,15 +23,17 @@ type responsesStream struct {
 	refusal strings.Builder
 	calls   pieces
 	asides  map[int]bool
-	items   map[int]json.RawMessage // those that have ended, by their place in the output
+	items   map[int]json.RawMessage // completed items by index in the output
 }
 
-func (p *Provider) streamResponses(res *http.Response, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
+func (p *Provider) streamResponses(res *http.Response, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response,
+	error) {
 	defer res.Body.Close()
 	if err := p.server.IsStream(res); err != nil {
 		return nil, err
 	}
-	s := &responsesStream{p: p, res: res, req: req, emit: emit, calls: pieces{emit: emit}, asides: map[int]bool{}, items: map[int]json.RawMessage{}}
+	s := &responsesStream{p: p, res: res, req: req, emit: emit, calls: pieces{emit: emit}, asides: map[int]bool{},
+		items: map[int]json.RawMessage{}}
 	d := ssestream.NewDecoder(res)
 	for d.Next() {
 		data := d.Event().Data
@@ -46,11 +48,11 @@ func (p *Provider) streamResponses(res *http.Response, req *llm.Request, emit fu
 	return nil, p.server.Cut(res, d.Err())
 }
 
-// event takes one event, and gives the Response with the last.
+// event handles one event. It returns the Response after the last one.
 func (s *responsesStream) event(data []byte) (*llm.Response, error) {
 	var e responses.ResponseStreamEventUnion
 	if err := json.Unmarshal(data, &e); err != nil {
-		return nil, s.p.server.Malformed(s.res, "an event of the stream is no JSON of the Responses API", err)
+		return nil, s.p.server.Malformed(s.res, "an event of the stream is not JSON of the Responses API", err)
 	}
 	place := int(e.OutputIndex)
 	switch e.Type {
@@ -63,10 +65,10 @@ func (s *responsesStream) event(data []byte) (*llm.Response, error) {
 		}
 	case "response.output_text.delta":
 		if !s.asides[place] {
-			return nil, s.say(s.text.add(place, e.Delta))
+			return nil, s.emitText(s.text.addText(place, e.Delta))
 		}
 	case "response.refusal.delta":
-		return nil, s.refuse(e.Delta)
+		return nil, s.emitRefusal(e.Delta)
 	case "response.function_call_arguments.delta":
 		return nil, s.calls.piece(place, e.Delta)
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
@@ -80,7 +82,7 @@ func (s *responsesStream) event(data []byte) (*llm.Response, error) {
 func (s *responsesStream) added(place int, item *responses.ResponseOutputItemUnion) error {
 	switch item.Type {
 	case "message":
-		s.asides[place] = aside(s.req, item.Phase)
+		s.asides[place] = isCommentary(s.req, item.Phase)
 	case "function_call":
 		return s.calls.whole(place, call(item))
 	}
@@ -91,14 +93,14 @@ func call(item *responses.ResponseOutputItemUnion) llm.ToolCall {
 	return llm.ToolCall{ID: item.CallID, Name: item.Name, Arguments: item.Arguments.OfString}
 }
 
-func (s *responsesStream) say(piece string) error {
+func (s *responsesStream) emitText(piece string) error {
 	if piece == "" {
 		return nil
 	}
 	return s.emit(llm.Chunk{Text: piece})
 }
 
-func (s *responsesStream) refuse(piece string) error {
+func (s *responsesStream) emitRefusal(piece string) error {
 	if piece == "" {
 		return nil
 	}
@@ -106,19 +108,19 @@ func (s *responsesStream) refuse(piece string) error {
 	return s.emit(llm.Chunk{Refusal: piece})
 }
 
-// failed reads an error event: the error itself, or within it.
+// failed parses an error event, which is the error itself or contains it.
 func (s *responsesStream) failed(data []byte) error {
 	e := errorOf(data)
 	if e == nil {
 		e = &vendorError{}
 		if err := json.Unmarshal(data, e); err != nil {
-			return s.p.server.Malformed(s.res, "an error of the stream is no JSON of the Responses API", err)
+			return s.p.server.Malformed(s.res, "an error of the stream is not JSON of the Responses API", err)
 		}
 	}
 	return s.p.failed(s.res, e)
 }
 
-// end makes the Response of the last event, and tells what the pieces have left out.
+// end returns the Response of the last event, and emits the parts that had no deltas.
 func (s *responsesStream) end(r *responses.Response) (*llm.Response, error) {
 	if len(r.Output) == 0 {
 		s.restore(r)
@@ -134,14 +136,14 @@ func (s *responsesStream) end(r *responses.Response) (*llm.Response, error) {
 	}
 	out := a.response()
 	if rest, ok := strings.CutPrefix(out.Text, s.text.String()); ok {
-		if err := s.say(rest); err != nil {
+		if err := s.emitText(rest); err != nil {
 			return nil, err
 		}
 	} else {
-		out.Text = s.text.String() // what was told counts
+		out.Text = s.text.String() // emitted text takes precedence
 	}
 	if rest, ok := strings.CutPrefix(out.Refusal, s.refusal.String()); ok {
-		if err := s.refuse(rest); err != nil {
+		if err := s.emitRefusal(rest); err != nil {
 			return nil, err
 		}
 	} else {
@@ -151,7 +153,7 @@ func (s *responsesStream) end(r *responses.Response) (*llm.Response, error) {
 	return out, nil
 }
 
-// restore fills in the output of a server whose last event has none.
+// restore sets the output if the last event of the server has none.
 func (s *responsesStream) restore(r *responses.Response) {
 	var all []json.RawMessage
 	for place := range len(s.items) {

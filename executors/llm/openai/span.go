@@ -9,7 +9,7 @@ import (
 	"github.com/parleyhub/parley/internal/spannames"
 )
 
-// startSpan begins the span of a call.
+// startSpan starts the span of a call.
 func (e *Embedder) startSpan(ctx context.Context) (context.Context, parley.Span) {
 	return parley.StartSpan(ctx, parley.SpanStart{
 		Name: spannames.SpanEmbeddings + e.model, Kind: parley.SpanClient,
@@ -21,8 +21,8 @@ func (e *Embedder) startSpan(ctx context.Context) (context.Context, parley.Span)
 	})
 }
 
-// tellSpan tells how a call has ended.
-func tellSpan(span parley.Span, err error) {
+// setSpanResult sets the outcome of a call on its span.
+func setSpanResult(span parley.Span, err error) {
 	var failed *llm.ProviderError
 	switch {
 	case errors.As(err, &failed):

@@ -15,7 +15,7 @@ import (
 	"github.com/parleyhub/parley/internal/spantest"
 )
 
-// TestEmbedSpan: a call is a span, which says how it has failed, and nothing of the texts.
+// A call is a span with the kind of failure and without the texts.
 func TestEmbedSpan(t *testing.T) {
 	status, body := 200, `{"object":"list","data":[{"index":0,"embedding":[1,2]}]}`
 	base := wiretest.Raw(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -38,7 +38,8 @@ func TestEmbedSpan(t *testing.T) {
 		t.Fatalf("the spans are %+v", all)
 	}
 	for _, s := range all {
-		if s.Ends != 1 || s.Kind != parley.SpanClient || s.Attributes[spannames.AttrGenAIProviderName] != "openai" || s.Attributes[spannames.AttrGenAIRequestModel] != "m" || strings.Contains(fmt.Sprint(s), "secret") {
+		if s.Ends != 1 || s.Kind != parley.SpanClient || s.Attributes[spannames.AttrGenAIProviderName] != "openai" ||
+			s.Attributes[spannames.AttrGenAIRequestModel] != "m" || strings.Contains(fmt.Sprint(s), "secret") {
 			t.Errorf("the span is %+v", s)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/internal/wiretest"
 )
 
-// Streams as the vendor writes them. They say the same.
+// These streams have the form of the vendor and the same content.
 const (
 	responsesStream = `event: response.created
 data: {"type":"response.created","sequence_number":0,"response":{"id":"resp_9","object":"response","status":"in_progress","model":"gpt-4.1","output":[],"usage":null}}
@@ -68,20 +68,32 @@ func TestStreams(t *testing.T) {
 		t.Skip("short: left out under the race detector")
 	}
 	vendor.TestStreams(t, llm.Response{
-		Text: "Ça va 🙂", ToolCalls: []llm.ToolCall{{ID: "call_1", Name: "look", Arguments: `{"a":1}`}}, Finish: llm.FinishToolCalls, Model: "gpt-4.1",
-		Usage: &llm.Usage{PromptTokens: 10, CompletionTokens: 5, TotalTokens: 15, CacheReadTokens: 4}, Metadata: map[string]string{"response_id": "resp_9"},
+		Text: "Ça va 🙂", ToolCalls: []llm.ToolCall{{ID: "call_1", Name: "look", Arguments: `{"a":1}`}},
+		Finish: llm.FinishToolCalls, Model: "gpt-4.1",
+		Usage:    &llm.Usage{PromptTokens: 10, CompletionTokens: 5, TotalTokens: 15, CacheReadTokens: 4},
+		Metadata: map[string]string{"response_id": "resp_9"},
 	}, "")
 }
 
 func TestStreamFaults(t *testing.T) {
 	responses := func(data string) string { return "event: x\ndata: " + data + "\n\n" }
 	vendor.TestStreamFaults(t, map[string]wiretest.StreamFault{
-		"flat":               {llm.APIResponses, responses(`{"type":"error","code":"rate_limit_exceeded","message":"slow down","param":null,"sequence_number":3}`), llm.CategoryRateLimit, true, "rate_limit_exceeded"},
-		"within":             {llm.APIResponses, responses(`{"type":"error","error":{"type":"invalid_request_error","code":"context_length_exceeded","message":"too long"}}`), llm.CategoryInvalid, false, "context_length_exceeded"},
-		"failed":             {llm.APIResponses, responses(`{"type":"response.failed","response":{"id":"r","object":"response","status":"failed","output":[],"error":{"code":"server_error","message":"oops"}}}`), llm.CategoryServer, true, "server_error"},
-		"failed by prompt":   {llm.APIResponses, responses(`{"type":"response.failed","response":{"id":"r","object":"response","status":"failed","output":[],"error":{"code":"invalid_prompt","message":"no"}}}`), llm.CategoryInvalid, false, "invalid_prompt"},
-		"no credit":          {llm.APIResponses, responses(`{"type":"error","code":"insufficient_quota","message":"pay"}`), llm.CategoryRateLimit, false, "insufficient_quota"},
-		"new":                {llm.APIResponses, responses(`{"type":"error","code":"sunspots","message":"hm"}`), llm.CategoryServer, true, "sunspots"},
+		"flat": {llm.APIResponses,
+			responses(`{"type":"error","code":"rate_limit_exceeded","message":"slow down","param":null,"sequence_number":3}`),
+			llm.CategoryRateLimit, true, "rate_limit_exceeded"},
+		"within": {llm.APIResponses,
+			responses(`{"type":"error","error":{"type":"invalid_request_error","code":"context_length_exceeded",` +
+				`"message":"too long"}}`), llm.CategoryInvalid, false, "context_length_exceeded"},
+		"failed": {llm.APIResponses,
+			responses(`{"type":"response.failed","response":{"id":"r","object":"response","status":"failed","output":[],` +
+				`"error":{"code":"server_error","message":"oops"}}}`), llm.CategoryServer, true, "server_error"},
+		"failed by prompt": {llm.APIResponses,
+			responses(`{"type":"response.failed","response":{"id":"r","object":"response","status":"failed","output":[],` +
+				`"error":{"code":"invalid_prompt","message":"no"}}}`), llm.CategoryInvalid, false, "invalid_prompt"},
+		"no credit": {llm.APIResponses, responses(`{"type":"error","code":"insufficient_quota","message":"pay"}`),
+			llm.CategoryRateLimit, false, "insufficient_quota"},
+		"new": {llm.APIResponses, responses(`{"type":"error","code":"sunspots","message":"hm"}`),
+			llm.CategoryServer, true, "sunspots"},
 		"no JSON":            {llm.APIResponses, responses(`{"type":"response.output_text.delta","delta":"`), llm.CategoryMalformed, false, ""},
 		"HTML":               {llm.APIResponses, responses(`<html>`), llm.CategoryMalformed, false, ""},
 		"no response":        {llm.APIResponses, responses(`{"type":"response.completed","response":{}}`), llm.CategoryMalformed, false, ""},
@@ -95,7 +107,7 @@ func TestStreamFaults(t *testing.T) {
 	})
 }
 
-// TestOtherServers have their own ways with streams.
+// TestOtherServers has the variants of compatible servers.
 func TestOtherServers(t *testing.T) {
 	chat := func(delta, rest string) string {
 		return `data: {"id":"1","model":"m","choices":[{"index":0,"delta":` + delta + rest + `}]}` + "\n\n"

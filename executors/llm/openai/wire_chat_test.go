@@ -10,8 +10,9 @@ import (
 	"github.com/parleyhub/parley/executors/llm/llmtest"
 )
 
-// chatDialect is chat completions, as a compatible server has them.
-var chatDialect = wiretest.Dialect{Path: "/v1/chat/completions", Fault: fault, Check: checkChat, Whole: chatWhole, Stream: chatEvents}
+// chatDialect is chat completions of a compatible server.
+var chatDialect = wiretest.Dialect{Path: "/v1/chat/completions", Fault: fault, Check: checkChat, Whole: chatWhole,
+	Stream: chatEvents}
 
 func checkChat(r *http.Request, body object, e *llmtest.Exchange) error {
 	if o, _ := body["stream_options"].(object); e.Stream && o["include_usage"] != true {
@@ -21,7 +22,8 @@ func checkChat(r *http.Request, body object, e *llmtest.Exchange) error {
 		return fmt.Errorf("max_tokens is %v", body["max_tokens"])
 	}
 	messages := wiretest.Objects(body["messages"])
-	if e.Request.Instructions != "" && (messages[0]["role"] != "system" || messages[0]["content"] != e.Request.Instructions) {
+	if e.Request.Instructions != "" &&
+		(messages[0]["role"] != "system" || messages[0]["content"] != e.Request.Instructions) {
 		return fmt.Errorf("the first message is %v", messages[0])
 	}
 	for _, tool := range wiretest.Objects(body["tools"]) {
@@ -35,20 +37,21 @@ func checkChat(r *http.Request, body object, e *llmtest.Exchange) error {
 	if e.Request.Output != nil {
 		format := body["response_format"].(object)
 		inner, _ := format["json_schema"].(object)
-		if format["type"] != "json_schema" || inner["strict"] != true || inner["name"] != e.Request.Output.Name || inner["schema"].(object)["type"] != "object" {
+		if format["type"] != "json_schema" || inner["strict"] != true || inner["name"] != e.Request.Output.Name ||
+			inner["schema"].(object)["type"] != "object" {
 			return fmt.Errorf("response_format is %v", format)
 		}
 	}
 	return errors.Join(authorized(r), checkMessages(messages))
 }
 
-// checkMessages wants each call answered at once.
+// checkMessages checks that each call is answered in the next messages.
 func checkMessages(messages []object) error {
 	open := map[any]bool{}
 	for _, m := range messages {
 		if m["role"] == "tool" {
 			if !open[m["tool_call_id"]] {
-				return fmt.Errorf("nobody has called %v", m["tool_call_id"])
+				return fmt.Errorf("result without a call: %v", m["tool_call_id"])
 			}
 			delete(open, m["tool_call_id"])
 			continue
@@ -91,7 +94,8 @@ func chatWhole(e *llmtest.Exchange) string {
 	}
 	var calls []object
 	for _, c := range e.Response.ToolCalls {
-		calls = append(calls, object{"id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": c.Arguments}})
+		calls = append(
+			calls, object{"id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": c.Arguments}})
 	}
 	if calls != nil {
 		said["tool_calls"] = calls
@@ -109,11 +113,13 @@ func chatWhole(e *llmtest.Exchange) string {
 func chatEvents(e *llmtest.Exchange) wiretest.Events {
 	chunk := func(delta object, finish any) string {
 		return event("", object{
-			"id": "chatcmpl_1", "object": "chat.completion.chunk", "created": 1700000000, "model": e.Request.Model + "-q4", "usage": nil,
+			"id": "chatcmpl_1", "object": "chat.completion.chunk", "created": 1700000000, "model": e.Request.Model + "-q4",
+			"usage":   nil,
 			"choices": []any{object{"index": 0, "delta": delta, "logprobs": nil, "finish_reason": finish}},
 		})
 	}
-	all := wiretest.Events{Before: chunk(object{"role": "assistant", "content": "", "refusal": nil}, nil), Garbled: event("", llmtest.Garbage)}
+	all := wiretest.Events{Before: chunk(object{"role": "assistant", "content": "", "refusal": nil}, nil),
+		Garbled: event("", llmtest.Garbage)}
 	for _, c := range e.Chunks {
 		delta := object{}
 		switch {
@@ -122,7 +128,9 @@ func chatEvents(e *llmtest.Exchange) wiretest.Events {
 		case c.Refusal != "":
 			delta["refusal"] = c.Refusal
 		case c.ToolCall.Name != "":
-			delta["tool_calls"] = []any{object{"index": c.ToolCall.Index, "id": c.ToolCall.ID, "type": "function", "function": object{"name": c.ToolCall.Name, "arguments": ""}}}
+			delta["tool_calls"] = []any{
+				object{"index": c.ToolCall.Index, "id": c.ToolCall.ID, "type": "function",
+					"function": object{"name": c.ToolCall.Name, "arguments": ""}}}
 		default:
 			delta["tool_calls"] = []any{object{"index": c.ToolCall.Index, "function": object{"arguments": c.ToolCall.Arguments}}}
 		}
@@ -130,7 +138,9 @@ func chatEvents(e *llmtest.Exchange) wiretest.Events {
 	}
 	all.After = chunk(object{}, reason(e.Response.Finish))
 	if e.Response.Usage != nil {
-		all.After += event("", object{"id": "chatcmpl_1", "object": "chat.completion.chunk", "created": 1700000000, "model": e.Request.Model + "-q4", "choices": []any{}, "usage": chatTokens(e.Response.Usage)})
+		all.After += event(
+			"", object{"id": "chatcmpl_1", "object": "chat.completion.chunk", "created": 1700000000, "model": e.Request.Model +
+				"-q4", "choices": []any{}, "usage": chatTokens(e.Response.Usage)})
 	}
 	all.After += event("", "[DONE]")
 	return all

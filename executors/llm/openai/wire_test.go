@@ -18,14 +18,16 @@ type object = wiretest.Object
 var event = wiretest.Event
 
 var vendor = wiretest.Vendor{
-	Name: "openai", Key: key, Model: "gpt-4.1", Streams: map[llm.API]string{llm.APIResponses: responsesStream, llm.APIChat: chatStream},
+	Name: "openai", Key: key, Model: "gpt-4.1",
+	Streams: map[llm.API]string{llm.APIResponses: responsesStream, llm.APIChat: chatStream},
 	New: func(base, key string, api llm.API, c *http.Client) (llm.Provider, error) {
 		return openai.New(&openai.Options{BaseURL: base, APIKey: key, API: api, HTTPClient: c})
 	},
 }
 
 func fault(f *llmtest.Fault) string {
-	return wiretest.JSON(object{"error": object{"message": f.Message, "type": "some_error", "param": nil, "code": "some_code"}})
+	return wiretest.JSON(
+		object{"error": object{"message": f.Message, "type": "some_error", "param": nil, "code": "some_code"}})
 }
 
 func authorized(r *http.Request) error {
@@ -65,14 +67,15 @@ func checkResponses(r *http.Request, body object, e *llmtest.Exchange) error {
 	}
 	if e.Request.Output != nil {
 		format, _ := body["text"].(object)["format"].(object)
-		if format["type"] != "json_schema" || format["strict"] != true || format["name"] != e.Request.Output.Name || format["schema"].(object)["type"] != "object" {
+		if format["type"] != "json_schema" || format["strict"] != true || format["name"] != e.Request.Output.Name ||
+			format["schema"].(object)["type"] != "object" {
 			return fmt.Errorf("text.format is %v", format)
 		}
 	}
 	return errors.Join(authorized(r), checkItems(wiretest.Objects(body["input"])))
 }
 
-// checkItems wants each call answered, and each answer called for.
+// checkItems checks that each call has an output and each output a call.
 func checkItems(items []object) error {
 	open := map[any]bool{}
 	for _, item := range items {
@@ -81,12 +84,12 @@ func checkItems(items []object) error {
 			open[item["call_id"]] = true
 		case "function_call_output":
 			if !open[item["call_id"]] {
-				return fmt.Errorf("nobody has called %v", item["call_id"])
+				return fmt.Errorf("output without a call: %v", item["call_id"])
 			}
 			delete(open, item["call_id"])
 		case nil, "message", "reasoning":
 		default:
-			return fmt.Errorf("the input has an item %v", item)
+			return fmt.Errorf("the input has the unknown item %v", item)
 		}
 	}
 	if len(open) > 0 {
@@ -95,7 +98,7 @@ func checkItems(items []object) error {
 	return nil
 }
 
-// output is what the model has said, as items.
+// output returns the answer of the model as items.
 func output(e *llmtest.Exchange, whole bool) []object {
 	all := []object{}
 	if e.Opaque != "" {
@@ -103,13 +106,15 @@ func output(e *llmtest.Exchange, whole bool) []object {
 	}
 	var content []object
 	if e.Response.Text != "" {
-		content = append(content, object{"type": "output_text", "text": e.Response.Text, "annotations": []any{}, "logprobs": []any{}})
+		content = append(content,
+			object{"type": "output_text", "text": e.Response.Text, "annotations": []any{}, "logprobs": []any{}})
 	}
 	if e.Response.Refusal != "" {
 		content = append(content, object{"type": "refusal", "refusal": e.Response.Refusal})
 	}
 	if len(content) > 0 {
-		all = append(all, object{"id": "msg_1", "type": "message", "status": "completed", "role": "assistant", "content": content})
+		all = append(
+			all, object{"id": "msg_1", "type": "message", "status": "completed", "role": "assistant", "content": content})
 	}
 	for _, c := range e.Response.ToolCalls {
 		all = append(all, callItem(c, "completed"))
@@ -118,13 +123,16 @@ func output(e *llmtest.Exchange, whole bool) []object {
 }
 
 func callItem(c llm.ToolCall, status string) object {
-	return object{"id": "fc_" + c.ID, "type": "function_call", "status": status, "call_id": c.ID, "name": c.Name, "arguments": c.Arguments}
+	return object{"id": "fc_" + c.ID, "type": "function_call", "status": status, "call_id": c.ID, "name": c.Name,
+		"arguments": c.Arguments}
 }
 
 func responseObject(e *llmtest.Exchange, status string, whole bool) object {
 	o := object{
-		"id": "resp_1", "object": "response", "created_at": 1700000000, "status": status, "error": nil, "incomplete_details": nil,
-		"model": e.Request.Model + "-2025", "output": []any{}, "parallel_tool_calls": true, "store": false, "metadata": object{}, "usage": nil,
+		"id": "resp_1", "object": "response", "created_at": 1700000000, "status": status, "error": nil,
+		"incomplete_details": nil,
+		"model":              e.Request.Model + "-2025", "output": []any{}, "parallel_tool_calls": true, "store": false,
+		"metadata": object{}, "usage": nil,
 	}
 	if !whole {
 		return o
@@ -132,8 +140,10 @@ func responseObject(e *llmtest.Exchange, status string, whole bool) object {
 	o["output"] = output(e, whole)
 	if u := e.Response.Usage; u != nil {
 		o["usage"] = object{
-			"input_tokens": u.PromptTokens, "input_tokens_details": object{"cached_tokens": u.CacheReadTokens, "cache_write_tokens": u.CacheWriteTokens},
-			"output_tokens": u.CompletionTokens, "output_tokens_details": object{"reasoning_tokens": u.ReasoningTokens}, "total_tokens": u.TotalTokens,
+			"input_tokens":         u.PromptTokens,
+			"input_tokens_details": object{"cached_tokens": u.CacheReadTokens, "cache_write_tokens": u.CacheWriteTokens},
+			"output_tokens":        u.CompletionTokens, "output_tokens_details": object{"reasoning_tokens": u.ReasoningTokens},
+			"total_tokens": u.TotalTokens,
 		}
 	}
 	if e.Response.Finish == llm.FinishLength {
@@ -142,7 +152,7 @@ func responseObject(e *llmtest.Exchange, status string, whole bool) object {
 	return o
 }
 
-// responsesEvents is the stream of a response. Items end where the next begins.
+// responsesEvents returns the stream of a response. Each item ends where the next one starts.
 func responsesEvents(e *llmtest.Exchange) wiretest.Events {
 	seq, place := 0, -1
 	typed := func(kind string, o object) string {
@@ -184,7 +194,9 @@ func responsesEvents(e *llmtest.Exchange) wiretest.Events {
 	for _, c := range e.Chunks {
 		var text string
 		if c.ToolCall == nil && !said {
-			text, said = begin()+typed("response.content_part.added", object{"output_index": place, "item_id": "msg_1", "content_index": 0, "part": object{"type": "output_text", "text": ""}}), true
+			text, said = begin()+typed("response.content_part.added",
+				object{"output_index": place, "item_id": "msg_1", "content_index": 0,
+					"part": object{"type": "output_text", "text": ""}}), true
 		}
 		at := func(o object) object {
 			o["output_index"], o["item_id"], o["content_index"] = place, "item", 0

@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// MaxBytes is what the data of one trace takes at most, as JSON: an event holds it whatever stands around it.
+	// MaxBytes limits the data of one trace as JSON, so that the event stays below its limit.
 	MaxBytes = 512 << 10
-	// maxSaid bounds the text of a trace.
-	maxSaid = 16 << 10
-	// maxNesting is how deep data may nest to stand in an event as it is.
+	// maxSaid limits the text of a trace.
+	maxText = 16 << 10
+	// maxNesting is the deepest nesting that an event stores as JSON.
 	maxNesting = limits.MaxDepth - 16
 )
 
-// CutMark ends a text that was cut.
+// CutMark is the end of a text that was cut.
 const CutMark = "\n[cut: the rest was too large to be kept]"
 
-// Cut gives a text in at most so many bytes, with CutMark where some is missing.
+// Cut returns at most the given number of bytes of a text. A text that was cut ends with CutMark.
 func Cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -36,7 +36,7 @@ func Cut(text string, most int) string {
 	return text[:keep] + CutMark
 }
 
-// cut bounds the texts of a step, and leaves out what cannot be cut.
+// cut limits the texts of a step, and removes data that cannot be cut.
 func (s *Step) cut(most int) {
 	s.Message.Opaque = nil
 	s.Truncated = s.Truncated || len(s.Message.Text) > most
@@ -49,37 +49,37 @@ func (s *Step) cut(most int) {
 }
 
 func (t *ToolStarted) cut(most int) {
-	t.Arguments, t.InjectedArgs = marked(t.Arguments, most), marked(t.InjectedArgs, most)
+	t.Arguments, t.InjectedArgs = cutJSON(t.Arguments, most), cutJSON(t.InjectedArgs, most)
 }
 
 func (t *ToolEnded) cut(most int) {
 	t.Text, t.Error = Cut(t.Text, most), Cut(t.Error, most)
-	t.Metadata.InjectedArgs = marked(t.Metadata.InjectedArgs, most)
+	t.Metadata.InjectedArgs = cutJSON(t.Metadata.InjectedArgs, most)
 }
 
-// marked gives raw, or the beginning of its text where that is too large.
-func marked(raw json.RawMessage, most int) json.RawMessage {
+// cutJSON returns raw, or a JSON string with its beginning and CutMark if it is too large.
+func cutJSON(raw json.RawMessage, most int) json.RawMessage {
 	if len(raw) <= most {
 		return raw
 	}
-	b, _ := json.Marshal(Cut(string(raw), most)) // a string is always encoded
+	b, _ := json.Marshal(Cut(string(raw), most)) // encoding a string cannot fail
 	return b
 }
 
-// asText holds data that an event does not take as it is: its JSON as a text.
+// asText has JSON that an event cannot store as it is, in the form of a string.
 type asText struct {
 	JSON *string `json:"parley.json"`
 }
 
-// encode gives v as JSON that an event takes. What is too large is cut, more and more.
+// encode returns v as JSON for an event. It cuts more and more of data that is too large.
 func encode(v any, cut func(most int)) (json.RawMessage, error) {
 	if v == nil {
 		return nil, nil
 	}
-	b, err := fitting(v)
+	b, err := storable(v)
 	for most := MaxBytes / 2; err == nil && len(b) > MaxBytes && cut != nil && most >= 64; most /= 2 {
 		cut(most)
-		b, err = fitting(v)
+		b, err = storable(v)
 	}
 	switch {
 	case err != nil:
@@ -90,35 +90,36 @@ func encode(v any, cut func(most int)) (json.RawMessage, error) {
 	return b, nil
 }
 
-// fitting gives v as JSON, as a text where that is nothing that a hub keeps as JSON.
-func fitting(v any) (json.RawMessage, error) {
+// storable returns v as JSON. It returns asText if the hub would not store the JSON unchanged.
+func storable(v any) (json.RawMessage, error) {
 	raw, err := json.Marshal(v)
-	if err != nil || len(raw) > MaxBytes || IsKept(raw) { // what is too large is cut first
+	if err != nil || len(raw) > MaxBytes || IsKept(raw) { // data that is too large is cut first
 		return raw, err
 	}
 	text := string(raw)
 	return json.Marshal(asText{JSON: &text})
 }
 
-// unwrap gives back what fitting was given, as JSON.
+// unwrap is the inverse of storable.
 func unwrap(data json.RawMessage) (json.RawMessage, error) {
 	if !bytes.HasPrefix(data, []byte(`{"parley.json":`)) {
 		return data, nil
 	}
 	var t asText
 	if err := json.Unmarshal(data, &t); err != nil || t.JSON == nil {
-		return nil, fmt.Errorf("data is not as it was written: %w", err)
+		return nil, fmt.Errorf("invalid data of a trace: %w", err)
 	}
 	return json.RawMessage(*t.JSON), nil
 }
 
-var errNotKept = errors.New("not JSON that is kept exactly")
+var errNotKept = errors.New("JSON that is not stored unchanged")
 
-// IsKept reports whether a hub keeps JSON as it is, wherever it stands in an event.
-func IsKept(raw json.RawMessage) bool { return kept(raw) == nil }
+// IsKept reports whether a hub stores JSON unchanged, anywhere in an event.
+func IsKept(raw json.RawMessage) bool { return checkKept(raw) == nil }
 
-// kept fails for JSON that a hub may refuse: it nests too deep, has a name twice, or may have half a surrogate pair.
-func kept(raw []byte) error {
+// checkKept refuses JSON that a hub may refuse: deep nesting, duplicate names, and escapes of
+// surrogates.
+func checkKept(raw []byte) error {
 	if strings.Contains(strings.ToLower(string(raw)), `\ud`) {
 		return errNotKept
 	}
@@ -131,7 +132,7 @@ func kept(raw []byte) error {
 			return nil
 		}
 		if err == nil {
-			err = n.take(token)
+			err = n.addToken(token)
 		}
 		if err != nil {
 			return err
@@ -139,16 +140,16 @@ func kept(raw []byte) error {
 	}
 }
 
-// names follows the tokens of a JSON value.
+// names checks the tokens of a JSON value.
 type names struct {
-	open []map[string]bool // the names of each open object; nil for a list
-	next bool              // the next text is a name
+	open []map[string]bool // the names in each open object; nil for a list
+	next bool              // the next string is a name
 }
 
-func (n *names) take(token json.Token) error {
+func (n *names) addToken(token json.Token) error {
 	name, isText := token.(string)
 	if isText && n.next {
-		n.next = false // its value comes
+		n.next = false // the value follows
 		inner := n.open[len(n.open)-1]
 		if inner[name] {
 			return errNotKept

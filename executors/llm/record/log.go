@@ -10,35 +10,37 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// Log is the record of one turn. Its methods may be called from any goroutine.
+// Log is the record of one turn. It is safe for concurrent use.
 type Log struct {
 	turn *parley.Turn
 
-	mu    sync.Mutex // guards the fields below
-	steps map[place]*Step
-	bound map[place]bool // the steps before something was done or asked
-	tools map[string]*run
-	all   []ToolEnded                  // in order
-	said  map[string][]json.RawMessage // the traces of other kinds
+	mu     sync.Mutex // guards the fields below
+	steps  map[place]*Step
+	bound  map[place]bool // steps before a tool call or an approval
+	tools  map[string]*run
+	all    []ToolEnded                  // in the order of the log
+	others map[string][]json.RawMessage // other traces by kind
 }
 
-// place is where a step stands in its turn.
+// place is the position of a step in its turn.
 type place struct {
 	phase  Phase
 	number int
 }
 
-// run is what is written of one tool.
+// run has the traces of one tool call.
 type run struct {
 	started *ToolStarted
 	ended   *ToolEnded
 }
 
-// Open reads what earlier attempts of a turn have left, those before a restart of the hub too.
+// Open reads the traces of earlier attempts of a turn.
 func Open(ctx context.Context, turn *parley.Turn) (*Log, error) {
-	l := &Log{turn: turn, steps: map[place]*Step{}, bound: map[place]bool{}, tools: map[string]*run{}, said: map[string][]json.RawMessage{}}
+	l := &Log{turn: turn, steps: map[place]*Step{}, bound: map[place]bool{}, tools: map[string]*run{},
+		others: map[string][]json.RawMessage{}}
 	for since := turn.SinceSeq; ; {
-		page, err := turn.Client.Tail(ctx, &parley.TailParams{ConversationID: turn.ConversationID, SinceSeq: since, Limit: parley.MaxPage})
+		page, err := turn.Client.Tail(
+			ctx, &parley.TailParams{ConversationID: turn.ConversationID, SinceSeq: since, Limit: parley.MaxPage})
 		if err != nil {
 			return nil, fmt.Errorf("read the record of turn %d: %w", turn.Number, err)
 		}
@@ -52,10 +54,11 @@ func Open(ctx context.Context, turn *parley.Turn) (*Log, error) {
 	}
 }
 
-// read takes what a trace of this turn says, and that an approval was asked for. A trace that is not understood says nothing: what it tells of is done again.
+// read handles a trace of this turn, or a requested approval. It ignores an invalid trace, so the
+// step or the call is repeated.
 func (l *Log) read(e *parley.Event) {
 	if e.Type == parley.TypeSystem {
-		l.readAsked(e)
+		l.readApproval(e)
 		return
 	}
 	if e.Type != parley.TypeTrace || e.Turn != l.turn.Number || e.From != l.turn.AgentID {
@@ -74,13 +77,13 @@ func (l *Log) read(e *parley.Event) {
 		read(t.Data, l.keepEnded)
 	default:
 		if data, err := unwrap(t.Data); err == nil {
-			l.keepSaid(t.Kind, data)
+			l.keepTrace(t.Kind, data)
 		}
 	}
 }
 
-// readAsked takes that this turn has asked for an approval: that was for a tool of the steps before.
-func (l *Log) readAsked(e *parley.Event) {
+// readApproval handles an approval that this turn requested for a tool of the earlier steps.
+func (l *Log) readApproval(e *parley.Event) {
 	s, err := e.System()
 	if err != nil || s.Kind != parley.KindApprovalRequested || s.Turn != l.turn.Number || s.AgentID != l.turn.AgentID {
 		return
@@ -90,16 +93,16 @@ func (l *Log) readAsked(e *parley.Event) {
 	l.bindLocked()
 }
 
-// bindLocked makes the steps that are there binding: something was done because of them.
+// bindLocked marks the current steps as binding, because a tool or an approval followed.
 func (l *Log) bindLocked() {
 	for at := range l.steps {
-		if at.phase == PhasePlan || at.phase == PhaseExecute { // the others have no tools
+		if at.phase == PhasePlan || at.phase == PhaseExecute { // other phases have no tools
 			l.bound[at] = true
 		}
 	}
 }
 
-// read decodes data for keep.
+// read decodes data and calls keep.
 func read[T any](data json.RawMessage, keep func(*T)) {
 	v := new(T)
 	if data, err := unwrap(data); err == nil && json.Unmarshal(data, v) == nil {
@@ -107,7 +110,7 @@ func read[T any](data json.RawMessage, keep func(*T)) {
 	}
 }
 
-// keepStep notes a step. It never takes the place of one that is binding.
+// keepStep stores a step, except if a binding step exists.
 func (l *Log) keepStep(s *Step) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,19 +141,21 @@ func (l *Log) keepEnded(t *ToolEnded) {
 	l.all = append(l.all, *t)
 }
 
-func (l *Log) keepSaid(kind string, data json.RawMessage) {
+func (l *Log) keepTrace(kind string, data json.RawMessage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.said[kind] = append(l.said[kind], data)
+	l.others[kind] = append(l.others[kind], data)
 }
 
-// ToolKey gives the key of a tool: the place of the call in its step is a number, or empty for what the keys of all calls of the step begin with.
+// ToolKey returns the key of a tool call. index is the position of the call in its step. With an
+// empty index, the result is the prefix of the keys of all calls of the step.
 func ToolKey(phase Phase, step int, index string) string {
 	return string(phase) + "." + strconv.Itoa(step) + "." + index
 }
 
-// Step gives the answer that an earlier attempt has got to the very same question. A step that is binding is the answer to any: once a tool has begun after it, or an approval was asked for,
-// the turn goes on from there, whatever has changed in the agent, its tools or its model. So nothing is done twice, and what somebody has approved of is done once.
+// Step returns the recorded answer to a question, which the hash identifies. After a tool call or
+// an approval, the step is binding: it is the answer to any question, even if the agent, its tools
+// or its model changed. So no action is repeated, and an approved call runs once.
 func (l *Log) Step(phase Phase, number int, inputHash string) (*Step, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,7 +168,8 @@ func (l *Log) Step(phase Phase, number int, inputHash string) (*Step, bool) {
 	return &c, true
 }
 
-// AddStep writes an answer, and returns when it is durable. A text that is too large for an event is cut in s too: this attempt goes on with what the next one would read.
+// AddStep writes an answer, and returns when it is durable. It also cuts a text in s that is too
+// large, so that this attempt continues with the same text as the next one.
 func (l *Log) AddStep(ctx context.Context, s *Step) error {
 	if err := l.write(ctx, KindStep, "", s, s.cut); err != nil {
 		return err
@@ -173,7 +179,7 @@ func (l *Log) AddStep(ctx context.Context, s *Step) error {
 	return nil
 }
 
-// Tool gives what an earlier attempt, or this one, has written of a tool: both nil when it has not begun.
+// Tool returns the recorded start and end of a tool call. Both are nil if the call was not started.
 func (l *Log) Tool(key string) (*ToolStarted, *ToolEnded) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -184,7 +190,7 @@ func (l *Log) Tool(key string) (*ToolStarted, *ToolEnded) {
 	return r.started, r.ended
 }
 
-// Start writes that a tool runs, and returns when that is durable.
+// Start records the start of a tool call, and returns when it is durable.
 func (l *Log) Start(ctx context.Context, t *ToolStarted) error {
 	if err := l.write(ctx, KindToolStarted, t.Tool, t, t.cut); err != nil {
 		return err
@@ -194,7 +200,8 @@ func (l *Log) Start(ctx context.Context, t *ToolStarted) error {
 	return nil
 }
 
-// End writes what came of a tool, and returns when it is durable. A text that is too large for an event is cut in t too.
+// End records the end of a tool call, and returns when it is durable. It also cuts a text in t that
+// is too large.
 func (l *Log) End(ctx context.Context, t *ToolEnded) error {
 	if err := l.write(ctx, KindToolResult, t.Tool, t, t.cut); err != nil {
 		return err
@@ -204,32 +211,34 @@ func (l *Log) End(ctx context.Context, t *ToolEnded) error {
 	return nil
 }
 
-// Say writes a trace of another kind.
-func (l *Log) Say(ctx context.Context, kind, text string, data any) error {
+// AddTrace writes a trace of another kind.
+func (l *Log) AddTrace(ctx context.Context, kind, text string, data any) error {
 	return l.write(ctx, kind, text, data, nil)
 }
 
-// Said are the data of the traces of another kind that earlier attempts of this turn have left, in the order of the log.
-func (l *Log) Said(kind string) []json.RawMessage {
+// Traces returns the data of the traces of another kind that earlier attempts of this turn wrote,
+// in the order of the log.
+func (l *Log) Traces(kind string) []json.RawMessage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.said[kind]
+	return l.others[kind]
 }
 
-// Ended are the tools that have ended in this turn, in the order of the log, those of earlier attempts too.
+// Ended returns the tool calls of this turn with a recorded end, including earlier attempts, in the
+// order of the log.
 func (l *Log) Ended() []ToolEnded {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]ToolEnded(nil), l.all...)
 }
 
-// write adds a trace. What does not fit is cut, or else left out with a mark.
+// write writes a trace. Data that is too large is cut, or replaced by a mark.
 func (l *Log) write(ctx context.Context, kind, text string, v any, cut func(most int)) error {
 	data, err := encode(v, cut)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", kind, err)
 	}
-	_, err = l.turn.Trace(ctx, parley.Trace{Kind: kind, Text: Cut(text, maxSaid), Data: data})
+	_, err = l.turn.Trace(ctx, parley.Trace{Kind: kind, Text: Cut(text, maxText), Data: data})
 	if err != nil {
 		return fmt.Errorf("write %s: %w", kind, err)
 	}

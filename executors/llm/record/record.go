@@ -1,5 +1,6 @@
-// Package record keeps what a turn of an LLM agent does, in traces of its conversation, so that the next attempt of the turn goes on where this one was killed: each answer of a
-// model, each tool before it runs and after. What is not in the log has not happened.
+// Package record records the work of a turn of an LLM agent in traces of its conversation: each
+// answer of a model, and the start and the end of each tool call. The next attempt reads the traces
+// and continues after them. An action is only taken after its trace is durable.
 package record
 
 import (
@@ -12,14 +13,14 @@ import (
 const (
 	KindStep        = "llm_step"         // an answer of a model
 	KindToolStarted = "llm_tool_started" // durable before a tool runs
-	KindToolResult  = "llm_tool_result"  // what came of it
+	KindToolResult  = "llm_tool_result"  // the end of a tool call
 	KindProgress    = "llm_tool_progress"
 	KindPlan        = "llm_plan"
 	KindCompacted   = "llm_compacted"
 	KindUsage       = "llm_usage" // of the whole turn, with timings
 )
 
-// Phase says what a model is asked for.
+// Phase is the purpose of a model call.
 type Phase string
 
 // The phases of a turn.
@@ -27,17 +28,19 @@ const (
 	PhasePlan    Phase = "plan"
 	PhaseExecute Phase = "execute"
 	PhaseCompact Phase = "compact"
-	PhaseRepair  Phase = "repair" // once more, with what was wrong with the answer
+	PhaseRepair  Phase = "repair" // with the errors of the first answer
 )
 
 // Step is one answer of a model.
 type Step struct {
 	Phase Phase `json:"phase"`
-	// Number counts the steps of a phase from 1. InputHash is of what the model was asked: another question has no answer yet.
+	// Number counts the steps of a phase from 1. InputHash identifies the request. A changed
+	// request does not match the step.
 	Number    int    `json:"step"`
 	InputHash string `json:"input_hash"`
 	Model     string `json:"model"`
-	// Provider is the runtime that was asked, and ConfigHash says with which agent config: parley.AgentConfigHash of it, or of that of the children where this is one.
+	// Provider is the name of the runtime. ConfigHash is the parley.AgentConfigHash of the agent
+	// config, or of that of the children.
 	Provider   string           `json:"provider,omitempty"`
 	ConfigHash string           `json:"config_sha256,omitempty"`
 	Message    llm.Message      `json:"message"`
@@ -46,35 +49,37 @@ type Step struct {
 	Status     llm.Status       `json:"status"`
 	Usage      llm.Usage        `json:"usage"`
 	CostUSD    *float64         `json:"cost_usd,omitempty"`
-	// FirstTokenMs, ElapsedMs, Chunks and Retries are its timings.
+	// FirstTokenMs, ElapsedMs, Chunks and Retries are the timings of the call.
 	FirstTokenMs float64 `json:"ttft_ms,omitempty"`
 	ElapsedMs    float64 `json:"elapsed_ms"`
 	Chunks       int     `json:"chunks,omitempty"`
 	Retries      int     `json:"retries,omitempty"`
-	// Truncated is true where the text was too large for a trace: it ends with CutMark.
+	// Truncated is true if the text was too large for a trace. It then ends with CutMark.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
-// ToolStarted says that a tool runs.
+// ToolStarted is the start of a tool call.
 type ToolStarted struct {
-	// Key is the tool's in this turn, the same in every attempt: phase, step, and place among the calls of the step.
+	// Key is the same in every attempt of the turn. It consists of the phase, the step, and the
+	// position of the call in the step.
 	Key    string `json:"key"`
 	Phase  Phase  `json:"phase"`
 	CallID string `json:"call_id"`
 	Tool   string `json:"tool"`
-	// Arguments are what the tool gets, and InjectedArgs what it does not.
+	// Arguments are passed to the tool. InjectedArgs were removed from the call.
 	Arguments    json.RawMessage `json:"arguments"`
 	InjectedArgs json.RawMessage `json:"injected_args,omitempty"`
 	ApprovalID   string          `json:"approval_id,omitempty"`
 }
 
-// ToolEnded is what came of a tool.
+// ToolEnded is the end of a tool call.
 type ToolEnded struct {
 	Key    string `json:"key"`
 	Phase  Phase  `json:"phase"`
 	CallID string `json:"call_id"`
 	Tool   string `json:"tool"`
-	// Text is what the model reads. Success, Error and DurationMs stand beside Metadata as seed 002 keeps them.
+	// Text is the result that the model reads. Success, Error and DurationMs are members of the
+	// trace as in seed 002.
 	Text       string   `json:"text"`
 	Success    bool     `json:"success"`
 	Error      string   `json:"error,omitempty"`
@@ -82,7 +87,7 @@ type ToolEnded struct {
 	Metadata   Metadata `json:"metadata"`
 }
 
-// Metadata is the record of a tool's run: seed 002, section 7.
+// Metadata is the record of a tool call in seed 002, section 7.
 type Metadata struct {
 	Status MetadataStatus `json:"status"`
 	// StartedAt and CompletedAt are Unix time in seconds.
@@ -95,10 +100,11 @@ type Metadata struct {
 	OffloadedArtifactID *string         `json:"offloaded_artifact_id"`
 }
 
-// MetadataStatus is how a tool has ended.
+// MetadataStatus is the final status of a tool call.
 type MetadataStatus string
 
-// The values of MetadataStatus: seed 002, section 7, and interrupted, for a tool that an earlier attempt has started and of which nobody knows the end.
+// The values of MetadataStatus are those of seed 002, section 7. In addition, interrupted means
+// that an earlier attempt started the tool and its end is unknown.
 const (
 	ToolSuccess     MetadataStatus = "success"
 	ToolError       MetadataStatus = "error"
@@ -107,7 +113,7 @@ const (
 	ToolInterrupted MetadataStatus = "interrupted"
 )
 
-// ApprovalStatus is how the approval of a tool has ended.
+// ApprovalStatus is the final status of the approval of a tool call.
 type ApprovalStatus string
 
 // The values of ApprovalStatus.

@@ -15,7 +15,8 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// attempts runs functions as the attempts of one turn, over a real hub, and restarts that between them where restart is true: then a claim has ended that counts as no attempt.
+// attempts runs functions as the attempts of one turn at a real hub. If restart is true, the hub
+// restarts between them, so the claim ends without counting as an attempt.
 func attempts(t *testing.T, restart bool, each ...func(ctx context.Context, turn *parley.Turn) error) {
 	t.Helper()
 	h := sdktest.NewHub(t)
@@ -59,10 +60,11 @@ func attempts(t *testing.T, restart bool, each ...func(ctx context.Context, turn
 }
 
 func step(number int, hash, text string) *record.Step {
-	return &record.Step{Phase: record.PhaseExecute, Number: number, InputHash: hash, Message: llm.Message{Role: llm.RoleAssistant, Text: text}}
+	return &record.Step{Phase: record.PhaseExecute, Number: number, InputHash: hash,
+		Message: llm.Message{Role: llm.RoleAssistant, Text: text}}
 }
 
-// TestNextAttempt: it reads the steps and tools of the one before, also where a restart of the hub has ended that: then the claim was no attempt.
+// The next attempt reads the steps and tools of the earlier one, also after a restart of the hub.
 func TestNextAttempt(t *testing.T) {
 	for name, restart := range map[string]bool{"failed": false, "restarted": true} {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +84,7 @@ func TestNextAttempt(t *testing.T) {
 					l.Start(ctx, &record.ToolStarted{Key: "execute.1.0", Tool: "one", Arguments: json.RawMessage(`{"x":1}`)}),
 					l.End(ctx, &record.ToolEnded{Key: "execute.1.0", Tool: "one", Text: "1"}),
 					l.Start(ctx, &record.ToolStarted{Key: "execute.1.1", Tool: "two", Arguments: json.RawMessage(`{}`)}),
-					l.Say(ctx, record.KindCompacted, "made short", map[string]int{"messages": 2}),
+					l.AddTrace(ctx, record.KindCompacted, "made short", map[string]int{"messages": 2}),
 				)
 			}, func(ctx context.Context, turn *parley.Turn) error {
 				if restart != (turn.Attempt == 1) {
@@ -113,11 +115,11 @@ func TestNextAttempt(t *testing.T) {
 				if all := l.Ended(); len(all) != 1 || all[0].Tool != "one" {
 					t.Errorf("ended: %+v", all)
 				}
-				if said := l.Said(record.KindCompacted); len(said) != 1 || string(said[0]) != `{"messages":2}` {
+				if said := l.Traces(record.KindCompacted); len(said) != 1 || string(said[0]) != `{"messages":2}` {
 					t.Errorf("said: %s", said)
 				}
 				if left, err := turn.Earlier(ctx); err != nil || len(left) < 5 {
-					t.Errorf("Earlier gives %d events, %v", len(left), err)
+					t.Errorf("Earlier returned %d events, %v", len(left), err)
 				}
 				return nil
 			})
@@ -125,7 +127,7 @@ func TestNextAttempt(t *testing.T) {
 	}
 }
 
-// TestOtherQuestion: the answer to another question does not count, unless a tool has begun after it.
+// The answer to another question does not count, unless a tool started after it.
 func TestOtherQuestion(t *testing.T) {
 	for name, c := range map[string]struct {
 		do    func(ctx context.Context, turn *parley.Turn, l *record.Log) error
@@ -144,17 +146,18 @@ func TestOtherQuestion(t *testing.T) {
 				l, err := record.Open(ctx, turn)
 				compact := step(1, "h", "short")
 				compact.Phase = record.PhaseCompact
-				return errors.Join(err, l.AddStep(ctx, compact), l.AddStep(ctx, step(1, "h", "hello")), c.do(ctx, turn, l), l.AddStep(ctx, step(2, "h", "last")))
+				return errors.Join(err, l.AddStep(ctx, compact), l.AddStep(ctx, step(1, "h", "hello")), c.do(ctx, turn, l),
+					l.AddStep(ctx, step(2, "h", "last")))
 			}, func(ctx context.Context, turn *parley.Turn) error {
 				l, err := record.Open(ctx, turn)
 				if s, ok := l.Step(record.PhaseExecute, 1, "new"); ok != c.binds || ok && s.Message.Text != "hello" {
 					t.Errorf("step 1 is %+v, %v", s, ok)
 				}
 				if _, ok := l.Step(record.PhaseExecute, 2, "new"); ok {
-					t.Error("a step after which nothing was done counts")
+					t.Error("a step without a later tool call is used")
 				}
 				if _, ok := l.Step(record.PhaseCompact, 1, "new"); ok {
-					t.Error("messages are put together as other ones were")
+					t.Error("the summary of other messages is used")
 				}
 				return errors.Join(err, l.AddStep(ctx, step(1, "new", "bye")))
 			}, func(ctx context.Context, turn *parley.Turn) error {
@@ -171,7 +174,8 @@ func TestOtherQuestion(t *testing.T) {
 	}
 }
 
-// TestBounds: what is too large, or what no event takes as it is, is kept all the same, and the writer goes on with what a reader will have.
+// Data that is too large or cannot be stored as JSON is recorded all the same. The writer continues
+// with the same data as a reader.
 func TestBounds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -180,9 +184,13 @@ func TestBounds(t *testing.T) {
 	large := strings.Repeat("<é\x00", 1<<17)
 	wrote := map[string]*record.Step{}
 	for name, s := range map[string]*record.Step{
-		"text":      step(1, "h", large),
-		"opaque":    {Message: llm.Message{Text: "x", Opaque: &llm.Opaque{Provider: "p", Data: json.RawMessage(`"` + strings.Repeat("x", 2<<20) + `"`)}}},
-		"arguments": {Message: llm.Message{ToolCalls: []llm.ToolCall{{ID: "1", Name: "t", Arguments: large}, {ID: "2", Name: "t", Arguments: "{}"}}}},
+		"text": step(1, "h", large),
+		"opaque": {
+			Message: llm.Message{Text: "x",
+				Opaque: &llm.Opaque{Provider: "p", Data: json.RawMessage(`"` + strings.Repeat("x", 2<<20) + `"`)}}},
+		"arguments": {
+			Message: llm.Message{
+				ToolCalls: []llm.ToolCall{{ID: "1", Name: "t", Arguments: large}, {ID: "2", Name: "t", Arguments: "{}"}}}},
 		"deep":      {Message: llm.Message{Opaque: &llm.Opaque{Provider: "p", Data: json.RawMessage(deep)}}},
 		"twice":     {Message: llm.Message{Opaque: &llm.Opaque{Provider: "p", Data: json.RawMessage(`{"a":1,"a":2}`)}}},
 		"surrogate": {Message: llm.Message{Opaque: &llm.Opaque{Provider: "p", Data: json.RawMessage(`"\ud800"`)}}},
@@ -196,9 +204,10 @@ func TestBounds(t *testing.T) {
 			err = errors.Join(err, l.AddStep(ctx, s))
 		}
 		return errors.Join(err,
-			l.Start(ctx, &record.ToolStarted{Key: "k", Arguments: json.RawMessage(`{"a":"` + strings.Repeat("x", 2<<20) + `"}`)}),
+			l.Start(ctx,
+				&record.ToolStarted{Key: "k", Arguments: json.RawMessage(`{"a":"` + strings.Repeat("x", 2<<20) + `"}`)}),
 			l.End(ctx, &record.ToolEnded{Key: "k", Text: large}),
-			l.Say(ctx, record.KindProgress, large, strings.Repeat("x", 2<<20)),
+			l.AddTrace(ctx, record.KindProgress, large, strings.Repeat("x", 2<<20)),
 		)
 	}, func(ctx context.Context, turn *parley.Turn) error {
 		l, err := record.Open(ctx, turn)

@@ -14,7 +14,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/replay"
 )
 
-// TestAutoForgetsFailures: an exchange that failed, or was ended by its caller, is made again; Play gives the failure.
+// Auto repeats an exchange that failed or was canceled. Play replays the failure.
 func TestAutoForgetsFailures(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	for name, fail := range map[string]func() error{
@@ -51,26 +51,29 @@ func TestAutoForgetsFailures(t *testing.T) {
 	}
 }
 
-// TestSecretsInPieces: a secret that a model says in pieces does not come into the cassette, whether the answer ends or breaks off.
+// A secret that is split over chunks does not get into the cassette, in complete and in broken
+// answers.
 func TestSecretsInPieces(t *testing.T) {
 	for _, end := range []error{nil, errors.New("broke off")} {
 		path := filepath.Join(t.TempDir(), "run.jsonl")
 		c := open(t, path, &replay.Options{Mode: replay.Record, Secrets: []string{"sk-secret"}})
-		p := c.Provider(llmtest.Func(func(_ context.Context, _ *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
-			pieces := []llm.Chunk{
-				{Text: "It is sk-s"}, {ToolCall: &llm.ToolCallChunk{ID: "a", Name: "look"}}, {ToolCall: &llm.ToolCallChunk{Arguments: `{"x":"sk-`}},
-				{Text: "ecret."}, {ToolCall: &llm.ToolCallChunk{Arguments: `secret"}`}},
-			}
-			for _, piece := range pieces {
-				if err := emit(piece); err != nil {
-					return nil, err
+		p := c.Provider(
+			llmtest.Func(func(_ context.Context, _ *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
+				pieces := []llm.Chunk{
+					{Text: "It is sk-s"}, {ToolCall: &llm.ToolCallChunk{ID: "a", Name: "look"}},
+					{ToolCall: &llm.ToolCallChunk{Arguments: `{"x":"sk-`}},
+					{Text: "ecret."}, {ToolCall: &llm.ToolCallChunk{Arguments: `secret"}`}},
 				}
-			}
-			if end != nil {
-				return nil, end
-			}
-			return &llm.Response{Text: "It is sk-secret.", Finish: llm.FinishStop}, nil
-		}))
+				for _, piece := range pieces {
+					if err := emit(piece); err != nil {
+						return nil, err
+					}
+				}
+				if end != nil {
+					return nil, end
+				}
+				return &llm.Response{Text: "It is sk-secret.", Finish: llm.FinishStop}, nil
+			}))
 		_, err := p.Call(t.Context(), ask("hi"), func(llm.Chunk) error { return nil })
 		if !errors.Is(err, end) {
 			t.Fatal(err)

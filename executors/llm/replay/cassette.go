@@ -16,59 +16,61 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// Mode says what a cassette is for.
+// Mode is the use of a cassette.
 type Mode string
 
 // The modes.
 const (
-	// Record asks, and adds what comes to what is there. A run that is to be played back by itself wants a file of its own.
+	// Record calls the providers and appends their answers to the cassette. Use a new file for each
+	// run that should be replayed alone.
 	Record Mode = "record"
-	// Play asks nobody.
+	// Play replays answers only.
 	Play Mode = "play"
-	// Auto plays back what is there, and records what is not.
+	// Auto replays recorded answers, and records all others.
 	Auto Mode = "auto"
 )
 
 // Valid reports whether m is a known mode.
 func (m Mode) Valid() bool { return m == Record || m == Play || m == Auto }
 
-// Sentinels.
+// Sentinel errors.
 var (
-	// ErrNotRecorded is a *MissingError.
+	// ErrNotRecorded matches every *MissingError.
 	ErrNotRecorded = errors.New("not_recorded")
-	// ErrNoCassette is a file that is none, or is damaged before its last line.
+	// ErrNoCassette is a file that is not a cassette, or is damaged before its last line.
 	ErrNoCassette = errors.New("no_cassette")
 )
 
-// Options are for Open. Nil plays back.
+// Options are the options of Open. Nil replays.
 type Options struct {
-	// Mode is Play unless given.
+	// Mode defaults to Play.
 	Mode Mode
-	// Secrets are texts, such as keys, that never come into the cassette: [secret] stands in their place.
+	// Secrets are texts, such as keys, that are replaced by [secret] in the cassette.
 	Secrets []string
-	// Logger hears of broken lines; nil, nobody does.
+	// Logger receives warnings about damaged lines. It may be nil.
 	Logger *slog.Logger
 }
 
-// Cassette is what was recorded. It is safe for concurrent use.
+// Cassette is a recording. It is safe for concurrent use.
 type Cassette struct {
 	path    string
 	mode    Mode
 	secrets []string
-	lock    *flock.Flock // of the file that is written; nil for one that nobody else knows
+	lock    *flock.Flock // lock of the written file; nil if no other process can know the file
 
 	mu      sync.Mutex // guards the fields below
-	file    *os.File   // nil when nothing is written, or Close was called
-	failed  error      // why nothing more is written
+	file    *os.File   // nil if nothing is written, or after Close
+	failed  error      // the error after which nothing is written
 	entries []*entry
-	// left are the entries that were not played back yet, by their hash.
+	// left has the entries by hash that were not replayed yet.
 	left   map[string][]*entry
 	played map[string]int
 	broken []string
 }
 
-// Open opens a cassette: a file, which Record and Auto make where there is none, or a directory. It fails with ErrNoCassette, and with parley.ErrAlreadyExists where another process
-// records to the same file.
+// Open opens a cassette: a file, which Record and Auto create if it is missing, or a directory. It
+// returns ErrNoCassette for another file, and parley.ErrAlreadyExists if another process records to
+// the same file.
 func Open(path string, o *Options) (*Cassette, error) {
 	if o == nil {
 		o = &Options{}
@@ -88,7 +90,7 @@ func Open(path string, o *Options) (*Cassette, error) {
 	}
 	if o.Logger != nil {
 		for _, place := range c.broken {
-			o.Logger.Warn("the last line of the cassette is not whole, and is left out", "place", place)
+			o.Logger.Warn("the last line of the cassette is incomplete and is ignored", "place", place)
 		}
 	}
 	return c, nil
@@ -96,7 +98,7 @@ func Open(path string, o *Options) (*Cassette, error) {
 
 func (c *Cassette) open() error {
 	if c.mode != Play {
-		if err := c.begin(); err != nil {
+		if err := c.openForWriting(); err != nil {
 			return err
 		}
 	} else if _, err := os.Stat(c.path); err != nil {
@@ -115,11 +117,11 @@ func (c *Cassette) open() error {
 	if c.file == nil {
 		return nil
 	}
-	return c.mend(was)
+	return c.repair(was)
 }
 
-// begin opens the file to be written.
-func (c *Cassette) begin() error {
+// openForWriting opens the file to write, and locks it.
+func (c *Cassette) openForWriting() error {
 	f, err := openFile(c.path)
 	if err != nil {
 		return fmt.Errorf("record: %w", err)
@@ -134,17 +136,18 @@ func (c *Cassette) begin() error {
 		return fmt.Errorf("record: %w", err)
 	}
 	if !held {
-		return parley.Refuse(parley.ErrAlreadyExists, "another process records to "+f.Name(), "one process for each file; or a directory, where each has its own")
+		return parley.Refuse(parley.ErrAlreadyExists, "another process records to "+f.Name(),
+			"one process for each file, or a directory, in which each process has its own file")
 	}
 	c.lock = lock
 	return nil
 }
 
-// mend cuts a broken last line off, so that the next one is whole, and begins a new file.
-func (c *Cassette) mend(was *contents) error {
+// repair removes an incomplete last line. It writes the first line of a new file.
+func (c *Cassette) repair(was *contents) error {
 	size := was.whole
 	if isDir(c.path) {
-		size = 0 // it is new
+		size = 0 // the file is new
 	}
 	if err := c.file.Truncate(size); err != nil {
 		return fmt.Errorf("record: %w", err)
@@ -155,10 +158,10 @@ func (c *Cassette) mend(was *contents) error {
 	return c.write([]byte(firstLine + "\n"))
 }
 
-// Broken are the places, as file:line, of last lines that were not whole.
+// Broken returns the positions of incomplete last lines, as file:line.
 func (c *Cassette) Broken() []string { return slices.Clone(c.broken) }
 
-// Providers are the names of the providers that were recorded, each once: those that Player can play.
+// Providers returns the names of the recorded providers. Player can replay them.
 func (c *Cassette) Providers() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -172,7 +175,7 @@ func (c *Cassette) Providers() []string {
 	return names
 }
 
-// Left is how many recorded answers were not played back.
+// Left returns the number of recorded answers that were not replayed.
 func (c *Cassette) Left() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -183,7 +186,7 @@ func (c *Cassette) Left() int {
 	return n
 }
 
-// Close ends the recording. What was recorded is on disk.
+// Close ends the recording and syncs the file.
 func (c *Cassette) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,13 +196,13 @@ func (c *Cassette) Close() error {
 		c.file = nil
 	}
 	if c.lock != nil {
-		err = errors.Join(err, c.lock.Close()) // its file stays: who removes it may take it from under another one
+		err = errors.Join(err, c.lock.Close()) // the lock file stays, because another process may already use it
 		c.lock = nil
 	}
 	return err
 }
 
-// take gives the next answer to a request: a whole one as long as there is one.
+// take returns the next answer to a request. Incomplete answers come last.
 func (c *Cassette) take(hash string) (*entry, bool) {
 	if c.mode == Record {
 		return nil, false
@@ -217,7 +220,7 @@ func (c *Cassette) take(hash string) (*entry, bool) {
 	return e, true
 }
 
-// add records an entry. An error says that it is not in the cassette, nor will any other be.
+// add records an entry. After an error, nothing more is recorded.
 func (c *Cassette) add(e *entry) error {
 	if c.splitsSecret(e) {
 		e.Chunks = merged(e.Chunks)
@@ -243,7 +246,7 @@ func (c *Cassette) add(e *entry) error {
 	return nil
 }
 
-// write writes a line whole, by one call.
+// write writes a line with one system call.
 func (c *Cassette) write(line []byte) error {
 	_, err := c.file.Write(line)
 	return err

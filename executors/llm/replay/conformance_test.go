@@ -9,27 +9,29 @@ import (
 	"github.com/parleyhub/parley/executors/llm/replay"
 )
 
-// TestRecordConforms: who is recorded is a provider like any other.
+// A recording provider conforms like any other.
 func TestRecordConforms(t *testing.T) {
 	llmtest.Conformance(t, func(t *testing.T) llmtest.Setup {
 		return llmtest.Setup{Model: "model-1", Provider: func(t *testing.T, s *llmtest.Script) llm.Provider {
-			return open(t, filepath.Join(t.TempDir(), "run.jsonl"), &replay.Options{Mode: replay.Record}).Provider(llmtest.Vendor(s))
+			return open(t, filepath.Join(t.TempDir(), "run.jsonl"), &replay.Options{Mode: replay.Record}).Provider(
+				llmtest.Vendor(s))
 		}}
 	})
 }
 
-// TestPlayConforms: what is played back is a provider like any other, without the vendor.
+// A replaying provider conforms like any other, without the vendor.
 func TestPlayConforms(t *testing.T) {
 	for _, at := range []string{"file", "directory"} {
 		t.Run(at, func(t *testing.T) {
 			llmtest.Conformance(t, func(t *testing.T) llmtest.Setup {
-				return llmtest.Setup{Model: "model-1", Provider: func(t *testing.T, s *llmtest.Script) llm.Provider { return played(t, s, at) }}
+				return llmtest.Setup{Model: "model-1",
+					Provider: func(t *testing.T, s *llmtest.Script) llm.Provider { return played(t, s, at) }}
 			})
 		})
 	}
 }
 
-// played runs a script once, and plays it back.
+// played runs a script once and replays it.
 func played(t *testing.T, s *llmtest.Script, at string) llm.Provider {
 	t.Helper()
 	path := t.TempDir()

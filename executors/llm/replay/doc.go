@@ -1,21 +1,30 @@
-// Package replay records what models and tools have answered in a run, and plays it back: the same bytes, pieces of streams and errors, without a network and without keys.
+// Package replay records the answers of models and tools in a run, and replays them: the same
+// bytes, chunks of streams and errors, without a network and without keys.
 //
 //	c, err := replay.Open("run.jsonl", &replay.Options{Mode: replay.Record})
-//	p := c.Provider(vendor) // every exchange is kept
-//	t := c.Tool(refund)     // every run of the tool too
+//	p := c.Provider(vendor) // records each exchange
+//	t := c.Tool(refund)     // records each run of the tool
 //
-// Opened with Play, c.Provider(vendor) asks no vendor, and c.Player("openai") needs none. Auto plays back what has succeeded: an exchange that failed, or was ended, is made again. A tool of
-// an MCP server is not run where it is played back, but its server is asked all the same which tools it has. Agents that are called as tools, and children, take their turns again, for
-// these are conversations of their own.
+// In the mode Play, c.Provider(vendor) does not call the vendor, and c.Player("openai") needs none.
+// Auto replays only successful answers: an exchange that failed or was canceled is repeated. A
+// replayed tool of an MCP server is not run, but its server is still connected to list the tools.
+// Agents that are called as tools, and children, run again, because they have their own
+// conversations.
 //
-// An answer is found by what was asked: the nth identical request gets the nth answer that was recorded for it, whatever else goes on beside it and in whatever order. Two requests are
-// identical when their models, instructions, messages, tools, output and parameters are. What does not count: max_tokens, which depends on what is left of a budget, an idempotency key,
-// a trace id, metadata, and ids of conversations, sessions and runners that were made up. A model that says such an id says that of the run that was recorded. What was not recorded
-// fails with [ErrNotRecorded], and says where the nearest recorded request differs.
+// An answer is found by its request: the nth identical request gets the nth recorded answer, in any
+// order of other requests. Two requests are identical if they have the same model, instructions,
+// messages, tools, output and parameters. The comparison ignores max_tokens, which depends on the
+// rest of a budget, idempotency keys, trace ids, metadata, and generated ids of conversations,
+// sessions and runners. A replayed answer that contains such an id contains that of the recorded
+// run. A request without an answer fails with [ErrNotRecorded], which describes the difference from
+// the most similar recorded request.
 //
-// A cassette is a file of JSON lines, of which the first says its version; or a directory of such files, where each process that records has one of its own. A line is written by one
-// call, so a process that is killed leaves at most one broken line at the end, which is told of and left out. No keys or headers are in it, since no [llm.Request] has any, but all that
-// models were told is: keep it as one keeps a log.
+// A cassette is a file of JSON lines, whose first line has the version. It can also be a directory
+// of such files, with one file per recording process. Each line is written with one system call, so
+// a killed process leaves at most one incomplete line at the end. Open reports and ignores it. A
+// cassette has no keys or headers, because an [llm.Request] has none. It has everything that models
+// were sent, so protect it like a log.
 //
-// A call that its caller has ended is kept as far as it came. It is played back only where no whole answer is left, and then waits for its caller to end it again.
+// A call that its caller canceled is recorded up to that point. It is replayed only if no complete
+// answer is left, and then waits until its caller cancels it.
 package replay

@@ -10,7 +10,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/tool"
 )
 
-// Version is that of the form of cassettes.
+// Version is the version of the format.
 const Version = 1
 
 // header is the first line.
@@ -20,12 +20,12 @@ type header struct {
 
 // entry is one line: an exchange with a model, or a run of a tool.
 type entry struct {
-	// Provider is of an exchange, and Tool of a run.
+	// Provider is set for an exchange, and Tool for a run.
 	Provider string `json:"provider,omitempty"`
 	Tool     string `json:"tool,omitempty"`
-	// Hash finds it.
+	// Hash identifies the request.
 	Hash string `json:"hash"`
-	// Request is what was asked: without the members that do not count, or the arguments of a tool.
+	// Request is the request without the ignored members, or the arguments of a tool.
 	Request json.RawMessage `json:"request"`
 
 	Chunks   []chunk         `json:"chunks,omitempty"`
@@ -33,16 +33,16 @@ type entry struct {
 	Progress []tool.Progress `json:"progress,omitempty"`
 	Result   *result         `json:"result,omitempty"`
 	Error    *failure        `json:"error,omitempty"`
-	// Cut is true where the caller has ended it.
+	// Cut is true if the caller canceled the call.
 	Cut bool `json:"cut,omitempty"`
 
 	place string // file and line
 }
 
-// succeeded reports whether there is an answer, and no error.
+// succeeded reports whether the entry has an answer without an error.
 func (e *entry) succeeded() bool { return e.Response != nil || e.Result != nil }
 
-// text is a string that comes back as it was, also where it is no UTF-8.
+// text is a string that is decoded unchanged, even if it is not valid UTF-8.
 type text string
 
 func (t text) MarshalJSON() ([]byte, error) {
@@ -93,7 +93,7 @@ func (k chunk) chunk() llm.Chunk {
 	return c
 }
 
-// response is an llm.Response whose bytes come back as they were.
+// response is an llm.Response whose texts are decoded unchanged.
 type response struct {
 	Text      text              `json:"text,omitempty"`
 	ToolCalls []toolCall        `json:"tool_calls,omitempty"`
@@ -111,14 +111,15 @@ type toolCall struct {
 	Arguments text   `json:"arguments"`
 }
 
-// opaque has its JSON as a text: white space in it may be signed.
+// opaque has its JSON as a text, because a signature may cover its white space.
 type opaque struct {
 	Provider string `json:"provider"`
 	Data     text   `json:"data"`
 }
 
 func responseOf(r *llm.Response) *response {
-	k := &response{Text: text(r.Text), Refusal: text(r.Refusal), Finish: r.Finish, Usage: r.Usage, Model: r.Model, Metadata: r.Metadata}
+	k := &response{Text: text(r.Text), Refusal: text(r.Refusal), Finish: r.Finish, Usage: r.Usage, Model: r.Model,
+		Metadata: r.Metadata}
 	for _, c := range r.ToolCalls {
 		k.ToolCalls = append(k.ToolCalls, toolCall{c.ID, c.Name, text(c.Arguments)})
 	}
@@ -128,7 +129,7 @@ func responseOf(r *llm.Response) *response {
 	return k
 }
 
-// response makes a new one for each caller.
+// response returns a new copy for each caller.
 func (k *response) response() *llm.Response {
 	r := &llm.Response{Text: string(k.Text), Refusal: string(k.Refusal), Finish: k.Finish, Model: k.Model}
 	if k.Usage != nil {
@@ -155,7 +156,8 @@ type result struct {
 	IsError bool `json:"is_error,omitempty"`
 }
 
-// failure is an error. One of a provider comes back as what it was, without its cause; another one has its words.
+// failure is an error. An error of a provider is replayed as a ProviderError without its cause, and
+// any other error with its text.
 type failure struct {
 	Provider     string       `json:"provider,omitempty"`
 	Category     llm.Category `json:"category,omitempty"`
@@ -173,7 +175,8 @@ func failureOf(err error) *failure {
 		return &failure{Message: text(err.Error())}
 	}
 	return &failure{
-		Provider: e.Provider, Category: e.Category, Status: e.Status, Code: e.Code, RequestID: e.RequestID, Retryable: e.Retryable,
+		Provider: e.Provider, Category: e.Category, Status: e.Status, Code: e.Code, RequestID: e.RequestID,
+		Retryable:    e.Retryable,
 		RetryAfterNs: e.RetryAfter.Nanoseconds(), Message: text(e.Message),
 	}
 }
@@ -183,7 +186,8 @@ func (k *failure) err() error {
 		return errors.New(string(k.Message))
 	}
 	return &llm.ProviderError{
-		Provider: k.Provider, Category: k.Category, Status: k.Status, Code: k.Code, RequestID: k.RequestID, Retryable: k.Retryable,
+		Provider: k.Provider, Category: k.Category, Status: k.Status, Code: k.Code, RequestID: k.RequestID,
+		Retryable:  k.Retryable,
 		RetryAfter: time.Duration(k.RetryAfterNs), Message: string(k.Message),
 	}
 }

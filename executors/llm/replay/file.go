@@ -13,27 +13,29 @@ import (
 	"slices"
 )
 
-// suffix is that of the files of a directory.
+// suffix is the suffix of the files in a directory.
 const suffix = ".jsonl"
 
-// maxFiles bounds a directory.
+// maxFiles limits the files in a directory.
 const maxFiles = 10_000
 
-// contents is what was read of a cassette.
+// contents is the content of a cassette.
 type contents struct {
 	entries []*entry
-	// broken are the places of last lines that are not whole, and whole how far the only file goes without its one.
+	// broken has the positions of incomplete last lines. whole is the size of the last file without
+	// such a line.
 	broken []string
 	whole  int64
 }
 
-// read reads a file, or all files of a directory in the order of their names. What is not there is empty.
+// read reads a file, or all files of a directory in the order of their names. A missing file is
+// empty.
 func read(path string) (*contents, error) {
 	c := &contents{}
 	files := []string{path}
 	if isDir(path) {
 		var err error
-		if files, err = filepath.Glob(filepath.Join(globbed(path), "*"+suffix)); err != nil {
+		if files, err = filepath.Glob(filepath.Join(escapeGlob(path), "*"+suffix)); err != nil {
 			return nil, err
 		}
 		slices.Sort(files)
@@ -51,8 +53,8 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// globbed is a directory whose name is no pattern.
-func globbed(dir string) string {
+// escapeGlob escapes the name of a directory for filepath.Glob.
+func escapeGlob(dir string) string {
 	var b bytes.Buffer
 	for _, r := range dir {
 		if bytes.ContainsRune([]byte(`*?[\`), r) && filepath.Separator != '\\' {
@@ -90,20 +92,21 @@ func (c *contents) read(path string) error {
 	}
 }
 
-// add takes one whole line.
+// add parses one complete line.
 func (c *contents) add(number int, place string, line []byte) error {
 	if number == 1 {
 		var h header
 		if err := json.Unmarshal(line, &h); err != nil || h.Cassette == 0 {
-			return fmt.Errorf("%s: %w: expected a cassette, whose first line is %s", place, ErrNoCassette, firstLine)
+			return fmt.Errorf("%s: %w: expected a cassette with the first line %s", place, ErrNoCassette, firstLine)
 		}
 		if h.Cassette != Version {
-			return fmt.Errorf("%s: %w: expected a cassette of version %d: this one has %d", place, ErrNoCassette, Version, h.Cassette)
+			return fmt.Errorf("%s: %w: expected version %d, but the cassette has version %d", place, ErrNoCassette, Version,
+				h.Cassette)
 		}
 		return nil
 	}
 	e := &entry{}
-	if err := json.Unmarshal(line, e); err != nil || !e.sound() {
+	if err := json.Unmarshal(line, e); err != nil || !e.isValid() {
 		return fmt.Errorf("%s: %w: expected an exchange", place, ErrNoCassette)
 	}
 	e.place = place
@@ -111,8 +114,8 @@ func (c *contents) add(number int, place string, line []byte) error {
 	return nil
 }
 
-// sound reports whether a line says enough to be played back, and is of what it says.
-func (e *entry) sound() bool {
+// isValid reports whether an entry is complete and consistent.
+func (e *entry) isValid() bool {
 	if (e.Provider == "") == (e.Tool == "") || len(e.Request) == 0 {
 		return false
 	}
@@ -127,13 +130,14 @@ func (e *entry) sound() bool {
 
 var firstLine = fmt.Sprintf(`{"parley_cassette":%d}`, Version)
 
-// openFile opens the file that this process writes: the one of that path, or a new one of a directory.
+// openFile opens the file to write: the file at the path, or a new file in a directory.
 func openFile(path string) (*os.File, error) {
 	if !isDir(path) {
 		return os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	}
 	for i := range maxFiles {
-		f, err := os.OpenFile(filepath.Join(path, fmt.Sprintf("%04d%s", i+1, suffix)), os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, 0o600)
+		f, err := os.OpenFile(filepath.Join(path, fmt.Sprintf("%04d%s", i+1, suffix)),
+			os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, 0o600)
 		if !errors.Is(err, fs.ErrExist) {
 			return f, err
 		}

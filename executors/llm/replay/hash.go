@@ -10,11 +10,12 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// canonical is a request as it counts: members in the order of their names, and without those that differ between two that ask the same.
+// canonical returns a request with sorted members, and without the members that the comparison
+// ignores.
 func canonical(req *llm.Request) (json.RawMessage, error) {
 	r := *req
 	r.IdempotencyKey, r.TraceID, r.Metadata = "", "", nil
-	r.MaxTokens = 0 // it depends on what is left of a budget
+	r.MaxTokens = 0 // it depends on the rest of a budget
 	raw, err := json.Marshal(&r)
 	if err != nil {
 		return nil, err
@@ -22,7 +23,7 @@ func canonical(req *llm.Request) (json.RawMessage, error) {
 	return sorted(raw)
 }
 
-// sorted writes JSON with the members of objects in the order of their names, and numbers as they are.
+// sorted returns JSON with sorted members. Numbers keep their text.
 func sorted(raw json.RawMessage) (json.RawMessage, error) {
 	v, err := decode(raw)
 	if err != nil {
@@ -44,21 +45,21 @@ func encode(v any) json.RawMessage {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		panic(err) // it was decoded, or is a text
+		panic(err) // v was decoded, or is a string
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }
 
-// madeIDs are ids that a hub, or a runner, has made up: they are others in every run.
+// madeIDs matches ids that a hub or a runner generates. They differ in every run.
 var madeIDs = regexp.MustCompile(`(cnv_|ses_)[a-z2-7]{24}\b|(run-)[a-z2-7]{16}\b`)
 
-// alike is a text in which all made up ids are the same.
-func alike(text []byte) []byte { return madeIDs.ReplaceAll(text, []byte("${1}${2}*")) }
+// maskIDs replaces generated ids.
+func maskIDs(text []byte) []byte { return madeIDs.ReplaceAll(text, []byte("${1}${2}*")) }
 
-// hashOf names a request of a provider, or the arguments of a tool.
+// hashOf identifies a request of a provider, or the arguments of a tool.
 func hashOf(kind, name string, request json.RawMessage) string {
 	h := sha256.New()
 	h.Write([]byte(kind + "\x00" + name + "\x00"))
-	h.Write(alike(request))
+	h.Write(maskIDs(request))
 	return hex.EncodeToString(h.Sum(nil))
 }

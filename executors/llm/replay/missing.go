@@ -8,14 +8,16 @@ import (
 	"strings"
 )
 
-// MissingError is a request for which no answer is left.
+// MissingError reports a request without an answer.
 type MissingError struct {
-	// What was asked: a provider, or a tool.
+	// What is the name of the provider, or "the tool" and its name.
 	What string
-	// Times is how often it was asked for and answered before; then it was not recorded once more.
+	// Times counts the earlier replays of the same request. If it is not 0, the request was
+	// recorded that often.
 	Times int
-	// Nearest is the place, as file:line, of the recorded request that is the most like it; empty, there is none of What. It differs at Path, where Recorded and Asked are the beginnings of
-	// what stands there; empty where there is nothing.
+	// Nearest is the position of the most similar recorded request, as file:line. It is empty if
+	// there is none for What. Path is the first difference, where Recorded and Asked have the two
+	// values around the difference. An empty value is missing.
 	Nearest, Path, Recorded, Asked string
 }
 
@@ -26,14 +28,17 @@ func (e *MissingError) Error() string {
 		if e.Times > 1 {
 			often = fmt.Sprintf("%d times", e.Times)
 		}
-		return fmt.Sprintf("%s: %s was asked this %s before, and not once more when it was recorded: each answer is played once", ErrNotRecorded, e.What, often)
+		return fmt.Sprintf(
+			"%s: %s was called with this request %s when it was recorded; each answer is replayed once",
+			ErrNotRecorded, e.What, often)
 	case e.Nearest == "":
-		return fmt.Sprintf("%s: nothing that %s was asked is in the cassette", ErrNotRecorded, e.What)
+		return fmt.Sprintf("%s: the cassette has no request to %s", ErrNotRecorded, e.What)
 	}
-	return fmt.Sprintf("%s: %s was not asked this: the nearest that it was, in %s, differs at %s: recorded %s, now %s", ErrNotRecorded, e.What, e.Nearest, e.Path, orNothing(e.Recorded), orNothing(e.Asked))
+	return fmt.Sprintf("%s: no such request to %s was recorded; the most similar one in %s differs at %s: recorded %s, now %s",
+		ErrNotRecorded, e.What, e.Nearest, e.Path, orNothing(e.Recorded), orNothing(e.Asked))
 }
 
-// Unwrap gives ErrNotRecorded.
+// Unwrap returns ErrNotRecorded.
 func (e *MissingError) Unwrap() error { return ErrNotRecorded }
 
 func orNothing(text string) string {
@@ -43,7 +48,7 @@ func orNothing(text string) string {
 	return text
 }
 
-// missing says what is known of a request without an answer.
+// missing returns the error for a request without an answer.
 func (c *Cassette) missing(asked *entry) *MissingError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,10 +78,10 @@ func (e *entry) what() string {
 	return e.Provider
 }
 
-// leavesOf are the values of a request by their paths, as JSON.
+// leavesOf returns the values of a request by path, as JSON.
 func leavesOf(e *entry) map[string]string {
 	all := map[string]string{}
-	if v, err := decode(alike(e.Request)); err == nil {
+	if v, err := decode(maskIDs(e.Request)); err == nil {
 		leaves("", v, all)
 	}
 	return all
@@ -97,7 +102,7 @@ func leaves(path string, v any, into map[string]string) {
 	}
 }
 
-// shared counts what two have in common.
+// shared counts the equal values of a and b.
 func shared(a, b map[string]string) (n int) {
 	for path, value := range a {
 		if b[path] == value {
@@ -107,7 +112,8 @@ func shared(a, b map[string]string) (n int) {
 	return n
 }
 
-// difference gives the first path at which two differ, in the order of paths, and the beginnings of what differs.
+// difference returns the first path at which two requests differ, in the order of paths, and the
+// parts that differ.
 func difference(was, now map[string]string) (path, recorded, asked string) {
 	all := maps.Clone(was)
 	maps.Copy(all, now)
@@ -126,10 +132,10 @@ func difference(was, now map[string]string) (path, recorded, asked string) {
 
 var padded = regexp.MustCompile(`\[0+([0-9])`)
 
-// tidy takes out the zeros by which places are in order.
+// tidy removes the zeros that keep indexes in order.
 func tidy(path string) string { return padded.ReplaceAllString(path, "[$1") }
 
-// around is a part of a text at the place where it begins to differ.
+// around returns the part of a text around the first difference.
 func around(text string, at int) string {
 	const before, after = 20, 60
 	from, to := max(at-before, 0), min(at+after, len(text))

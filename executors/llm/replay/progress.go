@@ -7,23 +7,23 @@ import (
 	"github.com/parleyhub/parley/executors/llm/tool"
 )
 
-// progressLog keeps how far a tool says that it is, and passes it on.
+// progressLog records the progress of a tool and forwards it.
 type progressLog struct {
-	pass func(tool.Progress)
+	forward func(tool.Progress)
 
-	mu   sync.Mutex // guards the field below
-	told []tool.Progress
+	mu     sync.Mutex // guards the field below
+	events []tool.Progress
 }
 
-func (l *progressLog) hear(p tool.Progress) {
+func (l *progressLog) add(p tool.Progress) {
 	l.mu.Lock()
-	l.told = append(l.told, p)
+	l.events = append(l.events, p)
 	l.mu.Unlock()
-	l.pass(p)
+	l.forward(p)
 }
 
 func (l *progressLog) all() []tool.Progress {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.told)
+	return slices.Clone(l.events)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// provider records what another one answers, or plays it back.
+// provider records the answers of another provider, or replays them.
 type provider struct {
 	c     *Cassette
 	name  string
@@ -16,12 +16,13 @@ type provider struct {
 
 var _ llm.Provider = (*provider)(nil)
 
-// Provider is a provider that records what p answers, or plays it back, by the mode of the cassette. It has p's name, and closes p.
+// Provider returns a provider that records or replays the answers of p, depending on the mode. It
+// has the name of p, and closes p.
 func (c *Cassette) Provider(p llm.Provider) llm.Provider {
 	return &provider{c: c, name: p.Name(), inner: p}
 }
 
-// Player is a provider that plays back what one of that name has answered, and asks nobody in any mode.
+// Player returns a provider that only replays, in any mode.
 func (c *Cassette) Player(name string) llm.Provider { return &provider{c: c, name: name} }
 
 func (p *provider) Name() string { return p.name }
@@ -39,7 +40,7 @@ func (p *provider) Call(ctx context.Context, req *llm.Request, emit func(llm.Chu
 	}
 	asked, err := canonical(req)
 	if err != nil {
-		return nil, p.refuse("invalid_request", fmt.Errorf("the request is no JSON: %w", err))
+		return nil, p.refuse("invalid_request", fmt.Errorf("the request cannot be encoded as JSON: %w", err))
 	}
 	hash := hashOf("model", p.name, asked)
 	if e, ok := p.c.take(hash); ok {
@@ -55,8 +56,10 @@ func (p *provider) refuse(code string, err error) error {
 	return &llm.ProviderError{Provider: p.name, Category: llm.CategoryInvalid, Code: code, Message: err.Error(), Err: err}
 }
 
-// record asks, and keeps what comes. What cannot be kept is not given either: who records wants all of it.
-func (p *provider) record(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error, e *entry) (*llm.Response, error) {
+// record calls the provider and records the answer. If the answer cannot be recorded, the call
+// fails.
+func (p *provider) record(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error, e *entry) (*llm.Response,
+	error) {
 	hear := emit
 	sinkFailed := false
 	if emit != nil {
@@ -82,7 +85,7 @@ func (p *provider) record(ctx context.Context, req *llm.Request, emit func(llm.C
 	return r, err
 }
 
-// play gives what was recorded.
+// play returns the recorded answer.
 func (e *entry) play(ctx context.Context, emit func(llm.Chunk) error) (*llm.Response, error) {
 	chunks := e.Chunks
 	if len(chunks) == 0 && e.Response != nil {
@@ -109,7 +112,7 @@ func (e *entry) play(ctx context.Context, emit func(llm.Chunk) error) (*llm.Resp
 	return e.Response.response(), nil
 }
 
-// chunks are a response that comes at once.
+// chunks returns the chunks of a response that was not streamed.
 func (k *response) chunks() []chunk {
 	var all []chunk
 	if k.Text != "" {

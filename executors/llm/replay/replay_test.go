@@ -37,7 +37,7 @@ func counting() llmtest.Func {
 	}
 }
 
-// say gives the text of an answer, or the error.
+// say returns the text of an answer, or the error.
 func say(p llm.Provider, req *llm.Request) string {
 	r, err := p.Call(context.Background(), req, nil)
 	if err != nil {
@@ -46,20 +46,25 @@ func say(p llm.Provider, req *llm.Request) string {
 	return r.Text
 }
 
-// TestBytes: whatever a provider gives comes back as it was.
+// Any answer of a provider is replayed unchanged.
 func TestBytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	odd := "a\x00b \xff <&> \u2028 🙂"
 	chunks := []llm.Chunk{
-		{Text: odd}, {Refusal: odd}, {ToolCall: &llm.ToolCallChunk{Index: 0, ID: "1", Name: "t"}}, {ToolCall: &llm.ToolCallChunk{Arguments: "{\"a\": \"\xf0\x9f"}},
+		{Text: odd}, {Refusal: odd}, {ToolCall: &llm.ToolCallChunk{Index: 0, ID: "1", Name: "t"}},
+		{ToolCall: &llm.ToolCallChunk{Arguments: "{\"a\": \"\xf0\x9f"}},
 	}
 	whole := &llm.Response{
-		Text: odd, Refusal: odd, Finish: llm.FinishToolCalls, Model: "m-2", ToolCalls: []llm.ToolCall{{ID: "1", Name: "t", Arguments: "{\"a\": \"\xf0\x9f"}},
-		Usage:    &llm.Usage{PromptTokens: 1, CompletionTokens: 2, TotalTokens: 3, CacheReadTokens: 4, CacheWriteTokens: 5, ReasoningTokens: 6},
-		Metadata: map[string]string{"response_id": "r"}, Opaque: &llm.Opaque{Provider: "fake", Data: json.RawMessage("{ \"signed\" : \"<white  space>\" }")},
+		Text: odd, Refusal: odd, Finish: llm.FinishToolCalls, Model: "m-2",
+		ToolCalls: []llm.ToolCall{{ID: "1", Name: "t", Arguments: "{\"a\": \"\xf0\x9f"}},
+		Usage: &llm.Usage{PromptTokens: 1, CompletionTokens: 2, TotalTokens: 3, CacheReadTokens: 4, CacheWriteTokens: 5,
+			ReasoningTokens: 6},
+		Metadata: map[string]string{"response_id": "r"},
+		Opaque:   &llm.Opaque{Provider: "fake", Data: json.RawMessage("{ \"signed\" : \"<white  space>\" }")},
 	}
 	failed := &llm.ProviderError{
-		Provider: "fake", Category: llm.CategoryRateLimit, Status: 429, Code: "slow_down", RequestID: "r", Retryable: true, RetryAfter: 1500 * time.Millisecond, Message: odd,
+		Provider: "fake", Category: llm.CategoryRateLimit, Status: 429, Code: "slow_down", RequestID: "r", Retryable: true,
+		RetryAfter: 1500 * time.Millisecond, Message: odd,
 	}
 	vendor := llmtest.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
 		if emit != nil {
@@ -95,7 +100,7 @@ func TestBytes(t *testing.T) {
 	run(open(t, path, nil).Player("fake"))
 }
 
-// TestOrder: identical requests get their answers in the order in which they were recorded, and others do not matter.
+// Identical requests get their answers in the recorded order, independent of other requests.
 func TestOrder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	p := open(t, path, &replay.Options{Mode: replay.Record}).Provider(counting())
@@ -107,13 +112,14 @@ func TestOrder(t *testing.T) {
 	c := open(t, path, nil)
 	p = c.Player("fake")
 	other := ask("a")
-	other.MaxTokens, other.IdempotencyKey, other.TraceID, other.Metadata = 7, "k", "t", map[string]string{"m": "d"} // they do not count
+	other.MaxTokens, other.IdempotencyKey, other.TraceID, other.Metadata = 7, "k", "t", map[string]string{"m": "d"} // ignored members
 	for _, step := range []struct {
 		req  *llm.Request
 		want string
 	}{
 		{ask("c"), "c 4"}, {ask("a"), "a 1"}, {other, "a 3"}, {ask("b"), "b 2"}, {ask("a"), "a 5"},
-		{ask("a"), "error: fake: invalid_request: not_recorded: fake was asked this 3 times before, and not once more when it was recorded: each answer is played once"},
+		{ask("a"), "error: fake: invalid_request: not_recorded: fake was called with this request 3 times " +
+			"when it was recorded; each answer is replayed once"},
 	} {
 		if got := say(p, step.req); got != step.want {
 			t.Errorf("%s: expected %s", got, step.want)
@@ -124,21 +130,28 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestMadeIDs: ids that a hub makes up are others in each run, and count for nothing; ids that somebody has chosen count.
+// Generated ids are ignored; other ids are compared.
 func TestMadeIDs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	p := open(t, path, &replay.Options{Mode: replay.Record}).Provider(counting())
-	say(p, ask("\nses_abcdefghijklmnopqrstuvwx"+`{"session_id":"ses_abcdefghijklmnopqrstuvwx","of":"cnv_222222222222222222222222.7","at":"run-aaaaaaaaaaaaaaaa","chosen":"cnv_mine"}`))
+	say(p, ask("\nses_abcdefghijklmnopqrstuvwx"+`{"session_id":"ses_abcdefghijklmnopqrstuvwx",`+
+		`"of":"cnv_222222222222222222222222.7","at":"run-aaaaaaaaaaaaaaaa","chosen":"cnv_mine"}`))
 	p = open(t, path, nil).Player("fake")
-	if got := say(p, ask("\nses_222222222222222222222222"+`{"session_id":"ses_222222222222222222222222","of":"cnv_abcdefghijklmnopqrstuvwx.7","at":"run-bbbbbbbbbbbbbbbb","chosen":"cnv_yours"}`)); !strings.Contains(got, `differs at messages[0].text: recorded ...\",\"chosen\":\"cnv_mine\"}", now ...\",\"chosen\":\"cnv_yours\"}"`) {
+	if got := say(
+		p, ask("\nses_222222222222222222222222"+`{"session_id":"ses_222222222222222222222222",`+
+			`"of":"cnv_abcdefghijklmnopqrstuvwx.7","at":"run-bbbbbbbbbbbbbbbb","chosen":"cnv_yours"}`)); !strings.Contains(
+		got, `differs at messages[0].text: recorded ...\",\"chosen\":\"cnv_mine\"}", now ...\",\"chosen\":\"cnv_yours\"}"`) {
 		t.Error(got)
 	}
-	if got := say(p, ask("\nses_222222222222222222222222"+`{"session_id":"ses_222222222222222222222222","of":"cnv_abcdefghijklmnopqrstuvwx.7","at":"run-bbbbbbbbbbbbbbbb","chosen":"cnv_mine"}`)); !strings.HasSuffix(got, " 1") {
+	if got := say(
+		p, ask("\nses_222222222222222222222222"+`{"session_id":"ses_222222222222222222222222",`+
+			`"of":"cnv_abcdefghijklmnopqrstuvwx.7","at":"run-bbbbbbbbbbbbbbbb","chosen":"cnv_mine"}`)); !strings.HasSuffix(
+		got, " 1") {
 		t.Error(got)
 	}
 }
 
-// TestParallel: recorded at once, and played back at once, each gets its own answer.
+// Concurrent requests each get their own answer.
 func TestParallel(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	const n = 100
@@ -168,7 +181,7 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// TestMissing: what was not recorded is told by name, with the place where the nearest request differs.
+// A missing request is reported with the difference from the most similar one.
 func TestMissing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	p := open(t, path, &replay.Options{Mode: replay.Record}).Provider(counting())
@@ -193,7 +206,7 @@ func TestMissing(t *testing.T) {
 	if !reflect.DeepEqual(missing, want) {
 		t.Errorf("%+v: expected %+v", missing, want)
 	}
-	if got := say(c.Player("vendor"), now); !strings.HasSuffix(got, "nothing that vendor was asked is in the cassette") {
+	if got := say(c.Player("vendor"), now); !strings.HasSuffix(got, "the cassette has no request to vendor") {
 		t.Error(got)
 	}
 	if got := c.Providers(); !reflect.DeepEqual(got, []string{"fake"}) {
@@ -201,7 +214,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestAuto: what is there is played back, and what is not is asked and kept.
+// Auto replays recorded answers, and records all others.
 func TestAuto(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	for _, want := range []string{"a 1, a 2", "a 1, a 2, a 1", "a 1, a 2, a 1, b 1"} {
@@ -220,7 +233,8 @@ func TestAuto(t *testing.T) {
 	}
 }
 
-// TestBroken: a last line that is not whole is told of and left out; whoever goes on recording takes it away. A line before it that is none is refused.
+// An incomplete last line is reported and ignored, and removed when recording continues. An invalid
+// earlier line is refused.
 func TestBroken(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	c := open(t, path, &replay.Options{Mode: replay.Record})
@@ -263,7 +277,8 @@ func TestBroken(t *testing.T) {
 		}
 	}
 	for _, damaged := range [][]byte{
-		append([]byte("{}\n"), whole...), append(bytes.Clone(whole[:second]), "{\"provider\":\"fake\"}\n"...), []byte("{\"parley_cassette\":2}\n"), []byte("words\n"),
+		append([]byte("{}\n"), whole...), append(bytes.Clone(whole[:second]), "{\"provider\":\"fake\"}\n"...),
+		[]byte("{\"parley_cassette\":2}\n"), []byte("words\n"),
 		append(bytes.Clone(whole[:second+10]), '\n'),
 	} {
 		if err := os.WriteFile(path, damaged, 0o600); err != nil {
@@ -280,7 +295,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestWriters: a file has one writer, a directory any number, and all of it is played back.
+// A file has one writer and a directory any number. All of them are replayed.
 func TestWriters(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "run.jsonl")
@@ -293,7 +308,7 @@ func TestWriters(t *testing.T) {
 	}
 	open(t, path, &replay.Options{Mode: replay.Record})
 
-	dir = filepath.Join(t.TempDir(), "[a*b]") // no pattern
+	dir = filepath.Join(t.TempDir(), "[a*b]") // a name that looks like a pattern
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -312,27 +327,31 @@ func TestWriters(t *testing.T) {
 	}
 }
 
-// TestSecrets: no key comes into the cassette, whoever says it, nor what goes with a call beside the question.
+// Neither keys nor the ignored members of a request get into the cassette.
 func TestSecrets(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	const key = `sk-"canary"<1>`
 	c := open(t, path, &replay.Options{Mode: replay.Record, Secrets: []string{key, ""}})
-	p := c.Provider(llmtest.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
-		return nil, &llm.ProviderError{Provider: "fake", Category: llm.CategoryAuthentication, Status: 401, Message: "no such key: " + key}
-	}))
+	p := c.Provider(
+		llmtest.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
+			return nil, &llm.ProviderError{Provider: "fake", Category: llm.CategoryAuthentication, Status: 401,
+				Message: "no such key: " + key}
+		}))
 	req := ask("my key is " + key)
-	req.IdempotencyKey, req.TraceID, req.Metadata = "idem-canary", "trace-canary", map[string]string{"meta-canary": "data-canary"}
+	req.IdempotencyKey, req.TraceID, req.Metadata = "idem-canary", "trace-canary", map[string]string{
+		"meta-canary": "data-canary"}
 	say(p, req)
 	text, err := os.ReadFile(path)
 	if err != nil || bytes.Contains(text, []byte("canary")) {
 		t.Errorf("%s, %v", text, err)
 	}
-	if got := say(open(t, path, nil).Player("fake"), req); got != "error: fake: authentication (HTTP 401): no such key: [secret]" {
+	if got := say(open(t, path, nil).Player("fake"),
+		req); got != "error: fake: authentication (HTTP 401): no such key: [secret]" {
 		t.Error(got)
 	}
 }
 
-// TestFull: an answer that cannot be kept is not given, and nothing is kept after it.
+// An answer that cannot be recorded is not returned, and nothing is recorded after it.
 func TestFull(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	c := open(t, path, &replay.Options{Mode: replay.Record})
@@ -345,18 +364,19 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestCut: a call that its caller has ended is kept as far as it came, and a whole answer comes before it.
+// A canceled call is recorded up to that point. Complete answers are replayed first.
 func TestCut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	c := open(t, path, &replay.Options{Mode: replay.Record})
-	slow := c.Provider(llmtest.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
-		err := emit(llm.Chunk{Text: "one"})
-		if ctx.Value(slowly{}) != nil {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
-		return &llm.Response{Text: "one", Finish: llm.FinishStop}, err
-	}))
+	slow := c.Provider(
+		llmtest.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
+			err := emit(llm.Chunk{Text: "one"})
+			if ctx.Value(slowly{}) != nil {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return &llm.Response{Text: "one", Finish: llm.FinishStop}, err
+		}))
 	cut := func(p llm.Provider) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), slowly{}, true))

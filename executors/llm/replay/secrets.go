@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// splitsSecret reports whether a secret stands in the chunks of an entry when they are put together.
+// splitsSecret reports whether a secret is distributed over several chunks of an entry.
 func (c *Cassette) splitsSecret(e *entry) bool {
 	if len(c.secrets) == 0 || len(e.Chunks) < 2 {
 		return false
@@ -14,7 +14,8 @@ func (c *Cassette) splitsSecret(e *entry) bool {
 	return slices.ContainsFunc(c.secrets, func(s string) bool { return bytes.Contains(together, []byte(s)) })
 }
 
-// merged are chunks as few as they can be: one of all text, one of the refusal and one of each call, where the first piece of it stood.
+// merged joins chunks: one for the text, one for the refusal and one for each call, at the position
+// of its first chunk.
 func merged(chunks []chunk) []chunk {
 	const ofText, ofRefusal = -1, -2
 	var all []chunk
@@ -46,7 +47,7 @@ func (k chunk) clone() chunk {
 	return k
 }
 
-// join adds what another chunk of the same says.
+// join appends another chunk of the same kind.
 func (k *chunk) join(next chunk) {
 	k.Text += next.Text
 	k.Refusal += next.Refusal

@@ -8,13 +8,13 @@ import (
 	"github.com/parleyhub/parley/executors/llm/tool"
 )
 
-// recorded is a tool whose runs are recorded, or played back.
+// recorded is a tool whose runs are recorded or replayed.
 type recorded struct {
 	c     *Cassette
 	inner tool.Tool
 }
 
-// repeatable is one that may be run again.
+// repeatable is a recorded tool that may be run again.
 type repeatable struct{ *recorded }
 
 var (
@@ -24,7 +24,8 @@ var (
 
 func (repeatable) Repeatable() {}
 
-// Tool is a tool that records what t gives, or plays it back without running t, by the mode of the cassette. It is Repeatable where t is.
+// Tool returns a tool that records or replays the results of t, depending on the mode. It is
+// Repeatable if t is.
 func (c *Cassette) Tool(t tool.Tool) tool.Tool {
 	r := &recorded{c, t}
 	if _, ok := t.(tool.Repeatable); ok {
@@ -39,11 +40,11 @@ func (r *recorded) Run(ctx context.Context, call *tool.Call) (*tool.Result, erro
 	name := r.inner.Spec().Name
 	asked, err := sorted(call.Arguments)
 	if err != nil {
-		return nil, fmt.Errorf("the arguments are no JSON: %w", err)
+		return nil, fmt.Errorf("the arguments are not JSON: %w", err)
 	}
 	e := &entry{Tool: name, Hash: hashOf("tool", name, asked), Request: asked}
 	if was, ok := r.c.take(e.Hash); ok {
-		return was.rerun(ctx, call)
+		return was.replay(ctx, call)
 	}
 	if r.c.mode == Play {
 		return nil, r.c.missing(e)
@@ -53,8 +54,8 @@ func (r *recorded) Run(ctx context.Context, call *tool.Call) (*tool.Result, erro
 
 func (r *recorded) record(ctx context.Context, call *tool.Call, e *entry) (*tool.Result, error) {
 	heard := *call
-	progress := &progressLog{pass: call.Progress}
-	heard.Progress = progress.hear
+	progress := &progressLog{forward: call.Progress}
+	heard.Progress = progress.add
 	res, err := r.inner.Run(ctx, &heard)
 	e.Progress = progress.all()
 	switch {
@@ -73,8 +74,8 @@ func (r *recorded) record(ctx context.Context, call *tool.Call, e *entry) (*tool
 	return res, err
 }
 
-// rerun gives what was recorded.
-func (e *entry) rerun(ctx context.Context, call *tool.Call) (*tool.Result, error) {
+// replay returns the recorded result.
+func (e *entry) replay(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 	for _, p := range e.Progress {
 		call.Progress(p)
 	}

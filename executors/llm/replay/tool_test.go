@@ -33,7 +33,7 @@ type repeatableRefund struct{ refund }
 
 func (*repeatableRefund) Repeatable() {}
 
-// TestTool: what a tool gave comes back without the tool, by its arguments, and so does how far it was.
+// The result and the progress of a tool are replayed by its arguments, without running it.
 func TestTool(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	inner := &refund{}
@@ -51,10 +51,11 @@ func TestTool(t *testing.T) {
 		} {
 			arguments := one.arguments
 			if again {
-				arguments = one.later // the same, in another hand
+				arguments = one.later // the same JSON in another form
 			}
 			var told []tool.Progress
-			got, err := of.Run(t.Context(), &tool.Call{Arguments: []byte(arguments), Progress: func(p tool.Progress) { told = append(told, p) }})
+			got, err := of.Run(t.Context(),
+				&tool.Call{Arguments: []byte(arguments), Progress: func(p tool.Progress) { told = append(told, p) }})
 			if !reflect.DeepEqual(got, one.want) || (err == nil) != (one.fails == "") || err != nil && err.Error() != one.fails {
 				t.Errorf("%s: %+v, %v: expected %+v, %s", arguments, got, err, one.want, one.fails)
 			}
@@ -75,17 +76,17 @@ func TestTool(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if inner.runs != 3 {
-		t.Error("a tool that was not recorded has run")
+		t.Error("a tool that was not recorded ran")
 	}
 }
 
-// TestRepeatable: a tool is as repeatable as the one within.
+// A recorded tool is Repeatable if the inner tool is.
 func TestRepeatable(t *testing.T) {
 	c := open(t, filepath.Join(t.TempDir(), "run.jsonl"), &replay.Options{Mode: replay.Record})
 	if _, ok := c.Tool(&refund{}).(tool.Repeatable); ok {
-		t.Error("one that is not repeatable has become so")
+		t.Error("a tool that is not repeatable became repeatable")
 	}
 	if _, ok := c.Tool(&repeatableRefund{}).(tool.Repeatable); !ok {
-		t.Error("one that is repeatable is so no longer")
+		t.Error("a repeatable tool is no longer repeatable")
 	}
 }

@@ -11,9 +11,10 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// answer makes the response of a turn.
+// answer returns the response of a turn.
 func (t *turn) answer(a *asked, s *script, number int) (*llm.Response, error) {
-	r := &llm.Response{Finish: llm.FinishStop, Model: cmp.Or(t.Model, s.name), Metadata: map[string]string{"script": s.name, "turn": itoa(number)}}
+	r := &llm.Response{Finish: llm.FinishStop, Model: cmp.Or(t.Model, s.name),
+		Metadata: map[string]string{"script": s.name, "turn": itoa(number)}}
 	var err error
 	if r.Text, err = a.fill(t.Text); err != nil {
 		return nil, err
@@ -58,9 +59,10 @@ func (c *call) fill(a *asked, number int) (llm.ToolCall, error) {
 	return out, err
 }
 
-// err makes the error of a turn.
+// err returns the error of a turn.
 func (f *failure) err(provider string) *llm.ProviderError {
-	e := &llm.ProviderError{Provider: provider, Category: f.Category, Status: f.Status, Code: f.Code, Message: f.Message, RetryAfter: f.after}
+	e := &llm.ProviderError{Provider: provider, Category: f.Category, Status: f.Status, Code: f.Code, Message: f.Message,
+		RetryAfter: f.after}
 	switch f.Category {
 	case llm.CategoryRateLimit, llm.CategoryServer, llm.CategoryTimeout, llm.CategoryNetwork:
 		e.Retryable = true
@@ -70,14 +72,16 @@ func (f *failure) err(provider string) *llm.ProviderError {
 	return e
 }
 
-// mark says in a message of the model from which turn it came.
+// mark identifies the turn of a message of the model.
 type mark struct {
 	Script string `json:"script"`
 	Turn   int    `json:"turn"`
 }
 
-// given reports whether a message of the request came from turn i. One without a mark, as those of a conversation are whose log has only the words, is known by its words.
-func (t *turn) given(a *asked, s *script, provider string, i int) bool {
+// isUsed reports whether a message of the request came from turn i. A message without a mark is
+// recognized by its text. Messages of a conversation have no mark, because the log has only their
+// text.
+func (t *turn) isUsed(a *asked, s *script, provider string, i int) bool {
 	for _, m := range a.req.Messages {
 		if m.Role != llm.RoleAssistant {
 			continue
@@ -96,7 +100,7 @@ func (t *turn) given(a *asked, s *script, provider string, i int) bool {
 	return false
 }
 
-// couldSay reports whether a message has the words of a turn, whatever its references stood for.
+// couldSay reports whether a message has the text of a turn, with any values for its references.
 func (t *turn) couldSay(m llm.Message) bool {
 	if len(m.ToolCalls) != len(t.ToolCalls) {
 		return false
@@ -113,16 +117,16 @@ func (t *turn) couldSay(m llm.Message) bool {
 		if !ok {
 			return false
 		}
-		return wordsOf(wholeRef.ReplaceAllString(string(encode(want)), "$1")).MatchString(string(encode(said)))
+		return textPattern(wholeRef.ReplaceAllString(string(encode(want)), "$1")).MatchString(string(encode(said)))
 	}
-	return (words != "" || len(t.ToolCalls) > 0) && wordsOf(words).MatchString(m.Text)
+	return (words != "" || len(t.ToolCalls) > 0) && textPattern(words).MatchString(m.Text)
 }
 
-// wholeRef is a text of JSON that is a reference and nothing else, which may have become any value.
+// wholeRef matches a JSON string that is only a reference, which may be replaced by any value.
 var wholeRef = regexp.MustCompile(`"(\$\{[^}"]*\})"`)
 
-// wordsOf matches a text with anything in the place of references.
-func wordsOf(text string) *regexp.Regexp {
+// textPattern returns a pattern for a text with any values for its references.
+func textPattern(text string) *regexp.Regexp {
 	var b strings.Builder
 	at := 0
 	for _, r := range references(text) {

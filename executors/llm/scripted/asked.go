@@ -7,17 +7,17 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// asked is what there is to know of a request.
+// asked has the properties of a request that scripts use.
 type asked struct {
 	req *llm.Request
-	// step is which answer it is since the last message of a user.
+	// step is the number of the answer since the last message of a user.
 	step int
-	// last is that message's text, and users all of users.
+	// last is the text of that message. users has all messages of users.
 	last  string
 	users []llm.Message
-	// fresh are the results that tools have just given.
+	// fresh are the tool results of the last message.
 	fresh []llm.ToolResult
-	calls int // the calls of tools so far
+	calls int // number of earlier tool calls
 }
 
 func newAsked(req *llm.Request) *asked {
@@ -38,7 +38,8 @@ func newAsked(req *llm.Request) *asked {
 	return a
 }
 
-// param gives what stands at a path of the JSON in what users have said: the latest that has it.
+// param returns the value at a path of the JSON in the messages of users, from the latest message
+// that has it.
 func (a *asked) param(path []step) (any, bool) {
 	for _, m := range slices.Backward(a.users) {
 		for _, d := range slices.Backward(documents(m.Text)) {
@@ -50,10 +51,10 @@ func (a *asked) param(path []step) (any, bool) {
 	return nil, false
 }
 
-// marks are how agents write <, > and & of others, so that nobody can forge what they mark.
+// marks reverses the escaping that agents apply to text inside their marks.
 var marks = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 
-// unmarked gives a value whose texts are as they were said.
+// unmarked returns a value with all texts unescaped.
 func unmarked(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -74,7 +75,7 @@ func unmarked(v any) any {
 	return v
 }
 
-// result gives the text of the latest result of a tool.
+// result returns the text of the latest result of a tool.
 func (a *asked) result(tool string) (string, bool) {
 	for _, m := range slices.Backward(a.req.Messages) {
 		for _, r := range slices.Backward(m.Results) {
@@ -86,32 +87,32 @@ func (a *asked) result(tool string) (string, bool) {
 	return "", false
 }
 
-// String tells what was asked, for who has to write the turn that is missing.
+// String describes the request to the author of a script without a matching turn.
 func (a *asked) String() string {
 	var b strings.Builder
-	tell := func(name, text string) {
+	addField := func(name, text string) {
 		if text != "" {
 			b.WriteString("; " + name + ": " + brief(text))
 		}
 	}
 	b.WriteString("step " + itoa(a.step))
-	tell("last", a.last)
+	addField("last", a.last)
 	for _, r := range a.fresh {
-		tell("result of "+r.Name, r.Text)
+		addField("result of "+r.Name, r.Text)
 	}
-	tell("instructions", a.req.Instructions)
+	addField("instructions", a.req.Instructions)
 	var tools []string
 	for _, t := range a.req.Tools {
 		tools = append(tools, t.Name)
 	}
-	tell("offers", strings.Join(tools, ", "))
+	addField("offers", strings.Join(tools, ", "))
 	if a.req.Output != nil {
-		tell("schema", a.req.Output.Name)
+		addField("schema", a.req.Output.Name)
 	}
 	return b.String()
 }
 
-// brief keeps a text on one line, and short.
+// brief returns a text on one line and shortened.
 func brief(text string) string {
 	const most = 160
 	text = strings.Join(strings.Fields(text), " ")

@@ -13,10 +13,11 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// maxPause bounds every pause of a script.
+// maxPause limits every pause of a script.
 const maxPause = time.Hour
 
-// checker holds what the table cannot against the rules, and makes ready what is looked up later. Of a part that could not be read nothing more is said.
+// checker checks the rules that the table cannot express, and prepares patterns and pauses. It
+// ignores parts that could not be read.
 type checker struct {
 	shape.Reader
 	content content
@@ -27,7 +28,7 @@ func (c *checker) fault(path, format string, args ...any) { c.At(path, fmt.Sprin
 func (c *checker) check() {
 	every := c.pause("delay", c.content.Delay)
 	for i, t := range c.content.Turns {
-		if t == nil { // it is at fault as a whole
+		if t == nil { // the table reported it
 			continue
 		}
 		path := fmt.Sprintf("turns[%d]", i)
@@ -40,9 +41,10 @@ func (c *checker) check() {
 			t.pace.delay = c.pause(path+".delay", t.Delay)
 		}
 	}
-	always := slices.IndexFunc(c.content.Turns, func(t *turn) bool { return t != nil && !t.Once && t.When.always() && t.Unless == nil })
+	always := slices.IndexFunc(c.content.Turns,
+		func(t *turn) bool { return t != nil && !t.Once && t.When.always() && t.Unless == nil })
 	if always >= 0 && always < len(c.content.Turns)-1 && !c.Faulty(fmt.Sprintf("turns[%d]", always)) {
-		c.fault(fmt.Sprintf("turns[%d]", always+1), "it is never reached: turns[%d] answers whatever is asked", always)
+		c.fault(fmt.Sprintf("turns[%d]", always+1), "unreachable: turns[%d] answers every request", always)
 	}
 }
 
@@ -52,7 +54,7 @@ func (c *checker) turn(path string, t *turn) {
 	if t.Unless != nil {
 		c.when(path+".unless", t.Unless)
 		if t.Unless.always() && !c.Faulty(path) {
-			c.fault(path+".unless", "expected a condition: this holds always")
+			c.fault(path+".unless", "expected a condition: this one is always true")
 		}
 	}
 	c.refs(path+".text", t.Text)
@@ -63,7 +65,7 @@ func (c *checker) turn(path string, t *turn) {
 		c.refs(at+".arguments", string(call.Arguments))
 		c.refs(at+".arguments_text", call.ArgumentsText)
 		if call.Arguments != nil && call.ArgumentsText != "" {
-			c.fault(at+".arguments_text", "expected either arguments or arguments_text, and not both")
+			c.fault(at+".arguments_text", "arguments and arguments_text are mutually exclusive")
 		}
 	}
 	if e := t.Error; e != nil {
@@ -78,7 +80,7 @@ func (c *checker) turn(path string, t *turn) {
 	}
 }
 
-// answers refuses a turn that says nothing, or more than one thing. Text may go with calls of tools.
+// answers refuses a turn with no answer or several answers. Text may be combined with tool calls.
 func (c *checker) answers(path string, t *turn) {
 	const kinds = "one of text, json, tool_calls, refusal and error; text may go with tool_calls"
 	var given []string
@@ -90,25 +92,26 @@ func (c *checker) answers(path string, t *turn) {
 	both := slices.Equal(given, []string{"text", "tool_calls"})
 	switch {
 	case len(given) == 0 && !c.Faulty(path):
-		c.fault(path, "it says nothing: expected %s", kinds)
+		c.fault(path, "missing answer: expected %s", kinds)
 	case len(given) > 1 && !both:
 		c.fault(path+"."+given[1], "expected %s", kinds)
 	case t.Error != nil && (t.Finish != "" || t.Usage != nil || t.BreakAfter != nil || t.HangAfter != nil):
 		c.fault(path+".error", "expected neither finish, usage, break_after nor hang_after with an error")
 	case t.BreakAfter != nil && t.HangAfter != nil:
-		c.fault(path+".hang_after", "expected either break_after or hang_after, and not both")
+		c.fault(path+".hang_after", "break_after and hang_after are mutually exclusive")
 	}
 }
 
-// when makes the conditions ready.
+// when prepares the conditions.
 func (c *checker) when(path string, w *when) {
 	for _, p := range []struct {
 		name, text string
 		to         *matcher
-	}{{"last", w.Last, &w.last}, {"said", w.Said, &w.said}, {"instructions", w.Instructions, &w.instructions}, {"result", w.Result, &w.result}} {
+	}{{"last", w.Last, &w.last}, {"said", w.Said, &w.said}, {"instructions", w.Instructions, &w.instructions},
+		{"result", w.Result, &w.result}} {
 		m, err := newMatcher(p.text)
 		if err != nil {
-			c.fault(path+"."+p.name, "expected a regular expression between the two /, as RE2 writes it")
+			c.fault(path+"."+p.name, "expected a regular expression in RE2 syntax between the slashes")
 		}
 		*p.to = m
 	}
@@ -119,7 +122,7 @@ func (c *checker) when(path string, w *when) {
 	}
 }
 
-// refs refuses references that nothing could stand for.
+// refs refuses invalid references.
 func (c *checker) refs(path, text string) {
 	for _, r := range references(text) {
 		if r.err != nil {
@@ -135,12 +138,12 @@ func (c *checker) pause(path, text string) time.Duration {
 	}
 	d, err := time.ParseDuration(strings.TrimSpace(text))
 	if err != nil || d < 0 || d > maxPause {
-		c.fault(path, "expected a time of at most 1h, such as 20ms or 2s")
+		c.fault(path, "expected a duration of at most 1h, such as 20ms or 2s")
 	}
 	return d
 }
 
-// categoryOf says what a status means.
+// categoryOf returns the category of a status.
 func categoryOf(status int) llm.Category {
 	switch {
 	case status == 401 || status == 403:

@@ -13,20 +13,21 @@ import (
 	"github.com/parleyhub/parley/executors/llm/scripted"
 )
 
-// TestConformance: a script can say all that a vendor may.
+// A script can express every answer of a vendor.
 func TestConformance(t *testing.T) {
 	llmtest.Conformance(t, func(t *testing.T) llmtest.Setup {
-		return llmtest.Setup{Model: "vendor", NoOpaque: true, NoMalformed: true, Provider: func(t *testing.T, s *llmtest.Script) llm.Provider {
-			p, err := scripted.New(&scripted.Options{FS: fstest.MapFS{"vendor.json": {Data: fileOf(t, s)}}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return &taking{p, s}
-		}}
+		return llmtest.Setup{Model: "vendor", NoOpaque: true, NoMalformed: true,
+			Provider: func(t *testing.T, s *llmtest.Script) llm.Provider {
+				p, err := scripted.New(&scripted.Options{FS: fstest.MapFS{"vendor.json": {Data: fileOf(t, s)}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return &taking{p, s}
+			}}
 	})
 }
 
-// taking tells the script of the test what the provider is asked.
+// taking passes the requests of the provider to the script of the test.
 type taking struct {
 	*scripted.Provider
 	script *llmtest.Script
@@ -36,7 +37,7 @@ func (p *taking) Call(ctx context.Context, req *llm.Request, emit func(llm.Chunk
 	r := *req
 	r.Messages = append([]llm.Message(nil), req.Messages...)
 	for i := range r.Messages {
-		r.Messages[i].Opaque = nil // a script has no eyes for it
+		r.Messages[i].Opaque = nil // scripts ignore it
 	}
 	body, err := json.Marshal(&r)
 	if err != nil {
@@ -52,7 +53,7 @@ func (p *taking) Call(ctx context.Context, req *llm.Request, emit func(llm.Chunk
 
 type object map[string]any
 
-// fileOf writes the exchanges of a test as a script.
+// fileOf returns the exchanges of a test as a script.
 func fileOf(t *testing.T, s *llmtest.Script) []byte {
 	t.Helper()
 	var turns []object

@@ -1,4 +1,5 @@
-// Package scripted is a provider whose models are files: what a model says stands in a script, by what it is asked. It needs no network and costs nothing, so demos and tests run on it.
+// Package scripted is a provider whose models are files. A script defines the answers of a model by
+// request. It needs no network and costs nothing, so demos and tests use it.
 //
 //	# scripts/greeter.yaml, the model scripted:greeter
 //	turns:
@@ -8,12 +9,15 @@
 //	    text: "It will be ${result.forecast.sky}."
 //	  - text: Good day.
 //
-// The first turn whose when holds answers, unless it was once and is used up. A request that no turn fits fails with [ErrNoTurn], and says what was asked.
+// The first turn whose condition holds answers. A turn with once answers only once. If no turn
+// matches, the request fails with [ErrNoTurn], which describes the request.
 //
-// Instructions, messages and results are matched as the model gets them. An agent shows a message in a mark that names its author, and writes &lt; for <; where params takes a text out of
-// JSON, that is undone.
+// Instructions, messages and results are matched as the model gets them. An agent puts a message
+// into a mark with its author, and escapes < as &lt;. Values that params takes from JSON are
+// unescaped.
 //
-// An answer depends on the request alone: another process with the same files, or the same one after a restart, gives the same. Whether a turn that is once is used up is read from the
-// messages too: a message of the model that came from it says so. Only an error, which leaves no message, is counted in memory: it is given once to the same request, and once more after
-// a restart.
+// An answer depends on the request alone, so another process with the same files returns the same.
+// Whether a turn with once is used up is also read from the messages: they have a mark with their
+// turn. Only errors, which leave no message, are counted in memory. An error with once is returned
+// once for the same request, and once again after a restart.
 package scripted

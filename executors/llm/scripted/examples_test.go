@@ -7,7 +7,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/scripted"
 )
 
-// TestExamples: the scripts of the examples are whole.
+// The scripts of the examples are valid.
 func TestExamples(t *testing.T) {
 	dirs, err := filepath.Glob("../../../examples/llm/*/scripts")
 	if err != nil || len(dirs) == 0 {

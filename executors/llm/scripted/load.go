@@ -25,7 +25,8 @@ type script struct {
 	turns []*turn
 }
 
-// load reads the scripts of a directory, in the order of their names; not what is below it, and not hidden ones. Shown is what findings call the directory.
+// load reads the scripts in a directory, in the order of their names. It skips subdirectories and
+// hidden files. shown is the directory in findings.
 func load(dir fs.FS, shown string) (map[string]*script, error) {
 	entries, err := fs.ReadDir(dir, ".")
 	if err != nil {
@@ -40,7 +41,9 @@ func load(dir fs.FS, shown string) (map[string]*script, error) {
 		}
 		s, faults := read(dir, e.Name(), path.Join(shown, e.Name()))
 		if first := all[s.name]; first != nil {
-			faults = append(faults, yamlfile.Finding{File: s.file, Line: 1, Column: 1, What: "expected another name: " + first.file + " has it already"})
+			faults = append(faults,
+				yamlfile.Finding{File: s.file, Line: 1, Column: 1, What: "expected another name: " + first.file +
+					" already has it"})
 		}
 		wrong = append(wrong, faults...)
 		all[s.name] = s
@@ -57,7 +60,7 @@ func read(dir fs.FS, name, shown string) (*script, yamlfile.Findings) {
 		return yamlfile.Findings{{File: shown, Line: 1, Column: 1, What: what}}
 	}
 	if !toolnames.ValidModel(Name + ":" + s.name) {
-		return s, whole("expected a name without colons and white space: it is that of the model")
+		return s, whole("expected a file name without colons and white space, because it is the name of the model")
 	}
 	info, err := fs.Stat(dir, name)
 	if err == nil && !info.Mode().IsRegular() {
@@ -68,7 +71,7 @@ func read(dir fs.FS, name, shown string) (*script, yamlfile.Findings) {
 		text, err = readFile(dir, name)
 	}
 	if err != nil {
-		return s, whole("it cannot be read: " + reason(err))
+		return s, whole("the file cannot be read: " + reason(err))
 	}
 	var faults yamlfile.Findings
 	s.turns, faults = parse(shown, text)
@@ -84,7 +87,8 @@ func readFile(dir fs.FS, name string) ([]byte, error) {
 	return yamlfile.ReadFrom(f)
 }
 
-// parse reads a script: JSON where file ends in .json, else YAML. There are turns, or there are findings: all of them, in the order of the text.
+// parse reads a script: JSON if the file name ends in .json, otherwise YAML. It returns either the
+// turns or all findings, in the order of the text.
 func parse(file string, text []byte) ([]*turn, yamlfile.Findings) {
 	c := &checker{Reader: shape.Reader{File: file, Expected: expectedScript}}
 	parse := yamlfile.Parse
@@ -95,7 +99,7 @@ func parse(file string, text []byte) ([]*turn, yamlfile.Findings) {
 	taken := c.Read(table, n, faults)
 	if taken != nil {
 		if err := json.Unmarshal(taken, &c.content); err != nil {
-			panic(fmt.Sprintf("the table of scripts does not fit its type: %v", err)) // a test holds them together
+			panic(fmt.Sprintf("the table of scripts does not match its type: %v", err)) // a test compares both
 		}
 		c.check()
 	}
@@ -106,7 +110,7 @@ func parse(file string, text []byte) ([]*turn, yamlfile.Findings) {
 	return c.content.Turns, nil
 }
 
-// reason is an error of the system without the path, which is told beside it.
+// reason returns an error of the file system without the path, which the message already has.
 func reason(err error) string {
 	var at *fs.PathError
 	if errors.As(err, &at) {

@@ -12,12 +12,12 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// TestSchema: what editors know of scripts is what is taken.
+// The schema for editors accepts the same files as the parser.
 func TestSchema(t *testing.T) {
 	golden.Compare(t, filepath.Join("..", "..", "..", "docs", "script.schema.json"), scripted.Schema())
 }
 
-// TestFaults: every fault of every file is told, with its place and what was expected.
+// Every fault of every file is reported with its position and the expected value.
 func TestFaults(t *testing.T) {
 	_, err := scripted.New(&scripted.Options{Dir: "testdata/faults"})
 	var all yamlfile.Findings
@@ -27,11 +27,12 @@ func TestFaults(t *testing.T) {
 	golden.CompareLines(t, "testdata/faults.txt", all)
 }
 
-// TestLoad: scripts are the files of one directory, by their names.
+// Scripts are the files of one directory, by name.
 func TestLoad(t *testing.T) {
 	one := &fstest.MapFile{Data: []byte("turns: [{text: one}]")}
 	p, err := scripted.New(&scripted.Options{FS: fstest.MapFS{
-		"b.yaml": one, "a.yml": one, "c.d.JSON": {Data: []byte(`{"turns":[{"text":"one"}]}`)}, "notes.txt": one, ".hidden.yaml": one, "below/e.yaml": one,
+		"b.yaml": one, "a.yml": one, "c.d.JSON": {Data: []byte(`{"turns":[{"text":"one"}]}`)}, "notes.txt": one,
+		".hidden.yaml": one, "below/e.yaml": one,
 	}})
 	if err != nil {
 		t.Fatal(err)

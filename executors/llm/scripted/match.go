@@ -9,7 +9,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// when are conditions, which all must hold.
+// when has conditions, which all must hold.
 type when struct {
 	Step         int                        `json:"step"`
 	Last         string                     `json:"last"`
@@ -25,9 +25,10 @@ type when struct {
 	last, said, instructions, result matcher
 }
 
-// always reports whether there are none.
+// always reports whether there are no conditions.
 func (w *when) always() bool {
-	return w.Step == 0 && w.Last == "" && w.Said == "" && w.Instructions == "" && len(w.Params) == 0 && w.Tool == "" && w.Result == "" && w.Failed == nil && w.Offers == "" && w.Schema == nil
+	return w.Step == 0 && w.Last == "" && w.Said == "" && w.Instructions == "" && len(w.Params) == 0 && w.Tool == "" &&
+		w.Result == "" && w.Failed == nil && w.Offers == "" && w.Schema == nil
 }
 
 func (w *when) holds(a *asked) bool {
@@ -39,7 +40,9 @@ func (w *when) holds(a *asked) bool {
 }
 
 func (w *when) hasSaid(a *asked) bool {
-	return w.Said == "" || slices.ContainsFunc(a.req.Messages, func(m llm.Message) bool { return m.Role == llm.RoleAssistant && w.said.match(m.Text) })
+	return w.Said == "" ||
+		slices.ContainsFunc(a.req.Messages,
+			func(m llm.Message) bool { return m.Role == llm.RoleAssistant && w.said.match(m.Text) })
 }
 
 func (w *when) hasParams(a *asked) bool {
@@ -69,7 +72,8 @@ func (w *when) isOffered(a *asked) bool {
 	return w.Offers == "" || slices.ContainsFunc(a.req.Tools, func(t llm.ToolSpec) bool { return t.Name == w.Offers })
 }
 
-// matcher is a text that must be contained, or a regular expression. The zero value matches all.
+// matcher is a text that must be contained, or a regular expression. The zero value matches
+// everything.
 type matcher struct {
 	text string
 	re   *regexp.Regexp

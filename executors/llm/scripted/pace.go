@@ -9,25 +9,26 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// pace is how an answer comes.
+// pace is the timing of an answer.
 type pace struct {
 	wait, delay time.Duration
-	// chunk is how many characters a piece has; 0, a word.
+	// chunk is the number of characters of a chunk; 0 means a word.
 	chunk int
-	// breaks and hangs are after how many pieces it goes wrong; nil, it does not.
+	// breaks and hangs are the number of chunks before the stream breaks or hangs; nil means never.
 	breaks, hangs *int
 }
 
-// think waits before there is an answer.
+// think waits before the answer.
 func (p *pace) think(ctx context.Context) error { return pause(ctx, p.wait) }
 
-// tell streams an answer, if somebody listens. Without a stream a connection that ends, or hangs, gives nothing at all.
-func (p *pace) tell(ctx context.Context, provider string, r *llm.Response, emit func(llm.Chunk) error) error {
+// send streams an answer to emit. If emit is nil, a connection that breaks or hangs returns nothing
+// at all.
+func (p *pace) send(ctx context.Context, provider string, r *llm.Response, emit func(llm.Chunk) error) error {
 	if emit == nil {
-		return p.wrong(ctx, provider, p.breaks != nil, p.hangs != nil)
+		return p.interrupt(ctx, provider, p.breaks != nil, p.hangs != nil)
 	}
 	for i, c := range p.chunks(r) {
-		if err := p.wrong(ctx, provider, reached(p.breaks, i), reached(p.hangs, i)); err != nil {
+		if err := p.interrupt(ctx, provider, reached(p.breaks, i), reached(p.hangs, i)); err != nil {
 			return err
 		}
 		if err := pause(ctx, p.delay); err != nil {
@@ -37,19 +38,20 @@ func (p *pace) tell(ctx context.Context, provider string, r *llm.Response, emit 
 			return err
 		}
 	}
-	return p.wrong(ctx, provider, p.breaks != nil, p.hangs != nil)
+	return p.interrupt(ctx, provider, p.breaks != nil, p.hangs != nil)
 }
 
 func reached(after *int, sent int) bool { return after != nil && sent >= *after }
 
-// wrong ends a connection, or waits until the caller ends it.
-func (p *pace) wrong(ctx context.Context, provider string, breaks, hangs bool) error {
+// interrupt breaks the connection, or waits until the caller cancels the call.
+func (p *pace) interrupt(ctx context.Context, provider string, breaks, hangs bool) error {
 	switch {
 	case hangs:
 		<-ctx.Done()
 		return ctx.Err()
 	case breaks:
-		return &llm.ProviderError{Provider: provider, Category: llm.CategoryNetwork, Retryable: true, Message: "the connection ended too early, as the script says"}
+		return &llm.ProviderError{Provider: provider, Category: llm.CategoryNetwork, Retryable: true,
+			Message: "the script breaks the connection"}
 	}
 	return ctx.Err()
 }
@@ -68,7 +70,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// chunks are the pieces of an answer: text, refusal, then each call of a tool, whose arguments come after its name.
+// chunks returns the chunks of an answer: text, refusal, then each tool call with its arguments
+// after its name.
 func (p *pace) chunks(r *llm.Response) []llm.Chunk {
 	var all []llm.Chunk
 	for _, s := range p.split(r.Text) {
@@ -86,7 +89,7 @@ func (p *pace) chunks(r *llm.Response) []llm.Chunk {
 	return all
 }
 
-// split cuts a text into pieces, which together are the text.
+// split splits a text into chunks.
 func (p *pace) split(text string) []string {
 	var pieces []string
 	for text != "" {
@@ -97,7 +100,7 @@ func (p *pace) split(text string) []string {
 	return pieces
 }
 
-// piece is how many bytes of a text come next.
+// piece returns the size of the next chunk in bytes.
 func (p *pace) piece(text string) int {
 	if p.chunk == 0 {
 		if word := strings.TrimLeft(text, " "); strings.Contains(word, " ") {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// step is a part of a path: the name of a member, or the place of an item.
+// step is a part of a path: the name of a member, or the index of an item.
 type step struct {
 	name  string
 	index int // -1 for a name
@@ -18,9 +18,9 @@ type step struct {
 
 var pathPart = regexp.MustCompile(`^(?:\.?([A-Za-z0-9_-]+)|\[([0-9]{1,6})\])`)
 
-var errPath = errors.New("it is no path")
+var errPath = errors.New("invalid path")
 
-// parsePath reads a path such as case.id or items[0].name; $ before it counts for nothing.
+// parsePath parses a path such as case.id or items[0].name. A leading $ is ignored.
 func parsePath(text string) ([]step, error) {
 	rest := strings.TrimPrefix(strings.TrimPrefix(text, "$"), ".")
 	var steps []step
@@ -30,7 +30,7 @@ func parsePath(text string) ([]step, error) {
 		case m == nil:
 			return nil, errPath
 		case m[2] != "":
-			i, _ := strconv.Atoi(m[2]) // digits, and few
+			i, _ := strconv.Atoi(m[2]) // at most six digits
 			steps = append(steps, step{index: i})
 		default:
 			steps = append(steps, step{name: m[1], index: -1})
@@ -43,7 +43,7 @@ func parsePath(text string) ([]step, error) {
 	return steps, nil
 }
 
-// lookup gives what stands at a path of a value that was decoded with its numbers as they are written.
+// lookup returns the value at a path.
 func lookup(value any, steps []step) (any, bool) {
 	for _, s := range steps {
 		switch v := value.(type) {
@@ -65,7 +65,7 @@ func lookup(value any, steps []step) (any, bool) {
 	return value, true
 }
 
-// decode reads one JSON value, and nothing after it.
+// decode reads a text with exactly one JSON value.
 func decode(text string) (any, bool) {
 	v, dec, err := begin(text)
 	if err != nil {
@@ -75,7 +75,7 @@ func decode(text string) (any, bool) {
 	return v, errors.Is(err, io.EOF)
 }
 
-// first reads the JSON value with which a text begins.
+// first reads the JSON value at the start of a text.
 func first(text string) (any, bool) {
 	v, _, err := begin(text)
 	return v, err == nil
@@ -88,10 +88,10 @@ func begin(text string) (v any, dec *json.Decoder, err error) {
 	return v, dec, err
 }
 
-// maxDocuments bounds how many places of a text are tried.
+// maxDocuments limits the positions that documents tries.
 const maxDocuments = 64
 
-// documents gives the JSON objects that stand in a text, among other words.
+// documents returns the JSON objects in a text.
 func documents(text string) []any {
 	var found []any
 	for range maxDocuments {
@@ -113,16 +113,16 @@ func documents(text string) []any {
 	return found
 }
 
-// encode writes a value as JSON.
+// encode returns a value as JSON.
 func encode(v any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		panic(err) // it was decoded
+		panic(err) // v was decoded
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }
 
-// same reports whether two values are equal as JSON; numbers are as they are written.
+// same reports whether two values are equal as JSON. Numbers are compared as text.
 func same(a, b any) bool { return bytes.Equal(encode(a), encode(b)) }

@@ -16,25 +16,27 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// Name is that of the runtime, unless Options say otherwise.
+// Name is the default name of the runtime.
 const Name = "scripted"
 
-// What a call may end with besides what a script says. Each is within a *llm.ProviderError that no retry mends.
+// The errors of a call in addition to those of the script. Each is wrapped in a *llm.ProviderError
+// that is not retryable.
 var (
-	// ErrNoScript is a model that there is no file of.
+	// ErrNoScript is a model without a script.
 	ErrNoScript = errors.New("no_script")
-	// ErrNoTurn is a request that no turn of the script fits.
+	// ErrNoTurn is a request without a matching turn.
 	ErrNoTurn = errors.New("no_turn")
-	// ErrNoValue is a reference of the turn that fits, which stands for nothing in this request.
+	// ErrNoValue is a reference without a value in this request.
 	ErrNoValue = errors.New("no_value")
 )
 
-// Options are for New.
+// Options are the options of New.
 type Options struct {
-	// Dir is the directory of the scripts: NAME.yaml, NAME.yml or NAME.json is the model scripted:NAME. FS is read instead where it is not nil, from its root.
+	// Dir is the directory of the scripts. NAME.yaml, NAME.yml or NAME.json is the model
+	// scripted:NAME. If FS is not nil, its root is read instead.
 	Dir string
 	FS  fs.FS
-	// Name is that of the runtime; empty, scripted.
+	// Name is the name of the runtime; the default is scripted.
 	Name string
 }
 
@@ -47,18 +49,18 @@ type Provider struct {
 	failed map[failedKey]bool
 }
 
-// failedKey is an error that was given to a request.
+// failedKey identifies an error that was returned for a request.
 type failedKey struct {
 	request [sha256.Size]byte
 	turn    int
 }
 
-// maxFailed bounds how many errors are remembered; then all are forgotten.
+// maxFailed limits the remembered errors. Beyond it, all are forgotten.
 const maxFailed = 10_000
 
 var _ llm.Provider = (*Provider)(nil)
 
-// New loads the scripts. It fails with all that is wrong with them, each fault with its file, line and column. They are not read again.
+// New loads the scripts once. Its error has all faults, each with file, line and column.
 func New(o *Options) (*Provider, error) {
 	dir, shown := o.FS, ""
 	if dir == nil {
@@ -75,40 +77,41 @@ func New(o *Options) (*Provider, error) {
 	return p, nil
 }
 
-// Name is that of the runtime.
+// Name returns the name of the runtime.
 func (p *Provider) Name() string { return p.name }
 
-// Models are the names of the scripts, in their order.
+// Models returns the sorted names of the scripts.
 func (p *Provider) Models() []string { return slices.Sorted(maps.Keys(p.scripts)) }
 
-// Has fails with ErrNoScript where there is no script of a model.
+// Has returns ErrNoScript if there is no script for a model.
 func (p *Provider) Has(model string) error {
 	if p.scripts[model] == nil {
-		return fmt.Errorf("%w: there is no script %s: there are %s", ErrNoScript, model, orNone(p.Models()))
+		return fmt.Errorf("%w: unknown script %s; available: %s", ErrNoScript, model, orNone(p.Models()))
 	}
 	return nil
 }
 
-// Close does nothing: nothing is under way but calls.
+// Close does nothing, because the provider has no resources.
 func (p *Provider) Close() error { return nil }
 
-// Call answers as the script of the model says.
+// Call answers from the script of the model.
 func (p *Provider) Call(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	s := p.scripts[req.Model]
 	if s == nil {
-		return nil, p.refuse(llm.CategoryNotFound, ErrNoScript, "there is no script %s: there are %s", req.Model, orNone(p.Models()))
+		return nil, p.refuse(llm.CategoryNotFound, ErrNoScript, "unknown script %s; available: %s", req.Model,
+			orNone(p.Models()))
 	}
 	a := newAsked(req)
 	i, key := p.choose(s, a)
 	if i < 0 {
-		return nil, p.refuse(llm.CategoryInvalid, ErrNoTurn, "no turn of %s fits what was asked: %s", s.file, a)
+		return nil, p.refuse(llm.CategoryInvalid, ErrNoTurn, "no turn of %s matches the request: %s", s.file, a)
 	}
 	t := s.turns[i]
 	if err := t.pace.think(ctx); err != nil {
-		p.forget(key) // it was not given
+		p.forget(key) // the caller did not get the answer
 		return nil, err
 	}
 	if t.Error != nil {
@@ -123,13 +126,14 @@ func (p *Provider) Call(ctx context.Context, req *llm.Request, emit func(llm.Chu
 		return nil, err
 	}
 	r.Opaque = &llm.Opaque{Provider: p.name, Data: data}
-	if err := t.pace.tell(ctx, p.name, r, emit); err != nil {
+	if err := t.pace.send(ctx, p.name, r, emit); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// choose gives the place of the turn that answers; -1 when none does. One that is once and fails is used up with it.
+// choose returns the index of the turn that answers, or -1. It marks an error of a turn with once
+// as returned.
 func (p *Provider) choose(s *script, a *asked) (int, failedKey) {
 	request := sha256.Sum256(bare(a.req))
 	for i, t := range s.turns {
@@ -137,26 +141,27 @@ func (p *Provider) choose(s *script, a *asked) (int, failedKey) {
 		if !t.When.holds(a) || t.Unless != nil && t.Unless.holds(a) {
 			continue
 		}
-		if !t.Once || !t.given(a, s, p.name, i) && p.take(key, t.fails()) {
+		if !t.Once || !t.isUsed(a, s, p.name, i) && p.take(key, t.fails()) {
 			return i, key
 		}
 	}
 	return -1, failedKey{}
 }
 
-// bare is a request without what differs between two that ask the same.
+// bare returns a request without the members that differ between equal requests.
 func bare(req *llm.Request) []byte {
 	r := *req
 	r.IdempotencyKey, r.TraceID, r.Metadata = "", "", nil
-	r.MaxTokens = 0 // it depends on what is left of a budget
+	r.MaxTokens = 0 // it depends on the rest of a budget
 	raw, err := json.Marshal(&r)
-	if err != nil { // a schema that is no JSON: no script looks at it
+	if err != nil { // an invalid schema, which scripts ignore
 		return fmt.Appendf(nil, "%+v", r.Messages)
 	}
 	return raw
 }
 
-// take reports whether an error was not given yet, or is none; from then on it is.
+// take reports whether a turn may answer. It remembers errors, and returns false for a repeated
+// one.
 func (p *Provider) take(key failedKey, fails bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,7 +188,8 @@ func (p *Provider) forget(key failedKey) {
 func (t *turn) fails() bool { return t.Error != nil || t.HangAfter != nil || t.BreakAfter != nil }
 
 func (p *Provider) refuse(c llm.Category, err error, format string, args ...any) *llm.ProviderError {
-	return &llm.ProviderError{Provider: p.name, Category: c, Code: err.Error(), Message: fmt.Sprintf(format, args...), Err: err}
+	return &llm.ProviderError{Provider: p.name, Category: c, Code: err.Error(), Message: fmt.Sprintf(format, args...),
+		Err: err}
 }
 
 func orNone(names []string) string {

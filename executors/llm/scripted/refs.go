@@ -20,7 +20,7 @@ type reference struct {
 
 var refText = regexp.MustCompile(`\$?\$\{[^}]*\}?`)
 
-// references gives those of a text. $${ is no reference: it stands for ${.
+// references returns the references in a text. $${ is not a reference but an escaped ${.
 func references(text string) []reference {
 	var all []reference
 	for _, at := range refText.FindAllStringIndex(text, -1) {
@@ -53,12 +53,13 @@ func parseReference(text string) (r reference) {
 		r.err = errPath
 	}
 	if r.err != nil {
-		r.err = fmt.Errorf("expected ${last}, ${step}, ${params.PATH}, ${result.TOOL} or ${result.TOOL.PATH} where it has ${; $${ stands for ${ itself")
+		r.err = fmt.Errorf(
+			"expected ${last}, ${step}, ${params.PATH}, ${result.TOOL} or ${result.TOOL.PATH}; write $${ for the text ${")
 	}
 	return r
 }
 
-// cutPath cuts the name of a tool off.
+// cutPath splits off the name of a tool.
 func cutPath(text string) (tool, rest string, deeper bool) {
 	at := strings.IndexAny(text, ".[")
 	if at < 0 {
@@ -67,7 +68,7 @@ func cutPath(text string) (tool, rest string, deeper bool) {
 	return text[:at], text[at:], true
 }
 
-// value gives what a reference stands for.
+// value returns the value of a reference.
 func (a *asked) value(r reference) (any, bool) {
 	switch r.root {
 	case "last":
@@ -84,7 +85,8 @@ func (a *asked) value(r reference) (any, bool) {
 	return within(text, r.path)
 }
 
-// within gives what stands at a path of a text that is JSON, or, of one that has other words too, of the last object in it that has the path.
+// within returns the value at a path of a text. If the text is not JSON, it uses the last JSON
+// object in it that has the path.
 func within(text string, path []step) (any, bool) {
 	if v, ok := decode(text); ok {
 		return lookup(v, path)
@@ -100,14 +102,14 @@ func within(text string, path []step) (any, bool) {
 	return nil, false
 }
 
-// missingError is a reference that stands for nothing in this request.
+// missingError is a reference without a value in this request.
 type missingError struct{ ref string }
 
 func (e *missingError) Error() string {
-	return "there is nothing that " + e.ref + " could stand for"
+	return "the request has no value for " + e.ref
 }
 
-// fill puts values in place of references. A value that is no text stands there as JSON.
+// fill replaces references by values. A value that is not a string is inserted as JSON.
 func (a *asked) fill(text string) (string, error) {
 	var b strings.Builder
 	at := 0
@@ -132,7 +134,8 @@ func unescape(text string) string { return strings.ReplaceAll(text, "$${", "${")
 
 var jsonText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// fillJSON is fill in the texts of JSON. A text that is one reference and nothing else becomes its value, whatever that is.
+// fillJSON is fill for the strings in JSON. A string that is only a reference becomes the value
+// itself.
 func (a *asked) fillJSON(raw json.RawMessage) (json.RawMessage, error) {
 	var wrong error
 	out := jsonText.ReplaceAllFunc(raw, func(quoted []byte) []byte {

@@ -17,7 +17,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/scripted"
 )
 
-// load makes a provider of one script, the model m.
+// load returns a provider with one script, the model m.
 func load(t *testing.T, text string) *scripted.Provider {
 	t.Helper()
 	p, err := scripted.New(&scripted.Options{FS: fstest.MapFS{"m.yaml": {Data: []byte(text)}}})
@@ -31,7 +31,7 @@ func user(text string) llm.Message { return llm.Message{Role: llm.RoleUser, Text
 
 func said(text string) llm.Message { return llm.Message{Role: llm.RoleAssistant, Text: text} }
 
-// called is a call of a tool with what came of it.
+// called returns a tool call with its result.
 func called(tool, text string, isError bool) []llm.Message {
 	return []llm.Message{
 		{Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{{ID: "1", Name: tool}}},
@@ -41,7 +41,7 @@ func called(tool, text string, isError bool) []llm.Message {
 
 func ask(messages ...llm.Message) *llm.Request { return &llm.Request{Model: "m", Messages: messages} }
 
-// outcome is what a call gives, in one line.
+// outcome returns the result of a call in one line.
 func outcome(p llm.Provider, req *llm.Request) string {
 	r, err := p.Call(context.Background(), req, nil)
 	switch {
@@ -73,7 +73,7 @@ turns:
   - {when: {last: hello}, unless: {last: world}, text: "$${hello} in step ${step}"}
 `
 
-// TestConditions: the first turn answers of which all conditions hold, and no other.
+// The first turn whose conditions all hold answers.
 func TestConditions(t *testing.T) {
 	p := load(t, conditions)
 	look := []llm.ToolSpec{{Name: "look"}}
@@ -86,21 +86,38 @@ func TestConditions(t *testing.T) {
 		{"text", ask(user("hello")), "${hello} in step 1"},
 		{"refusal", ask(user("something bad")), "refusal: I will not."},
 		{"result", ask(append([]llm.Message{user("hello")}, called("refund", "done 12", false)...)...), "refunded: done 12"},
-		{"result among words", ask(append([]llm.Message{user("x")}, called("pay", "[changed to {\"n\":1}]\n{\"n\":2} [context: 3]", false)...)...), "paid 2"},
-		{"result that is a list", ask(append([]llm.Message{user("x")}, called("list", "[{\"n\":1}]\n\n[context: 3]", false)...)...), "listed 1"},
-		{"result of another form", ask(append([]llm.Message{user("hello")}, called("refund", "done", false)...)...), "${hello} in step 2"},
-		{"result that failed", ask(append([]llm.Message{user("hello")}, called("refund", "done 12", true)...)...), "it failed"},
-		{"result of any tool", ask(append([]llm.Message{user("hello")}, called("pay", "later", false)...)...), "a tool said later"},
-		{"result of long ago", ask(append(append([]llm.Message{user("x")}, called("refund", "done 12", false)...), said("so"), user("hello"))...), "${hello} in step 1"},
+		{"result among words",
+			ask(append([]llm.Message{user("x")}, called("pay", "[changed to {\"n\":1}]\n{\"n\":2} [context: 3]", false)...)...),
+			"paid 2"},
+		{"result that is a list",
+			ask(append([]llm.Message{user("x")}, called("list", "[{\"n\":1}]\n\n[context: 3]", false)...)...), "listed 1"},
+		{"result of another form", ask(append([]llm.Message{user("hello")}, called("refund", "done", false)...)...),
+			"${hello} in step 2"},
+		{"result that failed", ask(append([]llm.Message{user("hello")}, called("refund", "done 12", true)...)...),
+			"it failed"},
+		{"result of any tool", ask(append([]llm.Message{user("hello")}, called("pay", "later", false)...)...),
+			"a tool said later"},
+		{"result of long ago",
+			ask(append(append([]llm.Message{user("x")}, called("refund", "done 12", false)...), said("so"), user("hello"))...),
+			"${hello} in step 1"},
 		{"said", ask(user("hello"), said("goodbye then"), user("hello")), "we are done"},
-		{"instructions", &llm.Request{Model: "m", Instructions: "You are the Planner.", Messages: []llm.Message{user("hello")}}, "a plan"},
-		{"tool", &llm.Request{Model: "m", Tools: look, Messages: []llm.Message{user(`see {"n": 1.50}`)}}, `call_1 look{"q":"see {\"n\": 1.50}","n":1.50}`},
-		{"tool again", &llm.Request{Model: "m", Tools: look, Messages: append(called("look", "nothing", false), user(`{"n":[]}`))}, `call_2 look{"q":"{\"n\":[]}","n":[]}`},
-		{"schema", &llm.Request{Model: "m", Tools: look, Output: output, Messages: []llm.Message{user(`{"items":[{"n":3}]}`)}}, `{"n":3,"of":"n is 3","all":[{"n":3}]}`},
+		{"instructions",
+			&llm.Request{Model: "m", Instructions: "You are the Planner.", Messages: []llm.Message{user("hello")}}, "a plan"},
+		{"tool", &llm.Request{Model: "m", Tools: look, Messages: []llm.Message{user(`see {"n": 1.50}`)}},
+			`call_1 look{"q":"see {\"n\": 1.50}","n":1.50}`},
+		{"tool again",
+			&llm.Request{Model: "m", Tools: look, Messages: append(called("look", "nothing", false), user(`{"n":[]}`))},
+			`call_2 look{"q":"{\"n\":[]}","n":[]}`},
+		{"schema", &llm.Request{Model: "m", Tools: look, Output: output,
+			Messages: []llm.Message{user(`{"items":[{"n":3}]}`)}}, `{"n":3,"of":"n is 3","all":[{"n":3}]}`},
 		{"params", ask(user(`look: {"case": {"id": 7, "name": "knee"}} and more`)), `case 7 of {"id":7,"name":"knee"}`},
-		{"params as they were said", ask(user(`<message><data>{"case":{"id":7,"name":"knee","of":"&lt;A&amp;B&gt;"}}</data></message>`)), `case 7 of {"id":7,"name":"knee","of":"<A&B>"}`},
-		{"params of another text", ask(user(`{"case":{"name":"knee"}} {"case":{"id":7}}`), said("so"), user("that is all")), `case 7 of {"id":7}`},
-		{"unless", ask(user("hello world")), `error: scripted: invalid_request: no turn of m.yaml fits what was asked: step 1; last: "hello world"`},
+		{"params as they were said",
+			ask(user(`<message><data>{"case":{"id":7,"name":"knee","of":"&lt;A&amp;B&gt;"}}</data></message>`)),
+			`case 7 of {"id":7,"name":"knee","of":"<A&B>"}`},
+		{"params of another text", ask(user(`{"case":{"name":"knee"}} {"case":{"id":7}}`), said("so"), user("that is all")),
+			`case 7 of {"id":7}`},
+		{"unless", ask(user("hello world")),
+			`error: scripted: invalid_request: no turn of m.yaml matches the request: step 1; last: "hello world"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := outcome(p, c.req); got != c.want {
@@ -110,7 +127,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestRefused: what cannot be answered is told by name, and is nothing to try again.
+// A request without an answer has an error that names the reason and is not retryable.
 func TestRefused(t *testing.T) {
 	p := load(t, `
 turns:
@@ -125,9 +142,10 @@ turns:
 		want error
 		says string
 	}{
-		{other, scripted.ErrNoScript, "there is no script none: there are m"},
-		{ask(user("good day")), scripted.ErrNoTurn, "no turn of m.yaml fits what was asked: step 1; last: \"good day\""},
-		{ask(user("param")), scripted.ErrNoValue, "turns[0] of m.yaml: there is nothing that ${params.x} could stand for: step 1"},
+		{other, scripted.ErrNoScript, "unknown script none; available: m"},
+		{ask(user("good day")), scripted.ErrNoTurn, "no turn of m.yaml matches the request: step 1; last: \"good day\""},
+		{ask(user("param")), scripted.ErrNoValue,
+			"turns[0] of m.yaml: the request has no value for ${params.x}: step 1"},
 		{ask(append(called("look", `{"y":1}`, false), user("result"))...), scripted.ErrNoValue, "${result.look.x}"},
 	} {
 		_, err := p.Call(t.Context(), c.req, nil)
@@ -138,7 +156,7 @@ turns:
 	}
 }
 
-// TestOnce: a turn that is once answers once, and another process goes on where the first one was.
+// A turn with once answers once, also across processes.
 func TestOnce(t *testing.T) {
 	const text = `
 turns:
@@ -151,7 +169,7 @@ turns:
 	for _, marked := range []bool{true, false} {
 		messages := []llm.Message{user(`{"n":5}`)}
 		for i, line := range want {
-			p := load(t, text) // of another process
+			p := load(t, text) // a new process
 			if got := outcome(p, ask(messages...)); got != line {
 				t.Fatalf("marked %t, answer %d is %s: expected %s", marked, i, got, line)
 			}
@@ -168,7 +186,7 @@ turns:
 	}
 }
 
-// TestOnceError: an error that is once is given once to the same request, and to another one too.
+// An error with once is returned once for the same request, and once for another one.
 func TestOnceError(t *testing.T) {
 	p := load(t, `
 turns:
@@ -179,15 +197,17 @@ turns:
 	for _, question := range []string{"one", "two"} {
 		req := ask(user(question))
 		_, err := p.Call(t.Context(), req, nil)
-		want := &llm.ProviderError{Provider: "scripted", Category: llm.CategoryServer, Status: 503, Code: "overloaded", Retryable: true, RetryAfter: 2 * time.Second, Message: "not now"}
+		want := &llm.ProviderError{Provider: "scripted", Category: llm.CategoryServer, Status: 503, Code: "overloaded",
+			Retryable: true, RetryAfter: 2 * time.Second, Message: "not now"}
 		if !reflect.DeepEqual(err, error(want)) {
 			t.Errorf("%#v: expected %#v", err, want)
 		}
-		req.IdempotencyKey, req.TraceID = "another", "another" // it asks the same
+		req.IdempotencyKey, req.TraceID = "another", "another" // it is the same request
 		var heard []llm.Chunk
 		_, err = p.Call(t.Context(), req, func(c llm.Chunk) error { heard = append(heard, c); return nil })
 		var pe *llm.ProviderError
-		if !errors.As(err, &pe) || pe.Category != llm.CategoryNetwork || !pe.Retryable || !reflect.DeepEqual(heard, []llm.Chunk{{Text: "half"}}) {
+		if !errors.As(err, &pe) || pe.Category != llm.CategoryNetwork || !pe.Retryable ||
+			!reflect.DeepEqual(heard, []llm.Chunk{{Text: "half"}}) {
 			t.Errorf("%v after %v", err, heard)
 		}
 		if got := outcome(p, req); got != "at last" {
@@ -196,7 +216,7 @@ turns:
 	}
 }
 
-// TestPace: pauses last as long as the script says, and end with their caller.
+// Pauses have the duration in the script, and end when the caller cancels.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := load(t, `
@@ -230,15 +250,19 @@ turns:
 	})
 }
 
-// TestUsage: what a script tells of tokens is told, with their sum; else nothing is.
+// The usage in a script is reported with its sum. Without it, none is reported.
 func TestUsage(t *testing.T) {
-	p := load(t, `turns: [{when: {last: count}, text: one, usage: {prompt_tokens: 3, completion_tokens: 4, reasoning_tokens: 1}, model: m-2, finish: length}, {text: two}]`)
+	p := load(t,
+		`turns: [{when: {last: count}, text: one, usage: {prompt_tokens: 3, completion_tokens: 4, reasoning_tokens: 1}, `+
+			`model: m-2, finish: length}, {text: two}]`)
 	r, err := p.Call(t.Context(), ask(user("count")), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	raw, _ := json.Marshal(r)
-	const want = `{"text":"one","finish":"length","usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7,"reasoning_tokens":1},"model":"m-2","metadata":{"script":"m","turn":"0"},"opaque":{"provider":"scripted","data":{"script":"m","turn":0}}}`
+	const want = `{"text":"one","finish":"length","usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7,` +
+		`"reasoning_tokens":1},"model":"m-2","metadata":{"script":"m","turn":"0"},"opaque":{"provider":"scripted",` +
+		`"data":{"script":"m","turn":0}}}`
 	if string(raw) != want {
 		t.Errorf("%s: expected %s", raw, want)
 	}
@@ -247,8 +271,9 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestOnceAtOnce: of requests that are the same and come at once, one is given the error that is once; also one whose caller did not wait for it does not use it up.
-func TestOnceAtOnce(t *testing.T) {
+// Of several concurrent equal requests, one gets the error with once. A canceled request does not
+// use it up.
+func TestOnceErrorOfConcurrentRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := load(t, `
 turns:
@@ -265,7 +290,7 @@ turns:
 		for i := range 3 {
 			all.Go(func() {
 				req := ask(user("hi"))
-				req.MaxTokens = i // what a budget leaves is no part of what is asked
+				req.MaxTokens = i // max_tokens is ignored
 				if _, err := p.Call(t.Context(), req, nil); err != nil {
 					failed.Add(1)
 				}
@@ -273,7 +298,7 @@ turns:
 		}
 		all.Wait()
 		if n := failed.Load(); n != 1 {
-			t.Errorf("%d of 3 have failed", n)
+			t.Errorf("%d of 3 failed", n)
 		}
 	})
 }

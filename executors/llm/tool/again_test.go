@@ -13,7 +13,8 @@ import (
 	"github.com/parleyhub/parley/executors/llm/tool"
 )
 
-// TestNextAttempt: what has ended is read, what was begun is begun again only where that is safe, and what was not begun is.
+// The next attempt reads recorded results. It repeats an interrupted call only if that is safe, and
+// runs calls that were not started.
 func TestNextAttempt(t *testing.T) {
 	w := newWorld(t)
 	var keys []string
@@ -26,16 +27,21 @@ func TestNextAttempt(t *testing.T) {
 		Functions: []tool.Tool{r.tool(t, "once"), tool.AsRepeatable(repeated)},
 		Config:    &parley.AgentConfig{Tools: []string{"once", "repeated"}},
 	})
-	calls := []llm.ToolCall{call("a", "once", `{"x":"ended"}`), call("b", "once", `{"x":"begun"}`), call("c", "repeated", `{"x":"begun"}`), call("d", "once", `{"x":"new"}`), call("e", "gone", `{}`)}
+	calls := []llm.ToolCall{call("a", "once", `{"x":"ended"}`), call("b", "once", `{"x":"begun"}`),
+		call("c", "repeated", `{"x":"begun"}`), call("d", "once", `{"x":"new"}`), call("e", "gone", `{}`)}
 	w.attempt(false, func(ctx context.Context, turn *parley.Turn) {
 		l, err := record.Open(ctx, turn)
 		if err != nil {
 			t.Fatal(err)
 		}
 		start := func(i int) error {
-			return l.Start(ctx, &record.ToolStarted{Key: fmt.Sprintf("execute.1.%d", i), Phase: record.PhaseExecute, CallID: calls[i].ID, Tool: calls[i].Name, Arguments: []byte(calls[i].Arguments)})
+			return l.Start(
+				ctx, &record.ToolStarted{Key: fmt.Sprintf("execute.1.%d", i), Phase: record.PhaseExecute, CallID: calls[i].ID,
+					Tool: calls[i].Name, Arguments: []byte(calls[i].Arguments)})
 		}
-		if err := errors.Join(start(0), start(1), start(2), start(4), l.End(ctx, &record.ToolEnded{Key: "execute.1.0", Phase: record.PhaseExecute, CallID: "a", Tool: "once", Text: "before", Success: true})); err != nil {
+		if err := errors.Join(start(0), start(1), start(2), start(4),
+			l.End(ctx, &record.ToolEnded{Key: "execute.1.0", Phase: record.PhaseExecute, CallID: "a", Tool: "once",
+				Text: "before", Success: true})); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -43,7 +49,8 @@ func TestNextAttempt(t *testing.T) {
 	for i, last := range []bool{false, true} {
 		w.attempt(last, func(ctx context.Context, turn *parley.Turn) { results = w.run(ctx, turn, b, calls...) })
 		want(t, "what ran", fmt.Sprint(r.all(), keys), fmt.Sprintf(`[{"x":"new"}] [%s.1.execute.1.2]`, w.id))
-		for j, text := range []string{"before", "An earlier attempt of this turn has begun once", "again", "ran", "An earlier attempt of this turn has begun gone"} {
+		for j, text := range []string{"before", "An earlier attempt of this turn started once", "again", "ran",
+			"An earlier attempt of this turn started gone"} {
 			contains(t, fmt.Sprintf("attempt %d, call %d", i+2, j), results[j].Text, text)
 		}
 	}
@@ -54,7 +61,8 @@ func TestNextAttempt(t *testing.T) {
 	}
 }
 
-// TestEnded: when its ctx ends Run fails with the cause, what tools say of that is no result, and what has come all the same is in the record.
+// When ctx is done, Run fails with its cause and ignores errors of tools that result from it.
+// Results that arrive all the same are recorded.
 func TestEnded(t *testing.T) {
 	w := newWorld(t)
 	cause := errors.New("the time is over")
@@ -95,5 +103,5 @@ func TestEnded(t *testing.T) {
 	if !slices.Equal(texts[:1], []string{"done"}) {
 		t.Errorf("the next attempt reads %q", texts)
 	}
-	contains(t, "the next attempt", texts[1], "may have happened or not")
+	contains(t, "the next attempt", texts[1], "may or may not have taken effect")
 }

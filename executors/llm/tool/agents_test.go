@@ -13,27 +13,30 @@ import (
 	"github.com/parleyhub/parley/internal/toolnames"
 )
 
-// TestAgents: an agent of the hub is a tool, and a call of it a session.
+// An agent of the hub is a tool, and a call of it is a session.
 func TestAgents(t *testing.T) {
 	w := newWorld(t)
-	schema := json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","default":1}},"required":["n"],"additionalProperties":false}`)
-	w.serve(parley.Blueprint{Name: "count.er", Description: "Counts.", ParametersSchema: schema}, "run-1", func(_ context.Context, _ *parley.Turn, p json.RawMessage) *parley.SessionResult {
-		var q struct{ N int }
-		if err := json.Unmarshal(p, &q); err != nil {
-			t.Error(err)
-		}
-		switch q.N {
-		case 2:
-			r := textResult("text")
-			r.ResultData = json.RawMessage(`{"n":2}`)
-			return r
-		case 3:
-			r := textResult("")
-			r.Error, r.ResultText, r.ValidationErrors = "no", nil, []parley.ValidationError{{Path: "$.a", Message: "odd", SchemaPath: "type"}}
-			return r
-		}
-		return textResult("one")
-	})
+	schema := json.RawMessage(
+		`{"type":"object","properties":{"n":{"type":"integer","default":1}},"required":["n"],"additionalProperties":false}`)
+	w.serve(parley.Blueprint{Name: "count.er", Description: "Counts.", ParametersSchema: schema}, "run-1",
+		func(_ context.Context, _ *parley.Turn, p json.RawMessage) *parley.SessionResult {
+			var q struct{ N int }
+			if err := json.Unmarshal(p, &q); err != nil {
+				t.Error(err)
+			}
+			switch q.N {
+			case 2:
+				r := textResult("text")
+				r.ResultData = json.RawMessage(`{"n":2}`)
+				return r
+			case 3:
+				r := textResult("")
+				r.Error, r.ResultText, r.ValidationErrors = "no", nil, []parley.ValidationError{
+					{Path: "$.a", Message: "odd", SchemaPath: "type"}}
+				return r
+			}
+			return textResult("one")
+		})
 	config := &parley.AgentConfig{Agents: []string{"count.er@run-1"}}
 	b := w.box(tool.Options{Config: config})
 	name := toolnames.ForAgent(config.Agents[0])
@@ -47,7 +50,8 @@ func TestAgents(t *testing.T) {
 		s := spec(t, specs, name)
 		want(t, "the description", s.Description, "Counts.")
 		contains(t, "the parameters", string(s.Parameters), `"default":1`)
-		for _, r := range w.run(ctx, turn, b, call("a", name, `{}`), call("b", name, `{"n":2}`), call("c", name, `{"n":3}`), call("d", name, `{"n":"x"}`)) {
+		for _, r := range w.run(ctx, turn, b, call("a", name, `{}`), call("b", name, `{"n":2}`), call("c", name, `{"n":3}`),
+			call("d", name, `{"n":"x"}`)) {
 			texts = append(texts, r.Text)
 		}
 	})
@@ -60,7 +64,8 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// TestAbsentAgent: the config names an agent that is not there now; that is told by name, and may be mended.
+// The config names an agent that is not registered. The error names it, and the next attempt can
+// succeed.
 func TestAbsentAgent(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.box(tool.Options{Config: &parley.AgentConfig{Agents: []string{"nobody"}}}).Specs(t.Context(), w.ann)
@@ -70,7 +75,7 @@ func TestAbsentAgent(t *testing.T) {
 	contains(t, "the error", err.Error(), "nobody", "start the executor")
 }
 
-// stale is a client to which agents seem to take anything.
+// stale is a client that lists agents without parameter schemas.
 type stale struct{ parley.Client }
 
 func (s stale) ListAgents(ctx context.Context, p *parley.ListAgentsParams) (*parley.ListAgentsResult, error) {
@@ -81,17 +86,22 @@ func (s stale) ListAgents(ctx context.Context, p *parley.ListAgentsParams) (*par
 	return r, err
 }
 
-// TestCorrected: what the hub finds wrong with parameters is told to the model, with the schema.
+// If the hub refuses the parameters, the model reads the errors and the schema.
 func TestCorrected(t *testing.T) {
 	w := newWorld(t)
-	w.serve(parley.Blueprint{Name: "strict", ParametersSchema: json.RawMessage(`{"type":"object","properties":{"url":{"type":"string"}},"required":["url"]}`)}, "run-1",
+	w.serve(parley.Blueprint{Name: "strict",
+		ParametersSchema: json.RawMessage(`{"type":"object","properties":{"url":{"type":"string"}},"required":["url"]}`)},
+		"run-1",
 		func(context.Context, *parley.Turn, json.RawMessage) *parley.SessionResult { return textResult("ok") })
 	w.between = func(c parley.Client) parley.Client { return stale{c} }
-	r := w.once(w.box(tool.Options{Config: &parley.AgentConfig{Agents: []string{"strict"}}}), call("a", "strict", `{"uri":"x"}`))
-	contains(t, "what the model reads", r[0].Text, `"error":"parameter_validation_failed"`, `"validation_errors":[{"path":"$`, `"parameters_schema":{"type":"object"`, `"hint":`)
+	r := w.once(w.box(tool.Options{Config: &parley.AgentConfig{Agents: []string{"strict"}}}),
+		call("a", "strict", `{"uri":"x"}`))
+	contains(t, "what the model reads", r[0].Text, `"error":"parameter_validation_failed"`,
+		`"validation_errors":[{"path":"$`, `"parameters_schema":{"type":"object"`, `"hint":`)
 }
 
-// TestOtherSession: an attempt that asks an agent, or children, for something else than the one before starts other sessions, and meets those that are the same.
+// An attempt that passes other parameters to an agent or child starts other sessions. With equal
+// parameters it finds the existing ones.
 func TestOtherSession(t *testing.T) {
 	w := newWorld(t)
 	begun := make(chan struct{}, 10)
@@ -101,7 +111,8 @@ func TestOtherSession(t *testing.T) {
 	}
 	w.serve(parley.Blueprint{Name: "helper"}, "run-1", does)
 	w.serve(parley.Blueprint{Name: "bot.child"}, "run-2", does)
-	b := w.box(tool.Options{Config: &parley.AgentConfig{Agents: []string{"helper"}, AllowSelfSpawn: true, AllowParallelSubagents: true}})
+	b := w.box(tool.Options{
+		Config: &parley.AgentConfig{Agents: []string{"helper"}, AllowSelfSpawn: true, AllowParallelSubagents: true}})
 	calls := func(x string) []llm.ToolCall {
 		return []llm.ToolCall{
 			call("a", "helper", `{"x":"`+x+`"}`), call("b", toolnames.SpawnSelf, `{"task":"`+x+`"}`),
@@ -110,7 +121,7 @@ func TestOtherSession(t *testing.T) {
 	}
 	w.attempt(false, func(ctx context.Context, turn *parley.Turn) {
 		ctx, kill := context.WithCancel(ctx)
-		turn.Client = &unheard{turn.Client} // so that no call has an end
+		turn.Client = &unheard{turn.Client} // so that no call has a recorded end
 		w.later(func() {
 			for range 4 {
 				<-begun
@@ -134,7 +145,7 @@ func TestOtherSession(t *testing.T) {
 	}
 }
 
-// unheard is a client to which no session ends.
+// unheard is a client that never reports the end of a session.
 type unheard struct{ parley.Client }
 
 func (u *unheard) StartSession(ctx context.Context, p *parley.StartSessionParams) (*parley.Session, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/tool"
 )
 
-// ran is a tool that keeps what it got.
+// ran is a tool that records its arguments.
 type ran struct {
 	mu  sync.Mutex // guards the field below
 	got []string
@@ -37,17 +37,18 @@ func (r *ran) all() []string {
 	return slices.Clone(r.got)
 }
 
-// gated is a box whose tool deploy waits for an approval, and whose tool look does not.
+// gated returns a box with a tool deploy that needs approval, and a tool look that does not.
 func (w *world) gated(r *ran, timeoutMs int64) *tool.Box {
 	return w.box(tool.Options{
 		Functions: []tool.Tool{r.tool(w, "deploy"), echo(w, "look")},
 		Config: &parley.AgentConfig{
-			Tools: []string{"deploy", "look"}, HITLTools: []string{"deploy"}, HITLTimeoutMs: timeoutMs, InjectedToolArgs: map[string]string{"origin": "who"},
+			Tools: []string{"deploy", "look"}, HITLTools: []string{"deploy"}, HITLTimeoutMs: timeoutMs,
+			InjectedToolArgs: map[string]string{"origin": "who"},
 		},
 	})
 }
 
-// ended gives the record of the end of a call.
+// ended returns the recorded end of a call.
 func (w *world) ended(id string) map[string]any {
 	w.Helper()
 	for _, tr := range w.traces("llm_tool_result") {
@@ -59,7 +60,7 @@ func (w *world) ended(id string) map[string]any {
 	return nil
 }
 
-// TestApproval: a tool of hitl_tools runs once somebody has approved of it, with the arguments of that, and else not.
+// A tool of hitl_tools runs only after an approval, and with the approved arguments.
 func TestApproval(t *testing.T) {
 	for name, row := range map[string]struct {
 		answer           parley.ResolveApprovalParams
@@ -68,11 +69,19 @@ func TestApproval(t *testing.T) {
 		text             string
 		status, approval string
 	}{
-		"approved":  {parley.ResolveApprovalParams{Decision: parley.DecisionApproved}, 0, `[{"x":"prod"}]`, "ran", "success", "approved"},
-		"edited":    {parley.ResolveApprovalParams{Decision: parley.DecisionApproved, Answer: json.RawMessage(`{"x":"test"}`)}, 0, `[{"x":"test"}]`, "[Whoever approved of it has changed the arguments to {\"x\":\"test\"}]\nran", "success", "approved"},
-		"same":      {parley.ResolveApprovalParams{Decision: parley.DecisionApproved, Answer: json.RawMessage(`{"x" : "prod"}`)}, 0, `[{"x":"prod"}]`, "ran", "success", "approved"},
-		"rejected":  {parley.ResolveApprovalParams{Decision: parley.DecisionRejected, Comment: "not on Friday"}, 0, `[]`, "deploy was not run: ann has rejected it: not on Friday.", "rejected", "rejected"},
-		"timed out": {parley.ResolveApprovalParams{}, 100, `[]`, "deploy was not run: nobody has approved of it in time.", "timed_out", "timed_out"},
+		"approved": {parley.ResolveApprovalParams{Decision: parley.DecisionApproved}, 0, `[{"x":"prod"}]`, "ran", "success",
+			"approved"},
+		"edited": {
+			parley.ResolveApprovalParams{Decision: parley.DecisionApproved, Answer: json.RawMessage(`{"x":"test"}`)}, 0,
+			`[{"x":"test"}]`, "[The approver changed the arguments to {\"x\":\"test\"}]\nran", "success",
+			"approved"},
+		"same": {
+			parley.ResolveApprovalParams{Decision: parley.DecisionApproved, Answer: json.RawMessage(`{"x" : "prod"}`)}, 0,
+			`[{"x":"prod"}]`, "ran", "success", "approved"},
+		"rejected": {parley.ResolveApprovalParams{Decision: parley.DecisionRejected, Comment: "not on Friday"}, 0, `[]`,
+			"deploy was not run: ann has rejected it: not on Friday.", "rejected", "rejected"},
+		"timed out": {parley.ResolveApprovalParams{}, 100, `[]`, "deploy was not run, because the approval timed out.",
+			"timed_out", "timed_out"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, r := newWorld(t), &ran{}
@@ -101,7 +110,8 @@ func TestApproval(t *testing.T) {
 				return
 			}
 			want(t, "the title", a.Title, "bot wants to run deploy")
-			want(t, "the details", string(a.Details), `{"tool":"deploy","arguments":{"x":"prod"},"injected_args":{"origin":"ui"},"agent":"bot"}`)
+			want(t, "the details", string(a.Details),
+				`{"tool":"deploy","arguments":{"x":"prod"},"injected_args":{"origin":"ui"},"agent":"bot"}`)
 			if len(a.Key) > parley.MaxKeyBytes || !strings.HasPrefix(a.Key, "execute.1.0.deploy.") {
 				t.Errorf("the key is %q", a.Key)
 			}
@@ -109,11 +119,12 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// TestApprovalKey: the longest names make a key that the hub takes.
+// The key for the longest names has a valid length.
 func TestApprovalKey(t *testing.T) {
 	w, r := newWorld(t), &ran{}
 	long := strings.Repeat("n", 64)
-	b := w.box(tool.Options{Name: strings.Repeat("b", 64), Functions: []tool.Tool{r.tool(t, long)}, Config: &parley.AgentConfig{Tools: []string{long}, HITLTools: []string{long}}})
+	b := w.box(tool.Options{Name: strings.Repeat("b", 64), Functions: []tool.Tool{r.tool(t, long)},
+		Config: &parley.AgentConfig{Tools: []string{long}, HITLTools: []string{long}}})
 	w.later(func() {
 		w.answer(parley.ResolveApprovalParams{ApprovalID: w.pending(1)[0].ApprovalID, Decision: parley.DecisionApproved})
 	})
@@ -122,19 +133,22 @@ func TestApprovalKey(t *testing.T) {
 	}
 }
 
-// TestOthersGoOn: while one tool waits for an approval, the others of its round run; two calls that are the same are two questions.
-func TestOthersGoOn(t *testing.T) {
+// While one tool waits for an approval, the others of its round run. Two equal calls are two
+// approvals.
+func TestApprovalDoesNotBlockOtherCalls(t *testing.T) {
 	w, r := newWorld(t), &ran{}
 	looked := make(chan struct{})
 	look := function(t, "look", func(context.Context, *tool.Call) (*tool.Result, error) {
 		close(looked)
 		return &tool.Result{Text: "seen"}, nil
 	})
-	b := w.box(tool.Options{Functions: []tool.Tool{r.tool(t, "deploy"), look}, Config: &parley.AgentConfig{Tools: []string{"deploy", "look"}, HITLTools: []string{"deploy"}}})
+	b := w.box(tool.Options{Functions: []tool.Tool{r.tool(t, "deploy"), look},
+		Config: &parley.AgentConfig{Tools: []string{"deploy", "look"}, HITLTools: []string{"deploy"}}})
 	w.later(func() {
 		<-looked
 		for i, a := range w.pending(2) {
-			w.answer(parley.ResolveApprovalParams{ApprovalID: a.ApprovalID, Decision: []parley.ApprovalDecision{parley.DecisionApproved, parley.DecisionRejected}[i]})
+			w.answer(parley.ResolveApprovalParams{ApprovalID: a.ApprovalID,
+				Decision: []parley.ApprovalDecision{parley.DecisionApproved, parley.DecisionRejected}[i]})
 		}
 	})
 	results := w.once(b, call("a", "deploy", `{"x":"1"}`), call("b", "look", `{}`), call("c", "deploy", `{ "x": "1" }`))
@@ -143,7 +157,7 @@ func TestOthersGoOn(t *testing.T) {
 	}
 }
 
-// doubtful is a client whose hub answers questions for approvals in a way that nobody understands.
+// doubtful is a client whose hub resolves approvals with unknown decisions.
 type doubtful struct {
 	parley.Client
 	err    error
@@ -158,7 +172,7 @@ func (d *doubtful) RequestApproval(context.Context, *parley.RequestApprovalParam
 	return &parley.Approval{ApprovalID: "c.1", Status: d.status, Answer: json.RawMessage(d.answer)}, nil
 }
 
-// TestFailsClosed: whatever is no clear yes is a no.
+// Any unclear decision is a rejection.
 func TestFailsClosed(t *testing.T) {
 	for name, row := range map[string]struct {
 		hub    doubtful
@@ -193,17 +207,17 @@ func TestFailsClosed(t *testing.T) {
 	}
 }
 
-// TestTooLargeToApprove: nobody approves of what cannot be shown.
+// TestTooLargeToApprove has arguments that are too large for an approval.
 func TestTooLargeToApprove(t *testing.T) {
 	w, r := newWorld(t), &ran{}
 	results := w.once(w.gated(r, 0), call("c1", "deploy", `{"x":"`+strings.Repeat("x", 64<<10)+`"}`))
-	contains(t, "what the model reads", results[0].Text, "deploy was not run: its arguments are too large")
+	contains(t, "what the model reads", results[0].Text, "deploy was not run: the description of the call has more than")
 	if len(r.all()) > 0 {
 		t.Error("it ran")
 	}
 }
 
-// TestTurnIsOver: where the hub says that the turn cannot go on, Run does.
+// Run fails if the hub reports that the turn cannot continue.
 func TestTurnIsOver(t *testing.T) {
 	for _, over := range []error{parley.ErrClaimLost, parley.ErrConversationClosed, parley.ErrUnavailable} {
 		w, r := newWorld(t), &ran{}
@@ -220,7 +234,8 @@ func TestTurnIsOver(t *testing.T) {
 	}
 }
 
-// TestApprovalOfNextAttempt: an attempt that comes later meets the question of the one before, open or answered, and asks nobody twice.
+// A later attempt finds the approval of the earlier attempt, pending or resolved, and requests no
+// other.
 func TestApprovalOfNextAttempt(t *testing.T) {
 	for name, between := range map[string]bool{"pending": false, "answered between": true} {
 		t.Run(name, func(t *testing.T) {
@@ -254,15 +269,18 @@ func TestApprovalOfNextAttempt(t *testing.T) {
 	}
 }
 
-// TestEditedInjected: what whoever approves writes is taken apart like what the model writes: injected arguments reach no tool, and what is left is checked.
+// Arguments in an answer are handled like those of the model: injected arguments reach no tool, and
+// the others are checked.
 func TestEditedInjected(t *testing.T) {
 	for answer, row := range map[string]struct{ got, text string }{
-		`{"x":"test","origin":"ann"}`: {`[{"x":"test"}]`, "[Whoever approved of it has changed the arguments to {\"x\":\"test\"}]\nran"},
+		`{"x":"test","origin":"ann"}`: {`[{"x":"test"}]`,
+			"[The approver changed the arguments to {\"x\":\"test\"}]\nran"},
 		`{"x":"prod","origin":"ann"}`: {`[{"x":"prod"}]`, "ran"},
-		`{"origin":"ann"}`:            {`[]`, "deploy was not run: the arguments of the approval do not fit: "},
+		`{"origin":"ann"}`:            {`[]`, "deploy was not run: the arguments in the answer are invalid: "},
 	} {
 		w, r := newWorld(t), &ran{}
-		open, err := tool.NewFunc("deploy", "Deploys.", json.RawMessage(`{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}`), r.tool(t, "deploy").Run)
+		open, err := tool.NewFunc("deploy", "Deploys.",
+			json.RawMessage(`{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}`), r.tool(t, "deploy").Run)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -279,7 +297,7 @@ func TestEditedInjected(t *testing.T) {
 	}
 }
 
-// TestApprovalOfOtherCall: the same question under another id of the call is no other question: who has said no is not asked again.
+// An equal call with another id is the same approval. A rejected call is not requested again.
 func TestApprovalOfOtherCall(t *testing.T) {
 	w, r := newWorld(t), &ran{}
 	b := w.gated(r, 0)
@@ -305,7 +323,8 @@ func TestApprovalOfOtherCall(t *testing.T) {
 	}
 }
 
-// TestApprovalOfOtherSchema: a tool whose parameters are others in each attempt asks in each, since the answer has to match them.
+// If the schema of the tool differs in each attempt, each attempt requests an approval, because the
+// answer must match the schema.
 func TestApprovalOfOtherSchema(t *testing.T) {
 	w, r := newWorld(t), &ran{}
 	for i := range 3 {
@@ -314,7 +333,8 @@ func TestApprovalOfOtherSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := w.box(tool.Options{Functions: []tool.Tool{deploy}, Config: &parley.AgentConfig{Tools: []string{"deploy"}, HITLTools: []string{"deploy"}}})
+		b := w.box(tool.Options{Functions: []tool.Tool{deploy},
+			Config: &parley.AgentConfig{Tools: []string{"deploy"}, HITLTools: []string{"deploy"}}})
 		w.attempt(i == 2, func(ctx context.Context, turn *parley.Turn) {
 			ctx, kill := context.WithCancel(ctx)
 			w.later(func() {
@@ -330,7 +350,7 @@ func TestApprovalOfOtherSchema(t *testing.T) {
 				t.Errorf("attempt %d: %+v %v", i+1, results, err)
 			}
 		})
-		if i < 2 { // until then nobody gets the turn
+		if i < 2 { // until then no one else gets the turn
 			w.answer(parley.ResolveApprovalParams{ApprovalID: w.pending(1)[0].ApprovalID, Decision: parley.DecisionApproved})
 		}
 	}

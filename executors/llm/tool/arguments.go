@@ -12,12 +12,12 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// maxArguments bounds what a model may give to one tool, in bytes.
+// maxArguments limits the arguments of one call, in bytes.
 const maxArguments = 256 << 10
 
 var errNotObject = errors.New("expected one JSON object")
 
-// marshal is json.Marshal that writes <, > and & as they are.
+// marshal is json.Marshal without escaping of <, > and &.
 func marshal(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -40,26 +40,28 @@ func decode(raw []byte) (map[string]any, error) {
 	return v, nil
 }
 
-// noParameters are those of a tool that says nothing of its own.
+// noParameters is the schema of a tool without parameters.
 var noParameters = json.RawMessage(`{"properties":{},"type":"object"}`)
 
-// parameters gives what a tool says of its parameters; it refuses what describes no object, since no model could be given that.
-func parameters(said json.RawMessage) (json.RawMessage, error) {
-	if text := string(bytes.TrimSpace(said)); text == "" || text == "null" {
+// parametersOf returns the schema of the parameters of a tool. It refuses a schema of anything
+// except objects, because models require an object.
+func parametersOf(raw json.RawMessage) (json.RawMessage, error) {
+	if text := string(bytes.TrimSpace(raw)); text == "" || text == "null" {
 		return noParameters, nil
 	}
-	schema, err := decode(said)
+	schema, err := decode(raw)
 	if err != nil {
 		return nil, fmt.Errorf("expected the schema of an object: %w", err)
 	}
 	kind, typed := schema["type"]
 	if several, _ := kind.([]any); typed && kind != any("object") && !slices.Contains(several, any("object")) {
-		return nil, errors.New("expected the schema of an object: it has another type")
+		return nil, errors.New("the schema has another type than object")
 	}
-	return said, nil
+	return raw, nil
 }
 
-// inject makes exposed of own: with the injected arguments as optional properties, in a copy. One whose name the tool has as a property of its own is the tool's, and is not injected.
+// inject sets exposed to a copy of own with the injected arguments as optional properties. If the
+// tool has a property with the same name, it is not injected.
 func (e *entry) inject(injected map[string]string) error {
 	e.exposed = e.own
 	schema, err := decode(e.own.Parameters)
@@ -89,8 +91,8 @@ func (e *entry) inject(injected map[string]string) error {
 	return err
 }
 
-// split takes apart what a model has written, or whoever approves: what the tool gets, and what it does not, nil where there is nothing of that. All spellings of an object give
-// the same: names in order, no space.
+// split separates the arguments that the tool gets from the injected ones, which are nil if there
+// are none. The result is canonical JSON: sorted names without space.
 func (e *entry) split(written string) (arguments, injected json.RawMessage, err error) {
 	if written == "" {
 		written = "{}"
@@ -115,16 +117,16 @@ func (e *entry) split(written string) (arguments, injected json.RawMessage, err 
 	return arguments, injected, err
 }
 
-// wrong says what is wrong with arguments; nil where nothing is.
-func (e *entry) wrong(arguments json.RawMessage) *Result {
+// checkArguments returns the error in the arguments, or nil.
+func (e *entry) checkArguments(arguments json.RawMessage) *Result {
 	if c, ok := e.tool.(checker); ok {
 		return c.check(e, arguments)
 	}
-	return e.mismatch(arguments)
+	return e.matchSchema(arguments)
 }
 
-// mismatch holds arguments against the schema.
-func (e *entry) mismatch(arguments json.RawMessage) *Result {
+// matchSchema checks arguments against the schema of the tool.
+func (e *entry) matchSchema(arguments json.RawMessage) *Result {
 	if e.schema == nil {
 		return nil
 	}
@@ -140,12 +142,13 @@ func (e *entry) mismatch(arguments json.RawMessage) *Result {
 	case err != nil:
 		return (&problem{Error: "invalid_arguments", Message: err.Error()}).result()
 	case len(faults) > 0:
-		return (&problem{Error: "invalid_arguments", Message: "The arguments do not match the parameters of " + e.own.Name + ". It was not run.", Faults: faults}).result()
+		return (&problem{Error: "invalid_arguments", Message: "The call was not run, because the arguments do not match the parameters of " + e.own.Name +
+			".", Faults: faults}).result()
 	}
 	return nil
 }
 
-// problem is what a model reads of something that could not be done, so that it can mend its call.
+// problem describes a failed call to the model, so that the model can correct it.
 type problem struct {
 	Error   string                   `json:"error"`
 	Message string                   `json:"message"`

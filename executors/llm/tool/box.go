@@ -16,40 +16,44 @@ import (
 	"github.com/parleyhub/parley/internal/toolnames"
 )
 
-// Options are for New.
+// Options are the options of New.
 type Options struct {
-	// Name is the agent's, and Config what it is made of.
+	// Name is the name of the agent, and Config its config.
 	Name   string
 	Config *parley.AgentConfig
-	// RunnerID is where its children run; empty, wherever its name is found.
+	// RunnerID is the runner of the children. If it is empty, any executor with their name runs
+	// them.
 	RunnerID string
-	// Functions are those that the program has; the config chooses among them.
+	// Functions are the functions of the program. The config selects some of them.
 	Functions []Tool
-	// Connect connects to an MCP server of the config; nil, configs with servers are refused.
+	// Connect connects to an MCP server. If it is nil, New refuses configs with servers.
 	Connect func(ctx context.Context, name string, s parley.MCPServer) (Server, error)
-	// Wrap is put around each function and each tool of an MCP server, by the name that the model calls it; nil, nothing is. It keeps a Repeatable tool Repeatable. Agents and children are not
-	// wrapped: what they do is in conversations of their own.
+	// Wrap wraps each function and each tool of an MCP server, which it sees under the name that
+	// the model uses. It may be nil. Wrap must return a Repeatable for a Repeatable. Agents and
+	// children are not wrapped, because they work in their own conversations.
 	Wrap func(Tool) Tool
-	// Child narrows to the tools that a child may have, and Only, where it is not nil, to these of them.
+	// Child restricts the tools to those of children. Only, if it is not nil, restricts them
+	// further.
 	Child  bool
 	Only   []string
 	Meter  *llm.Meter
 	Logger *slog.Logger
 }
 
-// Box are the tools of one agent. It is safe for concurrent use.
+// Box has the tools of one agent. It is safe for concurrent use.
 type Box struct {
 	o         Options
-	functions []Tool // those of the config, in its order
+	functions []Tool // functions of the config, in its order
 	servers   []*server
 
 	mu   sync.Mutex // guards the field below
-	last *set       // what Specs has found
+	last *set       // last result of Specs
 }
 
 var errClosed = errors.New("the box is closed")
 
-// New makes a Box. It fails with llm.ErrUnknownTool where the config names a function that is not there; what an MCP server offers is known only when it is asked: see Specs.
+// New returns a Box. It returns llm.ErrUnknownTool if the config names an unknown function. The
+// tools of MCP servers are only known later; see Specs.
 func New(o *Options) (*Box, error) {
 	b := &Box{o: *o}
 	c := b.o.Config
@@ -60,18 +64,22 @@ func New(o *Options) (*Box, error) {
 		b.o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if b.o.Only != nil && !b.o.Child {
-		return nil, errors.New("tool: Only goes with Child")
+		return nil, errors.New("tool: Only requires Child")
 	}
 	if n := c.Subagents(); n < 1 || n > limits.MaxSubagents {
-		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("max_parallel_subagents is %d", n), fmt.Sprintf("1 to %d", limits.MaxSubagents))
+		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("max_parallel_subagents is %d", n),
+			fmt.Sprintf("1 to %d", limits.MaxSubagents))
 	}
 	if c.Spawns() && len(b.o.Name) > toolnames.MaxSpawnerName {
-		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("the name %s is too long for an agent that starts children", b.o.Name), fmt.Sprintf("at most %d bytes", toolnames.MaxSpawnerName))
+		return nil, parley.Refuse(parley.ErrValidationFailed,
+			fmt.Sprintf("the name %s is too long for an agent that starts children", b.o.Name),
+			fmt.Sprintf("at most %d bytes", toolnames.MaxSpawnerName))
 	}
 	if len(c.MCPServers) > 0 && b.o.Connect == nil {
-		return nil, parley.Refuse(parley.ErrValidationFailed, "mcp_servers: nothing here connects to such servers", "a config without them")
+		return nil, parley.Refuse(parley.ErrValidationFailed, "this program does not connect to mcp_servers",
+			"a config without mcp_servers")
 	}
-	if err := b.choose(); err != nil {
+	if err := b.chooseFunctions(); err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.MCPServers)) {
@@ -80,8 +88,8 @@ func New(o *Options) (*Box, error) {
 	return b, b.checkNames()
 }
 
-// choose takes the functions of the config.
-func (b *Box) choose() error {
+// chooseFunctions selects the functions of the config.
+func (b *Box) chooseFunctions() error {
 	there := map[string]Tool{}
 	for _, f := range b.o.Functions {
 		name := f.Spec().Name
@@ -89,21 +97,22 @@ func (b *Box) choose() error {
 			return err
 		}
 		if there[name] != nil {
-			return fmt.Errorf("there are two functions named %s", name)
+			return fmt.Errorf("duplicate function name %q", name)
 		}
 		there[name] = f
 	}
 	for _, name := range b.o.Config.Tools {
 		f := there[name]
 		if f == nil {
-			return fmt.Errorf("%w: tools names %s, which this program has not: %s", llm.ErrUnknownTool, name, listed(slices.Sorted(maps.Keys(there))))
+			return fmt.Errorf("%w: tools has the unknown function %q; available: %s", llm.ErrUnknownTool, name,
+				toolList(slices.Sorted(maps.Keys(there))))
 		}
 		b.functions = append(b.functions, f)
 	}
 	return nil
 }
 
-// checkNames refuses names in the config that can be no tool of it, whatever its servers offer.
+// checkNames refuses names in the config that cannot be a tool, whatever the MCP servers offer.
 func (b *Box) checkNames() error {
 	c := b.o.Config
 	own := slices.Clone(c.Tools)
@@ -125,33 +134,35 @@ func (b *Box) checkNames() error {
 		field string
 		names []string
 	}{{"hitl_tools", c.HITLTools}, {"child_tools", c.ChildTools}, {"tool_names", b.o.Only}} {
-		if err := unknownIn(list.field, list.names, known, own); err != nil {
+		if err := checkKnown(list.field, list.names, known, own); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func unknownIn(field string, names []string, known func(string) bool, all []string) error {
+func checkKnown(field string, names []string, known func(string) bool, all []string) error {
 	if i := slices.IndexFunc(names, func(n string) bool { return !known(n) }); i >= 0 {
-		return fmt.Errorf("%w: %s names %s, which is no tool here: %s", llm.ErrUnknownTool, field, names[i], listed(all))
+		return fmt.Errorf("%w: %s has the unknown tool %q; available: %s", llm.ErrUnknownTool, field, names[i], toolList(all))
 	}
 	return nil
 }
 
-// listed tells what there is.
-func listed(names []string) string {
+// toolList returns the names as text.
+func toolList(names []string) string {
 	if len(names) == 0 {
-		return "there is none"
+		return "none"
 	}
-	return "there are " + strings.Join(names, ", ")
+	return strings.Join(names, ", ")
 }
 
-// Specs are what a model is told: with injected arguments, in copies, in the same order each time. It connects to the MCP servers where that was not done, asks c for the agents of the
-// config, and fails with llm.ErrUnknownTool where hitl_tools, child_tools or Only names a tool that no server offers. An agent that is not there now is parley.ErrUnavailable.
-// c is that of the turn; it may be nil where the config has no agents.
+// Specs returns the tools for the model, with injected arguments and in a stable order. It connects
+// to the MCP servers if necessary, and lists the agents of the hub with c, the client of the turn.
+// The client may be nil if the config has no agents. Specs returns llm.ErrUnknownTool if
+// hitl_tools, child_tools or Only has a tool that no server offers, and parley.ErrUnavailable if an
+// agent is not registered.
 func (b *Box) Specs(ctx context.Context, c parley.Client) ([]llm.ToolSpec, error) {
-	s, err := b.find(ctx, c)
+	s, err := b.buildSet(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +173,7 @@ func (b *Box) Specs(ctx context.Context, c parley.Client) ([]llm.ToolSpec, error
 	return specs, nil
 }
 
-// current gives what Specs has found last.
+// current returns the last result of Specs.
 func (b *Box) current(ctx context.Context, c parley.Client) (*set, error) {
 	b.mu.Lock()
 	s := b.last
@@ -170,10 +181,10 @@ func (b *Box) current(ctx context.Context, c parley.Client) (*set, error) {
 	if s != nil {
 		return s, nil
 	}
-	return b.find(ctx, c)
+	return b.buildSet(ctx, c)
 }
 
-// Close ends the connections to MCP servers.
+// Close closes the connections to MCP servers.
 func (b *Box) Close() error {
 	var all error
 	for _, s := range b.servers {

@@ -14,7 +14,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/tool"
 )
 
-// fakeServer is a remote MCP server.
+// fakeServer is an MCP server.
 type fakeServer struct {
 	tools  []tool.Tool
 	err    error
@@ -35,7 +35,7 @@ func connectTo(servers map[string]*fakeServer) func(context.Context, string, par
 	}
 }
 
-// TestNames: what names a tool that is not there is refused, by New or as soon as its server is asked.
+// An unknown tool in the config is refused by New, or as soon as its server lists its tools.
 func TestNames(t *testing.T) {
 	functions := []tool.Tool{echo(t, "one"), echo(t, "two")}
 	servers := map[string]parley.MCPServer{"s": {Command: "s"}}
@@ -45,33 +45,85 @@ func TestNames(t *testing.T) {
 		is    error
 		words string
 	}{
-		"function":         {tool.Options{Config: &parley.AgentConfig{Tools: []string{"three"}}}, "new", llm.ErrUnknownTool, "there are one, two"},
-		"hitl":             {tool.Options{Config: &parley.AgentConfig{Tools: []string{"one"}, HITLTools: []string{"two"}}}, "new", llm.ErrUnknownTool, "hitl_tools names two"},
-		"hitl of a server": {tool.Options{Config: &parley.AgentConfig{MCPServers: servers, HITLTools: []string{"s__none"}}}, "specs", llm.ErrUnknownTool, "hitl_tools names s__none"},
-		"hitl there":       {tool.Options{Config: &parley.AgentConfig{MCPServers: servers, HITLTools: []string{"s__a_b"}}}, "ok", nil, "[s__a_b s__c]"},
-		"hitl spawner":     {tool.Options{Config: &parley.AgentConfig{HITLTools: []string{"spawn_self"}, AllowSelfSpawn: true}}, "ok", nil, "[spawn_self]"},
-		"child":            {tool.Options{Config: &parley.AgentConfig{MCPServers: servers, ChildTools: []string{"s__none"}}}, "specs", llm.ErrUnknownTool, "child_tools names s__none"},
-		"tools of server":  {tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"s": {Command: "s", Tools: []string{"c", "d"}}}}}, "specs", llm.ErrUnknownTool, "mcp_servers.s.tools names d"},
-		"some of server":   {tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"s": {Command: "s", Tools: []string{"c"}}}}}, "ok", nil, "[s__c]"},
-		"none of server":   {tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"s": {Command: "s", Tools: []string{}}}}}, "ok", nil, "[]"},
-		"order":            {tool.Options{Config: &parley.AgentConfig{Tools: []string{"two", "one"}, MCPServers: servers, AllowParallelSubagents: true, AllowSelfSpawn: true}}, "ok", nil, "[two one s__a_b s__c spawn_self run_parallel_subagents]"},
-		"many subagents":   {tool.Options{Config: &parley.AgentConfig{AllowParallelSubagents: true, MaxParallelSubagents: 8}}, "new", parley.ErrValidationFailed, "1 to 7"},
-		"no subagents":     {tool.Options{Config: &parley.AgentConfig{AllowParallelSubagents: true, MaxParallelSubagents: -1}}, "new", parley.ErrValidationFailed, "1 to 7"},
-		"long name":        {tool.Options{Name: strings.Repeat("n", 59), Config: &parley.AgentConfig{AllowSelfSpawn: true}}, "new", parley.ErrValidationFailed, "at most 58 bytes"},
-		"no client":        {tool.Options{Config: &parley.AgentConfig{Agents: []string{"a"}}}, "specs", nil, "no client"},
-		"clash":            {tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"clash": {Command: "s"}}}}, "specs", parley.ErrValidationFailed, "two tools are called clash__a_b"},
-		"no parameters":    {tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"odd": {Command: "s"}}}}, "ok", nil, "[odd__absent odd__bare odd__good odd__maybe odd__null]"},
-		"hitl left out":    {tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"odd": {Command: "s"}}, HITLTools: []string{"odd__list"}}}, "specs", llm.ErrUnknownTool, "hitl_tools names odd__list"},
-		"down":             {tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"down": {Command: "s"}}}}, "specs", nil, "MCP server down"},
+		"function": {tool.Options{Config: &parley.AgentConfig{Tools: []string{"three"}}}, "new", llm.ErrUnknownTool,
+			"available: one, two"},
+		"hitl": {tool.Options{Config: &parley.AgentConfig{Tools: []string{"one"}, HITLTools: []string{"two"}}},
+			"new", llm.ErrUnknownTool, `hitl_tools has the unknown tool "two"`},
+		"hitl of a server": {tool.Options{Config: &parley.AgentConfig{MCPServers: servers, HITLTools: []string{"s__none"}}},
+			"specs", llm.ErrUnknownTool, `hitl_tools has the unknown tool "s__none"`},
+		"hitl there": {tool.Options{Config: &parley.AgentConfig{MCPServers: servers, HITLTools: []string{"s__a_b"}}},
+			"ok", nil, "[s__a_b s__c]"},
+		"hitl spawner": {
+			tool.Options{Config: &parley.AgentConfig{HITLTools: []string{"spawn_self"}, AllowSelfSpawn: true}}, "ok", nil,
+			"[spawn_self]"},
+		"child": {tool.Options{Config: &parley.AgentConfig{MCPServers: servers, ChildTools: []string{"s__none"}}},
+			"specs", llm.ErrUnknownTool, `child_tools has the unknown tool "s__none"`},
+		"tools of server": {
+			tool.Options{
+				Config: &parley.AgentConfig{
+					MCPServers: map[string]parley.MCPServer{"s": {Command: "s", Tools: []string{"c", "d"}}}}}, "specs",
+			llm.ErrUnknownTool, `mcp_servers.s.tools has the unknown tool "d"`},
+		"some of server": {
+			tool.Options{
+				Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"s": {Command: "s", Tools: []string{"c"}}}}},
+			"ok", nil, "[s__c]"},
+		"none of server": {
+			tool.Options{
+				Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"s": {Command: "s", Tools: []string{}}}}}, "ok",
+			nil, "[]"},
+		"order": {
+			tool.Options{
+				Config: &parley.AgentConfig{Tools: []string{"two", "one"}, MCPServers: servers, AllowParallelSubagents: true,
+					AllowSelfSpawn: true}}, "ok", nil, "[two one s__a_b s__c spawn_self run_parallel_subagents]"},
+		"many subagents": {tool.Options{Config: &parley.AgentConfig{AllowParallelSubagents: true, MaxParallelSubagents: 8}},
+			"new", parley.ErrValidationFailed, "1 to 7"},
+		"no subagents": {
+			tool.Options{Config: &parley.AgentConfig{AllowParallelSubagents: true, MaxParallelSubagents: -1}}, "new",
+			parley.ErrValidationFailed, "1 to 7"},
+		"long name": {tool.Options{Name: strings.Repeat("n", 59), Config: &parley.AgentConfig{AllowSelfSpawn: true}},
+			"new", parley.ErrValidationFailed, "at most 58 bytes"},
+		"no client": {tool.Options{Config: &parley.AgentConfig{Agents: []string{"a"}}}, "specs", nil, "no client"},
+		"clash": {
+			tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"clash": {Command: "s"}}}}, "specs",
+			parley.ErrValidationFailed, "two tools have the name clash__a_b"},
+		"no parameters": {
+			tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"odd": {Command: "s"}}}}, "ok", nil,
+			"[odd__absent odd__bare odd__good odd__maybe odd__null]"},
+		"hitl left out": {
+			tool.Options{
+				Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"odd": {Command: "s"}},
+					HITLTools: []string{"odd__list"}}}, "specs", llm.ErrUnknownTool, `hitl_tools has the unknown tool "odd__list"`},
+		"down": {
+			tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"down": {Command: "s"}}}}, "specs",
+			nil, "MCP server down"},
 
-		"child: all":       {tool.Options{Child: true, Config: &parley.AgentConfig{Tools: []string{"one", "two"}, HITLTools: []string{"two"}, AllowSelfSpawn: true, AllowParallelSubagents: true}}, "ok", nil, "[one]"},
-		"child: own list":  {tool.Options{Child: true, Config: &parley.AgentConfig{Tools: []string{"one", "two"}, HITLTools: []string{"two"}, ChildTools: []string{"two"}}}, "ok", nil, "[two]"},
-		"child: none":      {tool.Options{Child: true, Config: &parley.AgentConfig{Tools: []string{"one"}, ChildTools: []string{}}}, "ok", nil, "[]"},
-		"child: only":      {tool.Options{Child: true, Only: []string{"s__c"}, Config: &parley.AgentConfig{Tools: []string{"one"}, MCPServers: servers}}, "ok", nil, "[s__c]"},
-		"child: only none": {tool.Options{Child: true, Only: []string{}, Config: &parley.AgentConfig{Tools: []string{"one"}, MCPServers: servers}}, "ok", nil, "[]"},
-		"child: hitl":      {tool.Options{Child: true, Only: []string{"two"}, Config: &parley.AgentConfig{Tools: []string{"one", "two"}, HITLTools: []string{"two"}}}, "specs", llm.ErrUnknownTool, "tool_names names two"},
-		"child: spawner":   {tool.Options{Child: true, Only: []string{"spawn_self"}, Config: &parley.AgentConfig{Tools: []string{"one"}, AllowSelfSpawn: true}}, "specs", llm.ErrUnknownTool, "tool_names names spawn_self"},
-		"only of a parent": {tool.Options{Only: []string{"one"}, Config: &parley.AgentConfig{Tools: []string{"one"}}}, "new", nil, "goes with Child"},
+		"child: all": {
+			tool.Options{Child: true,
+				Config: &parley.AgentConfig{Tools: []string{"one", "two"}, HITLTools: []string{"two"}, AllowSelfSpawn: true,
+					AllowParallelSubagents: true}}, "ok", nil, "[one]"},
+		"child: own list": {
+			tool.Options{Child: true,
+				Config: &parley.AgentConfig{Tools: []string{"one", "two"}, HITLTools: []string{"two"}, ChildTools: []string{"two"}}},
+			"ok", nil, "[two]"},
+		"child: none": {
+			tool.Options{Child: true, Config: &parley.AgentConfig{Tools: []string{"one"}, ChildTools: []string{}}}, "ok", nil,
+			"[]"},
+		"child: only": {
+			tool.Options{Child: true, Only: []string{"s__c"},
+				Config: &parley.AgentConfig{Tools: []string{"one"}, MCPServers: servers}}, "ok", nil, "[s__c]"},
+		"child: only none": {
+			tool.Options{Child: true, Only: []string{},
+				Config: &parley.AgentConfig{Tools: []string{"one"}, MCPServers: servers}}, "ok", nil, "[]"},
+		"child: hitl": {
+			tool.Options{Child: true, Only: []string{"two"},
+				Config: &parley.AgentConfig{Tools: []string{"one", "two"}, HITLTools: []string{"two"}}}, "specs", llm.ErrUnknownTool,
+			`tool_names has the unknown tool "two"`},
+		"child: spawner": {
+			tool.Options{Child: true, Only: []string{"spawn_self"},
+				Config: &parley.AgentConfig{Tools: []string{"one"}, AllowSelfSpawn: true}}, "specs", llm.ErrUnknownTool,
+			`tool_names has the unknown tool "spawn_self"`},
+		"only of a parent": {tool.Options{Only: []string{"one"}, Config: &parley.AgentConfig{Tools: []string{"one"}}}, "new",
+			nil, "Only requires Child"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			row.o.Functions = functions
@@ -79,8 +131,9 @@ func TestNames(t *testing.T) {
 				row.o.Name = "bot"
 			}
 			row.o.Connect = connectTo(map[string]*fakeServer{
-				"s": {tools: []tool.Tool{echo(t, "c"), named{echo(t, "c"), "a.b"}}}, "clash": {tools: []tool.Tool{named{echo(t, "c"), "a.b"}, named{echo(t, "c"), "a/b"}}},
-				"down": {err: errors.New("down")}, "odd": {tools: oddTools(t)},
+				"s":     {tools: []tool.Tool{echo(t, "c"), named{echo(t, "c"), "a.b"}}},
+				"clash": {tools: []tool.Tool{named{echo(t, "c"), "a.b"}, named{echo(t, "c"), "a/b"}}},
+				"down":  {err: errors.New("down")}, "odd": {tools: oddTools(t)},
 			})
 			b, err := tool.New(&row.o)
 			var specs []llm.ToolSpec
@@ -104,7 +157,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// named is a tool under a name that only servers may use.
+// named is a tool with a name that only servers may use.
 type named struct {
 	tool.Tool
 	name string
@@ -116,11 +169,13 @@ func (n named) Spec() llm.ToolSpec {
 	return s
 }
 
-// TestServers: they are connected to once, asked each time, and closed with the box; a child does not connect to one of which it has no tool.
+// A server is connected once, listed each time, and closed with the box. A child connects only to
+// servers of its tools.
 func TestServers(t *testing.T) {
 	s, other := &fakeServer{tools: []tool.Tool{echo(t, "a")}}, &fakeServer{tools: []tool.Tool{echo(t, "b")}}
 	config := &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"s": {Command: "s"}, "other": {Command: "o"}}}
-	o := &tool.Options{Name: "bot", Config: config, Connect: connectTo(map[string]*fakeServer{"s": s, "other": other}), Child: true, Only: []string{"s__a"}}
+	o := &tool.Options{Name: "bot", Config: config, Connect: connectTo(map[string]*fakeServer{"s": s, "other": other}),
+		Child: true, Only: []string{"s__a"}}
 	b, err := tool.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +192,7 @@ func TestServers(t *testing.T) {
 		t.Error("a closed box has tools")
 	}
 	if _, err := tool.New(&tool.Options{Config: config}); err == nil {
-		t.Error("servers are taken that nobody connects to")
+		t.Error("servers are accepted without Connect")
 	}
 }
 
@@ -153,23 +208,26 @@ func (s shaped) Spec() llm.ToolSpec {
 	return spec
 }
 
-// oddTools are tools that say of their parameters what servers say: some nothing, some what no model takes.
+// oddTools returns tools with unusual schemas, some missing and some unusable.
 func oddTools(t *testing.T) (all []tool.Tool) {
 	for name, parameters := range map[string]string{
 		"absent": ``, "null": `null`, "bare": `{}`, "good": `{"type":"object","properties":{"x":{"type":"string"}}}`,
-		"text": `{"type":"string"}`, "list": `[]`, "all": `true`, "types": `{"type":["array","null"]}`, "maybe": `{"type":["object","null"]}`, "half": `{"type":`, "two": `{} {}`,
+		"text": `{"type":"string"}`, "list": `[]`, "all": `true`, "types": `{"type":["array","null"]}`,
+		"maybe": `{"type":["object","null"]}`, "half": `{"type":`, "two": `{} {}`,
 	} {
 		all = append(all, shaped{named{echo(t, "c"), name}, parameters})
 	}
 	return all
 }
 
-// TestLeftOut: a tool of a server that has no object for parameters is left out, and that is logged; one that says nothing of them takes an empty object.
+// A tool of a server whose schema is not an object is skipped with a log entry. A missing schema
+// becomes an empty object.
 func TestLeftOut(t *testing.T) {
 	var log bytes.Buffer
 	b, err := tool.New(&tool.Options{
-		Name: "bot", Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"odd": {Command: "s"}}}, Connect: connectTo(map[string]*fakeServer{"odd": {tools: oddTools(t)}}),
-		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Name: "bot", Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"odd": {Command: "s"}}},
+		Connect: connectTo(map[string]*fakeServer{"odd": {tools: oddTools(t)}}),
+		Logger:  slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -182,6 +240,6 @@ func TestLeftOut(t *testing.T) {
 		want(t, name, string(spec(t, specs, "odd__"+name).Parameters), `{"properties":{},"type":"object"}`)
 	}
 	for _, name := range []string{"text", "list", "all", "types", "half", "two"} {
-		contains(t, "the log", log.String(), `level=WARN msg="a tool of an MCP server is left out" tool=odd__`+name)
+		contains(t, "the log", log.String(), `level=WARN msg="skipping a tool of an MCP server" tool=odd__`+name)
 	}
 }

@@ -13,10 +13,11 @@ import (
 
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// checkName refuses what no function may be called.
+// checkName refuses names that a function must not have.
 func checkName(name string) error {
 	if !toolName.MatchString(name) || name == toolnames.SpawnSelf || name == toolnames.Parallel {
-		return fmt.Errorf("a tool named %q: expected 1 to 64 letters, digits, _ and -, not %s or %s", name, toolnames.SpawnSelf, toolnames.Parallel)
+		return fmt.Errorf("invalid tool name %q: expected 1 to 64 letters, digits, _ and -, not %s or %s", name,
+			toolnames.SpawnSelf, toolnames.Parallel)
 	}
 	return nil
 }
@@ -27,8 +28,10 @@ type function struct {
 	run  func(ctx context.Context, c *Call) (*Result, error)
 }
 
-// NewFunc makes a Tool of a function. parameters is a JSON Schema of an object. It refuses a name or a schema that no model could be given.
-func NewFunc(name, description string, parameters json.RawMessage, f func(ctx context.Context, c *Call) (*Result, error)) (Tool, error) {
+// NewFunc returns a function as a Tool. parameters is a JSON Schema of an object. It refuses
+// invalid names and schemas.
+func NewFunc(name, description string, parameters json.RawMessage,
+	f func(ctx context.Context, c *Call) (*Result, error)) (Tool, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
@@ -47,10 +50,10 @@ func (f *function) Spec() llm.ToolSpec { return f.spec }
 
 func (f *function) Run(ctx context.Context, c *Call) (*Result, error) { return f.run(ctx, c) }
 
-// repeatable is a function that may be run again.
+// repeatable marks a tool as repeatable.
 type repeatable struct{ Tool }
 
-// AsRepeatable says of a tool that it is Repeatable.
+// AsRepeatable marks a tool as Repeatable.
 func AsRepeatable(t Tool) Repeatable { return repeatable{t} }
 
 func (repeatable) Repeatable() {}

@@ -10,15 +10,16 @@ import (
 )
 
 const (
-	// MaxText is how much of a result, in bytes, stands in the record and is given to the model as it is.
+	// MaxText limits a result in bytes. A larger one is stored as a file.
 	MaxText = 32 << 10
-	// shownText is how much the model reads of a larger one, and maxError how much of it stands in the record as an error.
+	// shownText limits the part of a larger result that the model reads. maxError limits an error
+	// in the record.
 	shownText = 8 << 10
 	maxError  = 1 << 10
 )
 
-// beginning gives as much of a text as fits, whole runes.
-func beginning(text string, most int) string {
+// truncate returns at most the given number of bytes of a text, without splitting a rune.
+func truncate(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
@@ -28,18 +29,21 @@ func beginning(text string, most int) string {
 	return text[:most]
 }
 
-// offload gives what the model reads of a result, and the hash of the file that has all of it where that is too large. One that cannot be kept is cut.
+// offload returns the text of a result for the model. If the text is too large, the text is a part
+// of it, and offload also returns the hash of the file with the whole text. If the text cannot be
+// stored, the rest is lost.
 func (c *call) offload(ctx context.Context, text string) (string, *string, error) {
 	if len(text) <= MaxText {
 		return text, nil, nil
 	}
-	shown := beginning(text, shownText)
+	shown := truncate(text, shownText)
 	name, media := c.Name+".txt", "text/plain; charset=utf-8"
 	if json.Valid([]byte(text)) {
 		name, media = c.Name+".json", "application/json"
 	}
 	if len(text) > parley.MaxAttachmentBytes {
-		return shown + fmt.Sprintf("\n[These are the first %d bytes of %d. The rest was too large to be kept.]", len(shown), len(text)), nil, nil
+		return shown + fmt.Sprintf("\n[These are the first %d bytes of %d. The rest was too large to store.]", len(shown),
+			len(text)), nil, nil
 	}
 	a, err := c.Turn.Attach(ctx, name, media, []byte(text))
 	switch {
@@ -49,8 +53,11 @@ func (c *call) offload(ctx context.Context, text string) (string, *string, error
 	case endsTurn(err):
 		return "", nil, err
 	default:
-		c.box.o.Logger.Warn("a large result was not kept", "tool", c.Name, "bytes", len(text), "error", err)
-		return shown + fmt.Sprintf("\n[These are the first %d bytes of %d. The rest could not be kept.]", len(shown), len(text)), nil, nil
+		c.box.o.Logger.Warn("storing a large result failed", "tool", c.Name, "bytes", len(text), "error", err)
+		return shown + fmt.Sprintf("\n[These are the first %d bytes of %d. The rest could not be stored.]", len(shown),
+			len(text)), nil, nil
 	}
-	return shown + fmt.Sprintf("\n[These are the first %d bytes of %d. All of it is a file of this conversation, sha256 %s.]", len(shown), len(text), a.SHA256), &a.SHA256, nil
+	return shown +
+		fmt.Sprintf("\n[These are the first %d bytes of %d. This conversation has the whole text as a file, sha256 %s.]",
+			len(shown), len(text), a.SHA256), &a.SHA256, nil
 }

@@ -11,27 +11,28 @@ import (
 )
 
 const (
-	// progressEvery is the least time between two traces of the progress of one tool.
+	// progressEvery is the shortest time between two progress traces of one tool.
 	progressEvery = time.Second
 	maxProgress   = 1 << 10
 )
 
-// progress passes on what a tool tells of its progress: the first at once, then the last one of each second, and the last one of all when it ends.
+// progress writes progress traces of a tool: the first report at once, then the last report of each
+// second, and the last report at the end.
 type progress struct {
 	call *call
 	ctx  context.Context // of the call
-	wake chan struct{}   // holds one when there is something new
-	over chan struct{}   // closed when the tool has ended
+	wake chan struct{}   // signals a new report
+	over chan struct{}   // closed when the tool ends
 	all  sync.WaitGroup
 
 	mu    sync.Mutex // guards the fields below
-	last  *Progress  // not passed on yet
+	last  *Progress  // not written yet
 	begun bool
 	ended bool
 }
 
-// told is the data of a trace of progress.
-type told struct {
+// progressData is the data of a progress trace.
+type progressData struct {
 	Key    string `json:"key"`
 	CallID string `json:"call_id"`
 	Tool   string `json:"tool"`
@@ -42,8 +43,8 @@ func (c *call) newProgress(ctx context.Context) *progress {
 	return &progress{call: c, ctx: ctx, wake: make(chan struct{}, 1), over: make(chan struct{})}
 }
 
-// tell is Call.Progress. It does not wait.
-func (p *progress) tell(now Progress) {
+// report is Call.Progress. It does not block.
+func (p *progress) report(now Progress) {
 	if p.call.entry.quiet {
 		return
 	}
@@ -55,15 +56,15 @@ func (p *progress) tell(now Progress) {
 	p.last = &now
 	if !p.begun {
 		p.begun = true
-		p.all.Go(p.pass)
+		p.all.Go(p.run)
 	}
 	select {
 	case p.wake <- struct{}{}:
-	default: // it is awake
+	default: // already signaled
 	}
 }
 
-// close waits until the last was passed on.
+// close waits until the last report is written.
 func (p *progress) close() {
 	p.mu.Lock()
 	p.ended = true
@@ -72,15 +73,15 @@ func (p *progress) close() {
 	p.all.Wait()
 }
 
-// pass writes traces until the tool has ended.
-func (p *progress) pass() {
+// run writes traces until the tool ends.
+func (p *progress) run() {
 	for {
 		select {
 		case <-p.wake:
 		case <-p.over:
 		}
 		over := p.isOver()
-		if now := p.take(); now != nil {
+		if now := p.takeLast(); now != nil {
 			p.write(now)
 		}
 		if over {
@@ -99,7 +100,7 @@ func (p *progress) isOver() bool {
 	}
 }
 
-func (p *progress) take() *Progress {
+func (p *progress) takeLast() *Progress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.last
@@ -107,7 +108,7 @@ func (p *progress) take() *Progress {
 	return now
 }
 
-// pause waits for the time between two traces, or until the tool has ended.
+// pause waits for the time between two traces, or until the tool ends.
 func (p *progress) pause() {
 	t := time.NewTimer(progressEvery)
 	defer t.Stop()
@@ -117,14 +118,14 @@ func (p *progress) pause() {
 	}
 }
 
-// write writes a trace. One that cannot be written is missing, and nothing else.
+// write writes a trace. A failure to write it is only logged.
 func (p *progress) write(now *Progress) {
-	now.Text = beginning(strings.ToValidUTF8(now.Text, "\uFFFD"), maxProgress)
+	now.Text = truncate(strings.ToValidUTF8(now.Text, "\uFFFD"), maxProgress)
 	if math.IsNaN(now.Done) || math.IsInf(now.Done, 0) || math.IsNaN(now.Total) || math.IsInf(now.Total, 0) {
-		now.Done, now.Total = 0, 0 // which JSON has not
+		now.Done, now.Total = 0, 0 // JSON has no such numbers
 	}
 	c := p.call
-	if err := c.Record.Say(p.ctx, record.KindProgress, now.Text, told{c.key, c.ID, c.Name, *now}); err != nil {
-		c.box.o.Logger.Debug("progress of a tool was not written", "tool", c.Name, "error", err)
+	if err := c.Record.AddTrace(p.ctx, record.KindProgress, now.Text, progressData{c.key, c.ID, c.Name, *now}); err != nil {
+		c.box.o.Logger.Debug("writing the progress of a tool failed", "tool", c.Name, "error", err)
 	}
 }

@@ -18,14 +18,15 @@ import (
 )
 
 const (
-	// maxParallel bounds the tools of one round that run at once, and maxAsking its approvals that are asked for at once.
+	// maxParallel limits the tools of one round that run concurrently, and maxAsking its pending
+	// approvals.
 	maxParallel = 16
 	maxAsking   = limits.MaxPendingApprovals
-	// lastWrite is how long the end of a tool may take to be written when ctx has ended meanwhile.
+	// lastWrite limits the time to record the end of a tool after ctx is done.
 	lastWrite = 5 * time.Second
 )
 
-// Round are the calls of one answer of a model.
+// Round has the calls of one answer of a model.
 type Round struct {
 	Turn   *parley.Turn
 	Record *record.Log
@@ -33,34 +34,37 @@ type Round struct {
 	// Step is the number of the answer in its phase.
 	Step  int
 	Calls []llm.ToolCall
-	// Cut is true where the answer was cut off by a bound of its length: the last call, whose arguments may not be all, is not run.
+	// Cut is true if the answer was cut off at a limit of its length. The last call is then not
+	// run, because its arguments may be incomplete.
 	Cut bool
 }
 
-// round is a Round that runs.
+// round is a running Round.
 type round struct {
 	*Round
 	box     *Box
 	set     *set
-	running chan struct{} // has a place for each tool that runs
-	asking  chan struct{} // has a place for each approval that is asked for
+	running chan struct{} // one slot for each running tool
+	asking  chan struct{} // one slot for each pending approval
 }
 
-// Run runs the calls at once and gives their results in their order. What goes wrong with a tool is a result; an error says that the turn cannot go on.
+// Run runs the calls concurrently, and returns their results in the order of the calls. A failed
+// tool is a result. An error means that the turn cannot continue.
 func (b *Box) Run(ctx context.Context, r *Round) ([]llm.ToolResult, error) {
 	s, err := b.current(ctx, r.Turn.Client)
 	if err != nil {
 		return nil, err
 	}
-	on := &round{Round: r, box: b, set: s, running: make(chan struct{}, maxParallel), asking: make(chan struct{}, maxAsking)}
-	calls := on.prepare()
+	running := &round{Round: r, box: b, set: s, running: make(chan struct{}, maxParallel),
+		asking: make(chan struct{}, maxAsking)}
+	calls := running.prepare()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	results := make([]llm.ToolResult, len(calls))
 	var all sync.WaitGroup
 	for i, c := range calls {
 		all.Go(func() {
-			ended, err := c.do(ctx)
+			ended, err := c.complete(ctx)
 			if err != nil {
 				cancel(err)
 				return
@@ -80,25 +84,27 @@ type call struct {
 	*round
 	llm.ToolCall
 	key string
-	// entry is nil for a tool that is not there.
+	// entry is nil for an unknown tool.
 	entry *entry
-	// arguments are what the tool is to get, and injected what it is not. bad says why there are none.
+	// arguments are for the tool, and injected are removed from them. bad is the error of invalid
+	// arguments.
 	arguments, injected json.RawMessage
 	bad                 error
-	// cut is true where the arguments may not be all.
+	// cut is true if the arguments may be incomplete.
 	cut bool
-	// nth counts the calls of the round that were the same and came before.
+	// nth counts the earlier calls of the round with the same tool and arguments.
 	nth int
-	// span is that of the call, once it is being done.
+	// span is the span of the call. execute and later methods may use it.
 	span parley.Span
 }
 
-// prepare reads the calls.
+// prepare parses the calls.
 func (r *round) prepare() []*call {
 	calls := make([]*call, len(r.Calls))
 	same := map[string]int{}
 	for i, tc := range r.Calls {
-		c := &call{round: r, ToolCall: tc, key: record.ToolKey(r.Phase, r.Step, strconv.Itoa(i)), entry: r.set.byName[tc.Name], cut: r.Cut && i == len(r.Calls)-1}
+		c := &call{round: r, ToolCall: tc, key: record.ToolKey(r.Phase, r.Step, strconv.Itoa(i)),
+			entry: r.set.byName[tc.Name], cut: r.Cut && i == len(r.Calls)-1}
 		calls[i] = c
 		if c.entry == nil {
 			continue
@@ -116,7 +122,7 @@ func (r *round) prepare() []*call {
 	return calls
 }
 
-// outcome is how a call has ended.
+// outcome is the end of a call.
 type outcome struct {
 	status     record.MetadataStatus
 	text       string
@@ -125,13 +131,18 @@ type outcome struct {
 	approvalID string
 }
 
-// notRun is the outcome of a call that was not run.
+// notRun returns the outcome of a call that was not run.
 func notRun(r *Result) *outcome {
 	return &outcome{status: record.ToolError, text: r.Text, began: time.Now(), approval: record.NotRequired}
 }
 
-// do takes a call to its end. One whose end is in the record is not done again.
-func (c *call) do(ctx context.Context) (*record.ToolEnded, error) {
+// endWithout records the end of a call that was not run.
+func (c *call) endWithout(ctx context.Context, p *problem) (*record.ToolEnded, error) {
+	return c.end(ctx, notRun(p.result()))
+}
+
+// complete runs a call to its end. A call whose end is in the record is not run again.
+func (c *call) complete(ctx context.Context) (*record.ToolEnded, error) {
 	started, ended := c.Record.Tool(c.key)
 	if ended != nil && ended.Tool == c.Name {
 		return ended, nil
@@ -139,30 +150,33 @@ func (c *call) do(ctx context.Context) (*record.ToolEnded, error) {
 	ctx, span := c.startSpan(ctx)
 	defer span.End()
 	c.span = span
-	ended, err := c.perform(ctx, started)
-	c.tellSpan(ctx, span, ended, err)
+	ended, err := c.execute(ctx, started)
+	c.setSpanResult(ctx, span, ended, err)
 	return ended, err
 }
 
-// perform does what is to be done of a call, of which started says that an earlier attempt has begun it.
-func (c *call) perform(ctx context.Context, started *record.ToolStarted) (*record.ToolEnded, error) {
+// execute runs a call. started is not nil if an earlier attempt started it.
+func (c *call) execute(ctx context.Context, started *record.ToolStarted) (*record.ToolEnded, error) {
 	switch {
 	case started != nil && started.Tool == c.Name:
-		return c.again(ctx, started)
+		return c.resume(ctx, started)
 	case c.entry == nil:
-		return c.end(ctx, notRun((&problem{Error: "unknown_tool", Message: "There is no tool " + c.Name + ". It was not run.", Hint: "Of tools " + listed(c.set.names()) + "."}).result()))
+		return c.endWithout(ctx, &problem{Error: "unknown_tool", Message: "There is no tool " + c.Name + ".",
+			Hint: "The available tools are: " + toolList(c.set.names()) + "."})
 	case c.cut:
-		return c.end(ctx, notRun((&problem{Error: "invalid_arguments", Message: "The answer was too long, and its call of " + c.Name + " was cut off, not run."}).result()))
+		return c.endWithout(ctx, &problem{Error: "invalid_arguments",
+			Message: c.Name + " was not run, because your answer was too long and the call was cut off."})
 	case c.bad != nil:
-		return c.end(ctx, notRun((&problem{Error: "invalid_arguments", Message: "The arguments of " + c.Name + " are not one JSON object: " + c.bad.Error() + ". It was not run."}).result()))
+		return c.endWithout(ctx, &problem{Error: "invalid_arguments",
+			Message: c.Name + " was not run, because its arguments are not one JSON object: " + c.bad.Error() + "."})
 	}
-	if wrong := c.entry.wrong(c.arguments); wrong != nil {
+	if wrong := c.entry.checkArguments(c.arguments); wrong != nil {
 		return c.end(ctx, notRun(wrong))
 	}
 	g := &grant{arguments: c.arguments, status: record.NotRequired}
 	if c.entry.gated {
 		var err error
-		if g, err = c.ask(ctx); err != nil {
+		if g, err = c.requestApproval(ctx); err != nil {
 			return nil, err
 		}
 		if g.refused != nil {
@@ -172,7 +186,7 @@ func (c *call) perform(ctx context.Context, started *record.ToolStarted) (*recor
 	return c.start(ctx, g)
 }
 
-// start writes that the tool runs, and runs it.
+// start records the start of the tool, and runs it.
 func (c *call) start(ctx context.Context, g *grant) (*record.ToolEnded, error) {
 	select {
 	case c.running <- struct{}{}:
@@ -181,7 +195,8 @@ func (c *call) start(ctx context.Context, g *grant) (*record.ToolEnded, error) {
 		return nil, context.Cause(ctx)
 	}
 	err := c.Record.Start(ctx, &record.ToolStarted{
-		Key: c.key, Phase: c.Phase, CallID: c.ID, Tool: c.Name, Arguments: g.arguments, InjectedArgs: c.injected, ApprovalID: g.id,
+		Key: c.key, Phase: c.Phase, CallID: c.ID, Tool: c.Name, Arguments: g.arguments, InjectedArgs: c.injected,
+		ApprovalID: g.id,
 	})
 	if err != nil {
 		return nil, err
@@ -189,8 +204,8 @@ func (c *call) start(ctx context.Context, g *grant) (*record.ToolEnded, error) {
 	return c.run(ctx, g)
 }
 
-// again takes a call up that an earlier attempt has begun.
-func (c *call) again(ctx context.Context, started *record.ToolStarted) (*record.ToolEnded, error) {
+// resume continues a call that an earlier attempt started.
+func (c *call) resume(ctx context.Context, started *record.ToolStarted) (*record.ToolEnded, error) {
 	g := &grant{arguments: c.arguments, status: record.NotRequired, id: started.ApprovalID}
 	if started.ApprovalID != "" {
 		g.status, g.arguments = record.Approved, started.Arguments
@@ -203,22 +218,24 @@ func (c *call) again(ctx context.Context, started *record.ToolStarted) (*record.
 	}
 	return c.end(ctx, &outcome{
 		status: record.ToolInterrupted, began: time.Now(), approval: g.status, approvalID: g.id,
-		text: "An earlier attempt of this turn has begun " + c.Name + ", and was ended before it knew what came of it. It may have happened or not: find out before you call it again.",
+		text: "An earlier attempt of this turn started " + c.Name + " and ended before the result was known. " +
+			"The call may or may not have taken effect. Find out before you call the tool again.",
 	})
 }
 
-// run runs the tool.
+// run runs the tool, and records its end.
 func (c *call) run(ctx context.Context, g *grant) (*record.ToolEnded, error) {
 	o := &outcome{status: record.ToolSuccess, began: time.Now(), approval: g.status, approvalID: g.id}
 	p := c.newProgress(ctx)
-	result, err := c.guarded(ctx, &Call{Key: c.callKey(), ID: c.ID, Arguments: g.arguments, Turn: c.Turn, Progress: p.tell, span: c.span})
+	result, err := c.runGuarded(
+		ctx, &Call{Key: c.callKey(), ID: c.ID, Arguments: g.arguments, Turn: c.Turn, Progress: p.report, span: c.span})
 	p.close()
-	var l lost
+	var l turnLost
 	switch {
 	case errors.As(err, &l):
 		return nil, err
 	case ctx.Err() != nil && (err != nil || result.IsError):
-		return nil, context.Cause(ctx) // what it says may come of that
+		return nil, context.Cause(ctx) // the end of ctx may be the cause of the result
 	case err != nil:
 		o.status, o.text = record.ToolError, err.Error()
 	default:
@@ -228,31 +245,31 @@ func (c *call) run(ctx context.Context, g *grant) (*record.ToolEnded, error) {
 		}
 	}
 	if g.edited {
-		o.text = "[Whoever approved of it has changed the arguments to " + string(g.arguments) + "]\n" + o.text
+		o.text = "[The approver changed the arguments to " + string(g.arguments) + "]\n" + o.text
 	}
 	return c.end(ctx, o)
 }
 
-// callKey gives the key of the call, which is the only one of all conversations.
+// callKey returns the key of the call, which is unique in the hub.
 func (c *call) callKey() string {
 	return c.Turn.ConversationID + "." + strconv.FormatInt(c.Turn.Number, 10) + "." + c.key
 }
 
-// guarded runs the tool. A panic is an error.
-func (c *call) guarded(ctx context.Context, tc *Call) (r *Result, err error) {
+// runGuarded runs the tool, and returns a panic as an error.
+func (c *call) runGuarded(ctx context.Context, tc *Call) (r *Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			c.box.o.Logger.Error("a tool panicked", "tool", c.Name, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-			r, err = nil, fmt.Errorf("%w: %s has failed: panic: %v", llm.ErrTool, c.Name, v)
+			r, err = nil, fmt.Errorf("%w: %s panicked: %v", llm.ErrTool, c.Name, v)
 		}
 	}()
 	if r, err = c.entry.tool.Run(ctx, tc); r == nil && err == nil {
-		return nil, fmt.Errorf("%w: %s gave nothing", llm.ErrTool, c.Name)
+		return nil, fmt.Errorf("%w: %s returned no result", llm.ErrTool, c.Name)
 	}
 	return r, err
 }
 
-// end writes what came of a call. When ctx has ended meanwhile that is tried all the same: the tool has run.
+// end records the end of a call, even if ctx is done, because the tool did run.
 func (c *call) end(ctx context.Context, o *outcome) (*record.ToolEnded, error) {
 	took := float64(time.Since(o.began).Microseconds()) / 1000
 	if ctx.Err() != nil {
@@ -275,7 +292,7 @@ func (c *call) end(ctx context.Context, o *outcome) (*record.ToolEnded, error) {
 	}
 	text := strings.ToValidUTF8(o.text, "\uFFFD")
 	if !t.Success {
-		t.Error = beginning(text, maxError)
+		t.Error = truncate(text, maxError)
 	}
 	var err error
 	if t.Text, t.Metadata.OffloadedArtifactID, err = c.offload(ctx, text); err != nil {
@@ -288,5 +305,5 @@ func (c *call) end(ctx context.Context, o *outcome) (*record.ToolEnded, error) {
 	return t, nil
 }
 
-// seconds gives Unix time.
+// seconds returns a time as Unix time.
 func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }

@@ -19,7 +19,7 @@ import (
 	"github.com/parleyhub/parley/internal/toolnames"
 )
 
-// TestRun: what goes wrong with a tool is a result, in its place, and each is in the record.
+// A failed tool is a result in its position, and each result is recorded.
 func TestRun(t *testing.T) {
 	ran := atomic.Int32{}
 	functions := []tool.Tool{
@@ -30,10 +30,12 @@ func TestRun(t *testing.T) {
 		function(t, "cannot", func(context.Context, *tool.Call) (*tool.Result, error) {
 			return &tool.Result{Text: "cannot", IsError: true}, nil
 		}),
-		function(t, "counts", func(context.Context, *tool.Call) (*tool.Result, error) { ran.Add(1); return &tool.Result{}, nil }),
+		function(t, "counts",
+			func(context.Context, *tool.Call) (*tool.Result, error) { ran.Add(1); return &tool.Result{}, nil }),
 	}
 	w := newWorld(t)
-	b := w.box(tool.Options{Functions: functions, Config: &parley.AgentConfig{Tools: []string{"echo", "fails", "panics", "nothing", "cannot", "counts"}}})
+	b := w.box(tool.Options{Functions: functions,
+		Config: &parley.AgentConfig{Tools: []string{"echo", "fails", "panics", "nothing", "cannot", "counts"}}})
 	rows := []struct {
 		call    llm.ToolCall
 		text    string
@@ -42,11 +44,15 @@ func TestRun(t *testing.T) {
 		{call("a", "echo", `{"x": "1<2"}`), `{"x":"1<2"}`, false},
 		{call("b", "echo", ``), `{}`, false},
 		{call("c", "fails", `{}`), `no disk`, true},
-		{call("d", "panics", `{}`), `tool_error: panics has failed: panic: boom`, true},
-		{call("e", "nothing", `{}`), `tool_error: nothing gave nothing`, true},
+		{call("d", "panics", `{}`), `tool_error: panics panicked: boom`, true},
+		{call("e", "nothing", `{}`), `tool_error: nothing returned no result`, true},
 		{call("f", "cannot", `{}`), `cannot`, true},
-		{call("g", "nobody", `{}`), `{"error":"unknown_tool","message":"There is no tool nobody. It was not run.","hint":"Of tools there are echo, fails, panics, nothing, cannot, counts."}`, true},
-		{call("h", "counts", `{"x":`), `{"error":"invalid_arguments","message":"The arguments of counts are not one JSON object: unexpected EOF. It was not run."}`, true},
+		{call("g", "nobody", `{}`),
+			`{"error":"unknown_tool","message":"There is no tool nobody.","hint":"The available tools are: echo, ` +
+				`fails, panics, nothing, cannot, counts."}`, true},
+		{call("h", "counts", `{"x":`),
+			`{"error":"invalid_arguments","message":"counts was not run, because its arguments are not ` +
+				`one JSON object: unexpected EOF."}`, true},
 		{call("i", "counts", `[]`), `not one JSON object`, true},
 		{call("j", "counts", `null`), `not one JSON object`, true},
 		{call("k", "counts", `{} {}`), `not one JSON object`, true},
@@ -59,12 +65,13 @@ func TestRun(t *testing.T) {
 		calls = append(calls, r.call)
 	}
 	for i, r := range w.once(b, calls...) {
-		if r.CallID != rows[i].call.ID || r.Name != rows[i].call.Name || r.IsError != rows[i].isError || !strings.Contains(r.Text, rows[i].text) {
-			t.Errorf("call %s gave %+v, want %s", rows[i].call.ID, r, rows[i].text)
+		if r.CallID != rows[i].call.ID || r.Name != rows[i].call.Name || r.IsError != rows[i].isError ||
+			!strings.Contains(r.Text, rows[i].text) {
+			t.Errorf("call %s returned %+v, want %s", rows[i].call.ID, r, rows[i].text)
 		}
 	}
 	if ran.Load() != 0 {
-		t.Error("a tool ran with arguments that do not fit")
+		t.Error("a tool ran with invalid arguments")
 	}
 	if n := len(w.traces("llm_tool_started")); n != 6 {
 		t.Errorf("%d tools were started", n)
@@ -74,18 +81,21 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestMetadata: the record of a tool is that of seed 002, section 7.
+// TestMetadata compares the record with seed 002, section 7.
 func TestMetadata(t *testing.T) {
 	w := newWorld(t)
-	b := w.box(tool.Options{Functions: []tool.Tool{echo(t, "echo")}, Config: &parley.AgentConfig{Tools: []string{"echo"}, InjectedToolArgs: map[string]string{"origin": "who"}}})
+	b := w.box(tool.Options{Functions: []tool.Tool{echo(t, "echo")},
+		Config: &parley.AgentConfig{Tools: []string{"echo"}, InjectedToolArgs: map[string]string{"origin": "who"}}})
 	w.once(b, call("a", "echo", `{"x":"1","origin":"me"}`), call("b", "echo", `{"x":1}`))
 	byKey := map[string]map[string]any{}
 	for _, tr := range w.traces("llm_tool_result") {
 		byKey[tr.Data["key"].(string)] = tr.Data
 	}
 	for key, wanted := range map[string]string{
-		"execute.1.0": `{"approval_id":null,"approval_status":"not_required","injected_args":{"origin":"me"},"offloaded_artifact_id":null,"status":"success"}`,
-		"execute.1.1": `{"approval_id":null,"approval_status":"not_required","injected_args":{},"offloaded_artifact_id":null,"status":"error"}`,
+		"execute.1.0": `{"approval_id":null,"approval_status":"not_required","injected_args":{"origin":"me"},` +
+			`"offloaded_artifact_id":null,"status":"success"}`,
+		"execute.1.1": `{"approval_id":null,"approval_status":"not_required","injected_args":{},` +
+			`"offloaded_artifact_id":null,"status":"error"}`,
 	} {
 		data := byKey[key]
 		m := data["metadata"].(map[string]any)
@@ -97,8 +107,10 @@ func TestMetadata(t *testing.T) {
 		}
 		got, _ := json.Marshal(m)
 		want(t, key, string(got), wanted)
-		if data["success"] != (m["status"] == "success") || data["duration_ms"] == nil || (data["error"] == nil) != (m["status"] == "success") {
-			t.Errorf("%s: beside it stand success %v, error %v, duration_ms %v", key, data["success"], data["error"], data["duration_ms"])
+		if data["success"] != (m["status"] == "success") || data["duration_ms"] == nil ||
+			(data["error"] == nil) != (m["status"] == "success") {
+			t.Errorf("%s: success %v, error %v, duration_ms %v", key, data["success"], data["error"],
+				data["duration_ms"])
 		}
 	}
 	started := w.traces("llm_tool_started")[0].Data
@@ -107,8 +119,8 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// TestAtOnce: the calls of a round run at once, at most 16.
-func TestAtOnce(t *testing.T) {
+// At most 16 calls of a round run concurrently.
+func TestConcurrentCalls(t *testing.T) {
 	const calls = 40
 	var mu sync.Mutex
 	running, most := 0, 0
@@ -137,7 +149,7 @@ func TestAtOnce(t *testing.T) {
 	}
 	w.later(func() {
 		<-sixteen
-		for range 30 { // which gives others the time to begin
+		for range 30 { // so that other calls can start
 			w.events()
 		}
 		close(full)
@@ -152,9 +164,10 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// TestInjected: the model sees injected arguments in every tool, and no tool gets one.
+// The model sees injected arguments in every tool, but no tool gets one.
 func TestInjected(t *testing.T) {
-	own := `{"type":"object","properties":{"x":{"type":"string"},"taken":{"type":"string"}},"required":["x"],"additionalProperties":false}`
+	own := `{"type":"object","properties":{"x":{"type":"string"},"taken":{"type":"string"}},"required":["x"],` +
+		`"additionalProperties":false}`
 	made, err := tool.NewFunc("f", "", json.RawMessage(own), func(_ context.Context, c *tool.Call) (*tool.Result, error) {
 		return &tool.Result{Text: string(c.Arguments)}, nil
 	})
@@ -172,20 +185,26 @@ func TestInjected(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "what the tool says of itself", string(made.Spec().Parameters), before)
-	want(t, "what the model sees", string(spec(t, specs, "f").Parameters), `{"additionalProperties":false,"properties":{"taken":{"type":"string"},"ui_id":{"description":"An id.","type":"string"},"x":{"type":"string"}},"required":["x"],"type":"object"}`)
+	want(t, "what the model sees",
+		string(spec(t, specs, "f").Parameters),
+		`{"additionalProperties":false,"properties":{"taken":{"type":"string"},"ui_id":{"description":"An id.",`+
+			`"type":"string"},"x":{"type":"string"}},"required":["x"],"type":"object"}`)
 	for _, name := range []string{toolnames.SpawnSelf, toolnames.Parallel} {
-		contains(t, name, string(spec(t, specs, name).Parameters), `"taken":{"description":"The tool has it.","type":"string"}`, `"ui_id":`)
+		contains(t, name, string(spec(t, specs, name).Parameters),
+			`"taken":{"description":"The tool has it.","type":"string"}`, `"ui_id":`)
 	}
 	r := w.once(b, call("a", "f", `{"ui_id":"u1","x":"1","taken":"mine"}`), call("b", "f", `{"x":"1","other":"2"}`))
 	want(t, "what the tool got", r[0].Text, `{"taken":"mine","x":"1"}`)
 	contains(t, "another argument", r[1].Text, "$.other")
 	again, err := b.Specs(t.Context(), nil)
-	if err != nil || !slices.EqualFunc(specs, again, func(a, b llm.ToolSpec) bool { return string(a.Parameters) == string(b.Parameters) && a.Name == b.Name }) {
+	if err != nil ||
+		!slices.EqualFunc(specs, again,
+			func(a, b llm.ToolSpec) bool { return string(a.Parameters) == string(b.Parameters) && a.Name == b.Name }) {
 		t.Errorf("the specs are others the second time: %v", err)
 	}
 }
 
-// TestOffload: a large result becomes a file of the conversation.
+// A large result becomes a file of the conversation.
 func TestOffload(t *testing.T) {
 	sizes := map[string]int{"small": 32 << 10, "large": 32<<10 + 1, "huge": 2 << 20}
 	f := function(t, "give", func(_ context.Context, c *tool.Call) (*tool.Result, error) {
@@ -221,7 +240,8 @@ func TestOffload(t *testing.T) {
 	}
 }
 
-// TestProgress: it is in the record, the first and the last of what comes fast; emit_mcp_progress takes that of MCP servers away, and changes nothing else.
+// The record has the first and the last of fast reports. emit_mcp_progress removes those of MCP
+// servers only.
 func TestProgress(t *testing.T) {
 	tells := func(name string) tool.Tool {
 		return function(t, name, func(_ context.Context, c *tool.Call) (*tool.Result, error) {
@@ -236,8 +256,10 @@ func TestProgress(t *testing.T) {
 	for emit, wanted := range map[*bool]string{nil: "f s__f", &no: "f"} {
 		w := newWorld(t)
 		b := w.box(tool.Options{
-			Functions: []tool.Tool{tells("f")}, Connect: connectTo(map[string]*fakeServer{"s": {tools: []tool.Tool{tells("f")}}}),
-			Config: &parley.AgentConfig{Tools: []string{"f"}, MCPServers: map[string]parley.MCPServer{"s": {Command: "s"}}, EmitMCPProgress: emit},
+			Functions: []tool.Tool{tells("f")},
+			Connect:   connectTo(map[string]*fakeServer{"s": {tools: []tool.Tool{tells("f")}}}),
+			Config: &parley.AgentConfig{Tools: []string{"f"}, MCPServers: map[string]parley.MCPServer{"s": {Command: "s"}},
+				EmitMCPProgress: emit},
 		})
 		results = append(results, fmt.Sprint(w.once(b, call("a", "f", "{}"), call("b", "s__f", "{}"))))
 		last := map[string]float64{}
@@ -257,7 +279,7 @@ func TestProgress(t *testing.T) {
 	want(t, "the results without progress", results[0], results[1])
 }
 
-// TestNewFunc: what no model could be given is refused.
+// NewFunc refuses names and schemas that models do not accept.
 func TestNewFunc(t *testing.T) {
 	for name, row := range map[string][2]string{
 		"no name":      {"", `{}`},
@@ -268,7 +290,7 @@ func TestNewFunc(t *testing.T) {
 		"wrong schema": {"f", `{"type":"thing"}`},
 	} {
 		if _, err := tool.NewFunc(row[0], "", json.RawMessage(row[1]), nil); err == nil {
-			t.Errorf("%s is taken", name)
+			t.Errorf("%s was accepted", name)
 		}
 	}
 }

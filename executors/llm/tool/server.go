@@ -9,23 +9,25 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// server is an MCP server of the config, to which is connected once.
+// server is an MCP server of the config. It has one connection, which all calls share.
 type server struct {
 	name    string
 	config  parley.MCPServer
 	connect func(ctx context.Context, name string, s parley.MCPServer) (Server, error)
-	// held has the connection, nil at first; who has taken it out of there works on it. It is closed for good when it is empty and closed.
+	// held has the connection, which is nil at first. A goroutine that receives it owns it until it
+	// sends it back. After close, held stays empty and over is closed.
 	held chan Server
 	over chan struct{}
 }
 
-func newServer(name string, config parley.MCPServer, connect func(context.Context, string, parley.MCPServer) (Server, error)) *server {
+func newServer(name string, config parley.MCPServer,
+	connect func(context.Context, string, parley.MCPServer) (Server, error)) *server {
 	s := &server{name: name, config: config, connect: connect, held: make(chan Server, 1), over: make(chan struct{})}
 	s.held <- nil
 	return s
 }
 
-// connection gives the connection, which is made where there is none.
+// connection returns the connection. It connects if there is none.
 func (s *server) connection(ctx context.Context) (Server, error) {
 	var conn Server
 	select {
@@ -43,7 +45,7 @@ func (s *server) connection(ctx context.Context) (Server, error) {
 	return conn, err
 }
 
-// tools are those that it offers now and that the config takes, by name.
+// tools returns the offered tools that the config selects, by name.
 func (s *server) tools(ctx context.Context) ([]Tool, error) {
 	conn, err := s.connection(ctx)
 	if err != nil {
@@ -51,15 +53,17 @@ func (s *server) tools(ctx context.Context) ([]Tool, error) {
 	}
 	all, err := conn.Tools(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("ask the MCP server %s for its tools: %w", s.name, err)
+		return nil, fmt.Errorf("list the tools of the MCP server %s: %w", s.name, err)
 	}
 	if s.config.Tools != nil {
 		offered := names(all)
-		if err := unknownIn("mcp_servers."+s.name+".tools", s.config.Tools, func(n string) bool { return slices.Contains(offered, n) }, offered); err != nil {
+		if err := checkKnown("mcp_servers."+s.name+".tools", s.config.Tools,
+			func(n string) bool { return slices.Contains(offered, n) }, offered); err != nil {
 			return nil, err
 		}
 	}
-	all = slices.DeleteFunc(slices.Clone(all), func(t Tool) bool { return s.config.Tools != nil && !slices.Contains(s.config.Tools, t.Spec().Name) })
+	all = slices.DeleteFunc(slices.Clone(all),
+		func(t Tool) bool { return s.config.Tools != nil && !slices.Contains(s.config.Tools, t.Spec().Name) })
 	slices.SortStableFunc(all, func(a, b Tool) int { return cmp.Compare(a.Spec().Name, b.Spec().Name) })
 	return all, nil
 }
@@ -72,7 +76,7 @@ func names(all []Tool) []string {
 	return list
 }
 
-// close ends the connection. It waits for who makes one.
+// close closes the connection. It waits for a connect in progress.
 func (s *server) close() error {
 	select {
 	case conn := <-s.held:

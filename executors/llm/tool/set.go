@@ -13,36 +13,39 @@ import (
 	"github.com/parleyhub/parley/internal/toolnames"
 )
 
-// set are the tools of an agent at one time.
+// set has the tools of an agent at one time.
 type set struct {
 	entries []*entry
 	byName  map[string]*entry
 }
 
-// entry is a tool as a Box has it.
+// entry is a tool in a Box.
 type entry struct {
 	tool Tool
-	// own is the spec of the tool, with the name by which the model calls it, and exposed what the model is told.
+	// own is the spec of the tool under the name that the model uses. exposed is the spec that the
+	// model gets.
 	own, exposed llm.ToolSpec
-	// schema is that of the parameters; nil where it does not compile: then who runs the tool has to look.
+	// schema is the schema of the parameters. It is nil if it does not compile; then the tool has
+	// to check its arguments itself.
 	schema *paramschema.Schema
-	// injected are the names that are split off.
+	// injected are the names of the arguments that are removed from a call.
 	injected []string
-	// gated tools are those of hitl_tools, quiet ones tell no progress. fills is set where whoever gets the arguments fills in the defaults of the schema.
+	// gated tools are in hitl_tools. quiet tools report no progress. fills is true if the receiver
+	// of the arguments applies the defaults of the schema.
 	gated, quiet, fills bool
 }
 
-// checker is a Tool that says itself what is wrong with arguments; nil where nothing is.
+// checker is a Tool that checks arguments itself. It returns nil if they are valid.
 type checker interface {
 	check(e *entry, arguments []byte) *Result
 }
 
-// find puts together what there is now.
-func (b *Box) find(ctx context.Context, c parley.Client) (*set, error) {
+// buildSet collects the current tools.
+func (b *Box) buildSet(ctx context.Context, c parley.Client) (*set, error) {
 	s := &set{byName: map[string]*entry{}}
 	allowed := b.allowed()
 	for _, f := range b.functions {
-		if err := b.add(s, &entry{tool: b.wrapped(f, f.Spec()), own: f.Spec()}); err != nil {
+		if err := b.add(s, &entry{tool: b.wrap(f, f.Spec()), own: f.Spec()}); err != nil {
 			return nil, err
 		}
 	}
@@ -66,7 +69,8 @@ func (b *Box) find(ctx context.Context, c parley.Client) (*set, error) {
 	return s, nil
 }
 
-// allowed are the names that may be left after narrow; nil, that is not known before.
+// allowed returns the names that may remain after narrow. It returns nil if they are not
+// restricted.
 func (b *Box) allowed() []string {
 	switch {
 	case !b.o.Child:
@@ -77,34 +81,37 @@ func (b *Box) allowed() []string {
 	return b.o.Config.ChildTools
 }
 
-// narrow holds the names of the config against what there is, and takes away what a child, or this one, may not have.
+// narrow checks the names of the config against the tools, and removes the tools that a child must
+// not have.
 func (b *Box) narrow(s *set) error {
 	c := b.o.Config
 	have := func(name string) bool { return s.byName[name] != nil }
-	if !b.o.Child { // a child need not ask the servers that it has no tool of; its parent has
+	if !b.o.Child { // the parent checked the other names, so a child does not have to connect to all servers
 		spawner := func(name string) bool { return name == toolnames.SpawnSelf || name == toolnames.Parallel }
-		if err := unknownIn("hitl_tools", c.HITLTools, func(n string) bool { return have(n) || spawner(n) }, s.names()); err != nil {
+		if err := checkKnown("hitl_tools", c.HITLTools, func(n string) bool { return have(n) || spawner(n) },
+			s.names()); err != nil {
 			return err
 		}
-		return unknownIn("child_tools", c.ChildTools, have, s.names())
+		return checkKnown("child_tools", c.ChildTools, have, s.names())
 	}
 	safe := b.childSafe(s)
 	s.keep(func(name string) bool { return slices.Contains(safe, name) })
 	if b.o.Only == nil {
 		return nil
 	}
-	if err := unknownIn("tool_names", b.o.Only, have, s.names()); err != nil {
+	if err := checkKnown("tool_names", b.o.Only, have, s.names()); err != nil {
 		return err
 	}
 	s.keep(func(name string) bool { return slices.Contains(b.o.Only, name) })
 	return nil
 }
 
-// childSafe are the tools that children may have.
+// childSafe returns the tools that children may have.
 func (b *Box) childSafe(s *set) []string {
 	safe := []string{}
 	for _, name := range s.names() {
-		if c := b.o.Config; c.ChildTools != nil && slices.Contains(c.ChildTools, name) || c.ChildTools == nil && !slices.Contains(c.HITLTools, name) {
+		if c := b.o.Config; c.ChildTools != nil && slices.Contains(c.ChildTools, name) ||
+			c.ChildTools == nil && !slices.Contains(c.HITLTools, name) {
 			safe = append(safe, name)
 		}
 	}
@@ -128,17 +135,18 @@ func (s *set) keep(wanted func(string) bool) {
 	}
 }
 
-// add adds a tool, as the model is to see it.
+// add adds a tool.
 func (b *Box) add(s *set, e *entry) error {
 	name := e.own.Name
 	if s.byName[name] != nil {
-		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("two tools are called %s", name), "names that differ in their first 64 bytes, also with _ for what no tool may have in its name")
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("two tools have the name %s", name),
+			"names that differ in their first 64 bytes after invalid characters are replaced by _")
 	}
 	var err error
-	if e.own.Parameters, err = parameters(e.own.Parameters); err != nil {
+	if e.own.Parameters, err = parametersOf(e.own.Parameters); err != nil {
 		return fmt.Errorf("tool %s: parameters: %w", name, err)
 	}
-	e.schema = b.compiled(e)
+	e.schema = b.compileSchema(e)
 	e.gated = slices.Contains(b.o.Config.HITLTools, name)
 	if err := e.inject(b.o.Config.InjectedToolArgs); err != nil {
 		return fmt.Errorf("tool %s: parameters: %w", name, err)
@@ -147,26 +155,30 @@ func (b *Box) add(s *set, e *entry) error {
 	return nil
 }
 
-// compiled gives the schema of a tool; that of the set before where it is the same.
-func (b *Box) compiled(e *entry) *paramschema.Schema {
+// compileSchema returns the schema of a tool. It reuses the schema of the last set if that is the
+// same.
+func (b *Box) compileSchema(e *entry) *paramschema.Schema {
 	b.mu.Lock()
 	last := b.last
 	b.mu.Unlock()
-	if last != nil && last.byName[e.own.Name] != nil && bytes.Equal(last.byName[e.own.Name].own.Parameters, e.own.Parameters) {
+	if last != nil && last.byName[e.own.Name] != nil &&
+		bytes.Equal(last.byName[e.own.Name].own.Parameters, e.own.Parameters) {
 		return last.byName[e.own.Name].schema
 	}
 	s, err := paramschema.Compile(e.own.Parameters)
 	if err != nil {
-		b.o.Logger.Warn("the parameters of a tool are not checked", "tool", e.own.Name, "error", err)
+		b.o.Logger.Warn("the arguments of a tool are not checked, because its schema is invalid", "tool", e.own.Name, "error", err)
 		return nil
 	}
 	return s
 }
 
-// addServers adds what the MCP servers offer, those of which nothing is allowed left out, and tools that no model could be given.
+// addServers adds the tools of the MCP servers. It skips servers without an allowed tool, and tools
+// with an unusable schema.
 func (b *Box) addServers(ctx context.Context, s *set, allowed []string) error {
 	for _, server := range b.servers {
-		if allowed != nil && !slices.ContainsFunc(allowed, func(n string) bool { return strings.HasPrefix(n, server.name+"__") }) {
+		if allowed != nil &&
+			!slices.ContainsFunc(allowed, func(n string) bool { return strings.HasPrefix(n, server.name+"__") }) {
 			continue
 		}
 		all, err := server.tools(ctx)
@@ -176,11 +188,11 @@ func (b *Box) addServers(ctx context.Context, s *set, allowed []string) error {
 		for _, t := range all {
 			own := t.Spec()
 			own.Name = toolnames.ForMCP(server.name, own.Name)
-			if own.Parameters, err = parameters(own.Parameters); err != nil {
-				b.o.Logger.Warn("a tool of an MCP server is left out", "tool", own.Name, "error", err)
+			if own.Parameters, err = parametersOf(own.Parameters); err != nil {
+				b.o.Logger.Warn("skipping a tool of an MCP server", "tool", own.Name, "error", err)
 				continue
 			}
-			if err := b.add(s, &entry{tool: b.wrapped(t, own), own: own, quiet: !b.o.Config.EmitsMCPProgress()}); err != nil {
+			if err := b.add(s, &entry{tool: b.wrap(t, own), own: own, quiet: !b.o.Config.EmitsMCPProgress()}); err != nil {
 				return err
 			}
 		}

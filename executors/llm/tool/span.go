@@ -2,7 +2,6 @@ package tool
 
 import (
 	"context"
-	"unicode/utf8"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm"
@@ -10,10 +9,10 @@ import (
 	"github.com/parleyhub/parley/internal/spannames"
 )
 
-// maxContent bounds what a span tells of the arguments of a tool and of what it gave back, in bytes each.
+// maxContent limits the arguments and the result of a tool in a span, in bytes each.
 const maxContent = 64 << 10
 
-// startSpan begins the span of a call: from before it is approved of until what came of it is in the log.
+// startSpan starts the span of a call, which includes the approval and the recording of the result.
 func (c *call) startSpan(ctx context.Context) (context.Context, parley.Span) {
 	return parley.StartSpan(ctx, parley.SpanStart{
 		Name: spannames.SpanExecuteTool + c.Name,
@@ -26,8 +25,8 @@ func (c *call) startSpan(ctx context.Context) (context.Context, parley.Span) {
 	})
 }
 
-// tellSpan tells how a call has ended.
-func (c *call) tellSpan(ctx context.Context, span parley.Span, t *record.ToolEnded, err error) {
+// setSpanResult sets the outcome of a call on its span.
+func (c *call) setSpanResult(ctx context.Context, span parley.Span, t *record.ToolEnded, err error) {
 	switch {
 	case err != nil && ctx.Err() != nil:
 		span.Fail(parley.ErrorKind(context.Cause(ctx)))
@@ -49,14 +48,5 @@ func (c *call) tellSpan(ctx context.Context, span parley.Span, t *record.ToolEnd
 	}
 }
 
-// content gives the beginning of a text, in whole code points.
-func content(s string) string {
-	if len(s) <= maxContent {
-		return s
-	}
-	most := maxContent
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most]
-}
+// content returns a text for a span.
+func content(s string) string { return truncate(s, maxContent) }

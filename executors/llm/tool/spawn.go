@@ -17,18 +17,19 @@ import (
 	"github.com/parleyhub/parley/internal/toolnames"
 )
 
-// spawner is a Tool that starts children: spawn_self, or run_parallel_subagents where it is parallel.
+// spawner is a Tool that starts children: run_parallel_subagents if parallel is true, otherwise
+// spawn_self.
 type spawner struct {
 	spec     llm.ToolSpec
 	parallel bool
-	// most bounds the jobs of one call, and safe are the tools that children may have.
+	// most limits the jobs of one call. safe are the tools that children may have.
 	most int
 	safe []string
-	// child is the name by which children are started.
+	// child is the agent name of the children.
 	child string
 }
 
-// job is what one child is to do: the parameters of its session.
+// job has the parameters of the session of one child.
 type job struct {
 	Task              string          `json:"task"`
 	AdditionalContext string          `json:"additional_context,omitempty"`
@@ -37,7 +38,7 @@ type job struct {
 	SystemPrompt      string          `json:"system_prompt,omitempty"`
 }
 
-// report is what came of one job. Index is nil where there is but one.
+// report is the result of one job. Index is nil if there is only one job.
 type report struct {
 	Index      *int                     `json:"index,omitempty"`
 	Status     string                   `json:"status"` // success, error
@@ -50,23 +51,29 @@ type report struct {
 }
 
 const (
-	spawnDescription = "Starts a copy of yourself, without this conversation, for one task, and gives its result. It has the tools of tool_names; without them all that a copy may have. " +
-		"With output_schema its result is JSON that matches."
-	parallelDescription = "Starts copies of yourself, without this conversation, one for each job, all at once, and gives their results in the order of the jobs, each a success or an error."
+	spawnDescription = "Starts a copy of yourself for one task, without this conversation, and returns its result. " +
+		"With tool_names, the copy has only these tools. " +
+		"With output_schema, the result is JSON that matches the schema."
+	parallelDescription = "Starts several copies of yourself at the same time, one for each job, without this " +
+		"conversation. It returns their results in the order of the jobs. Each result is a success or an error."
 )
 
-// jobSchema is the schema of a job, with system_prompt where there are several.
+// jobSchema returns the schema of a job. Jobs that run in parallel also have a system_prompt.
 func jobSchema(safe []string, parallel bool) map[string]any {
 	properties := map[string]any{
-		"task":               map[string]any{"type": "string", "minLength": 1, "description": "What is to be done. It is all that the copy knows, besides additional_context."},
-		"additional_context": map[string]any{"type": "string", "description": "What it needs to know besides."},
-		"tool_names":         map[string]any{"type": []string{"array", "null"}, "items": map[string]any{"type": "string"}, "description": "The only tools that it may use; an empty list: none. For copies " + listed(safe) + "."},
-		"output_schema":      map[string]any{"type": []string{"object", "null"}, "description": "A JSON Schema that its result has to match."},
+		"task": map[string]any{"type": "string", "minLength": 1,
+			"description": "The complete task. The copy knows only the task and additional_context."},
+		"additional_context": map[string]any{"type": "string", "description": "Background that the copy needs."},
+		"tool_names": map[string]any{"type": []string{"array", "null"}, "items": map[string]any{"type": "string"},
+			"description": "Tools that the copy may use; an empty list means none. Available: " + toolList(safe) + "."},
+		"output_schema": map[string]any{"type": []string{"object", "null"},
+			"description": "JSON Schema of the result."},
 	}
 	if parallel {
-		properties["system_prompt"] = map[string]any{"type": "string", "description": "How this copy is to see its task."}
+		properties["system_prompt"] = map[string]any{"type": "string", "description": "Additional instructions for this copy."}
 	}
-	return map[string]any{"type": "object", "properties": properties, "required": []string{"task"}, "additionalProperties": false}
+	return map[string]any{"type": "object", "properties": properties, "required": []string{"task"},
+		"additionalProperties": false}
 }
 
 // addSpawners adds the tools that start children.
@@ -78,7 +85,9 @@ func (b *Box) addSpawners(s *set) error {
 	}
 	safe := b.childSafe(s)
 	if c.AllowSelfSpawn {
-		if err := b.addSpawner(s, &spawner{child: child, safe: safe, most: 1, spec: llm.ToolSpec{Name: toolnames.SpawnSelf, Description: spawnDescription}}, jobSchema(safe, false)); err != nil {
+		if err := b.addSpawner(
+			s, &spawner{child: child, safe: safe, most: 1,
+				spec: llm.ToolSpec{Name: toolnames.SpawnSelf, Description: spawnDescription}}, jobSchema(safe, false)); err != nil {
 			return err
 		}
 	}
@@ -87,8 +96,11 @@ func (b *Box) addSpawners(s *set) error {
 	}
 	most := min(c.Subagents(), limits.MaxSubagents)
 	jobs := map[string]any{"type": "array", "minItems": 1, "maxItems": most, "items": jobSchema(safe, true)}
-	return b.addSpawner(s, &spawner{child: child, safe: safe, most: most, parallel: true, spec: llm.ToolSpec{Name: toolnames.Parallel, Description: parallelDescription}},
-		map[string]any{"type": "object", "properties": map[string]any{"jobs": jobs}, "required": []string{"jobs"}, "additionalProperties": false})
+	return b.addSpawner(
+		s, &spawner{child: child, safe: safe, most: most, parallel: true,
+			spec: llm.ToolSpec{Name: toolnames.Parallel, Description: parallelDescription}},
+		map[string]any{"type": "object", "properties": map[string]any{"jobs": jobs}, "required": []string{"jobs"},
+			"additionalProperties": false})
 }
 
 func (b *Box) addSpawner(s *set, t *spawner, schema map[string]any) error {
@@ -101,10 +113,11 @@ func (b *Box) addSpawner(s *set, t *spawner, schema map[string]any) error {
 
 func (t *spawner) Spec() llm.ToolSpec { return t.spec }
 
-// Repeatable holds because the key of the call, with the place of the job and the job, is that of the session.
+// Repeatable marks the tool as repeatable: the key of each session consists of the key of the call,
+// the position of the job, and the job.
 func (t *spawner) Repeatable() {}
 
-// check refuses a call as a whole, before anything is started.
+// check checks the whole call before anything is started.
 func (t *spawner) check(e *entry, arguments []byte) *Result {
 	if t.parallel {
 		var all struct {
@@ -116,7 +129,7 @@ func (t *spawner) check(e *entry, arguments []byte) *Result {
 			}
 		}
 	}
-	if r := e.mismatch(arguments); r != nil {
+	if r := e.matchSchema(arguments); r != nil {
 		return r
 	}
 	jobs, err := t.jobs(arguments)
@@ -137,10 +150,12 @@ func (t *spawner) check(e *entry, arguments []byte) *Result {
 func (t *spawner) count(n int) *problem {
 	switch {
 	case n == 0:
-		return &problem{Error: "no_jobs", Message: "There are no jobs. Nothing was started.", Hint: fmt.Sprintf("Give 1 to %d jobs, each with a task.", t.most)}
+		return &problem{Error: "no_jobs", Message: "There are no jobs, so nothing was started.",
+			Hint: fmt.Sprintf("Pass 1 to %d jobs, each with a task.", t.most)}
 	case n > t.most:
-		return &problem{Error: "too_many_jobs", Message: fmt.Sprintf("There are %d jobs, and at most %d run in one call. Nothing was started.", n, t.most),
-			Hint: fmt.Sprintf("Give at most %d, and call again for the others.", t.most)}
+		return &problem{Error: "too_many_jobs",
+			Message: fmt.Sprintf("There are %d jobs, but one call runs at most %d. Nothing was started.", n, t.most),
+			Hint:    fmt.Sprintf("Pass at most %d jobs, and call the tool again for the others.", t.most)}
 	}
 	return nil
 }
@@ -150,15 +165,18 @@ func (t *spawner) checkJob(j *job) *problem {
 		if slices.Contains(t.safe, name) {
 			continue
 		}
-		return &problem{Error: "unknown_tools", Message: fmt.Sprintf("tool_names has %q, which is no tool that a child may have. Nothing was started.", name), Hint: "Of these " + listed(t.safe) + "."}
+		return &problem{Error: "unknown_tools",
+			Message: fmt.Sprintf("tool_names has %q, which is not a tool of copies. Nothing was started.", name),
+			Hint:    "The available tools are: " + toolList(t.safe) + "."}
 	}
 	if _, err := j.schema(); err != nil {
-		return &problem{Error: "invalid_output_schema", Message: "output_schema: " + err.Error() + ". Nothing was started.", Hint: "Give a JSON Schema, or none."}
+		return &problem{Error: "invalid_output_schema", Message: "output_schema: " + err.Error() + ". Nothing was started.",
+			Hint: "Pass a valid JSON Schema, or none."}
 	}
 	return nil
 }
 
-// schema is the output_schema; nil where there is none.
+// schema returns the compiled output_schema, or nil if there is none.
 func (j *job) schema() (*paramschema.Schema, error) {
 	if len(j.OutputSchema) == 0 {
 		return nil, nil
@@ -166,7 +184,7 @@ func (j *job) schema() (*paramschema.Schema, error) {
 	return paramschema.Compile(j.OutputSchema)
 }
 
-// jobs reads the jobs of a call.
+// jobs parses the jobs of a call.
 func (t *spawner) jobs(arguments []byte) ([]job, error) {
 	var all struct{ Jobs []job }
 	var err error
@@ -184,7 +202,7 @@ func (t *spawner) jobs(arguments []byte) ([]job, error) {
 	return all.Jobs, err
 }
 
-// Run runs the jobs at once. One that fails ends none of the others.
+// Run runs the jobs concurrently. A failed job does not stop the others.
 func (t *spawner) Run(ctx context.Context, c *Call) (*Result, error) {
 	jobs, err := t.jobs(c.Arguments)
 	if err != nil {
@@ -223,10 +241,11 @@ func (t *spawner) result(reports []report) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Result{Text: string(text), IsError: !slices.ContainsFunc(reports, func(r report) bool { return r.Status == "success" })}, nil
+	return &Result{Text: string(text),
+		IsError: !slices.ContainsFunc(reports, func(r report) bool { return r.Status == "success" })}, nil
 }
 
-// run runs one job, and reports. An error says that the turn cannot go on.
+// run runs one job and sets its report. An error means that the turn cannot continue.
 func (t *spawner) run(ctx context.Context, c *Call, j *job, key string, r *report) error {
 	r.Status = "error"
 	schema, err := j.schema()
@@ -239,14 +258,15 @@ func (t *spawner) run(ctx context.Context, c *Call, j *job, key string, r *repor
 		r.Error = err.Error()
 		return nil
 	}
-	s, err := runSession(ctx, c, &parley.StartSessionParams{AgentName: t.child, Parameters: parameters, ClientRequestID: sessionKey(key, parameters)})
-	var l lost
+	s, err := runSession(ctx, c,
+		&parley.StartSessionParams{AgentName: t.child, Parameters: parameters, ClientRequestID: sessionKey(key, parameters)})
+	var l turnLost
 	switch {
 	case err == nil:
 	case ctx.Err() != nil || errors.As(err, &l):
 		return err
 	default:
-		r.Error = "The child was not started: " + err.Error()
+		r.Error = "The copy was not started: " + err.Error()
 		var e *parley.Error
 		if errors.As(err, &e) && e.Validation != nil {
 			r.Faults = e.Validation.ValidationErrors
@@ -254,36 +274,37 @@ func (t *spawner) run(ctx context.Context, c *Call, j *job, key string, r *repor
 		return nil
 	}
 	r.SessionID = s.SessionID
-	t.take(ctx, c, s, schema, r)
+	t.readResult(ctx, c, s, schema, r)
 	return nil
 }
 
-// take reports what a session has brought.
-func (t *spawner) take(ctx context.Context, c *Call, s *parley.Session, schema *paramschema.Schema, r *report) {
+// readResult sets the report from the result of a session.
+func (t *spawner) readResult(ctx context.Context, c *Call, s *parley.Session, schema *paramschema.Schema, r *report) {
 	switch {
 	case s.Status == parley.SessionInputRequired:
-		stop(ctx, c, s)
-		r.Error = "The child has asked back, and was stopped: " + text(s.Result)
+		stopSession(ctx, c, s)
+		r.Error = "The copy asked a question and was stopped: " + sessionText(s.Result)
 		return
 	case s.Status != parley.SessionCompleted || s.Result == nil:
-		p := failure(strings.Split(t.child, "@")[0], s)
+		p := sessionProblem(strings.Split(t.child, "@")[0], s)
 		r.Error, r.Faults = p.Message, p.Faults
 		return
 	}
 	if schema == nil {
-		r.Status, r.ResultText, r.ResultData, r.Attachment = "success", s.Result.ResultText, s.Result.ResultData, s.Result.Attachment
+		r.Status = "success"
+		r.ResultText, r.ResultData, r.Attachment = s.Result.ResultText, s.Result.ResultData, s.Result.Attachment
 		return
 	}
 	if len(s.Result.ResultData) == 0 {
-		r.Error = "The child gave no JSON, though there is an output_schema."
+		r.Error = "The copy returned no JSON, although there is an output_schema."
 		return
 	}
 	faults, err := schema.Validate(s.Result.ResultData)
 	switch {
 	case err != nil:
-		r.Error = "The result of the child could not be held against output_schema: " + err.Error()
+		r.Error = "The result of the copy could not be checked against output_schema: " + err.Error()
 	case len(faults) > 0:
-		r.Error, r.Faults = "The result of the child does not match output_schema.", faults
+		r.Error, r.Faults = "The result of the copy does not match output_schema.", faults
 	default:
 		r.Status, r.ResultData = "success", s.Result.ResultData
 	}

@@ -1,19 +1,24 @@
-// Package tool are the tools of an LLM agent: functions of the program, agents of the hub, children of the agent itself, and what MCP servers offer. A Box holds those of one agent and
-// runs what a model asks for: it splits off injected arguments, waits for approvals, writes to the record before and after, and gives results in the order of the calls.
+// Package tool implements the tools of an LLM agent: functions of the program, agents of the hub,
+// children of the agent, and tools of MCP servers. A Box has the tools of one agent and runs the
+// calls of a model. It removes injected arguments, waits for approvals, records the start and the
+// end of each call, and returns the results in the order of the calls.
 //
-//	call -> met in the record? -> arguments -> approval -> llm_tool_started -> Tool.Run -> llm_tool_result -> result
+//	call -> ended in the record? -> arguments -> approval -> llm_tool_started -> Tool.Run -> llm_tool_result -> result
 //
 // # Guarantees
 //
-//   - A tool runs only with arguments that match its parameters, and one of hitl_tools only when somebody has approved of just these arguments, or has changed them. Whatever is unclear
-//     is not approved.
-//   - A tool of which the record has the end is not run again: the model reads what it read before. One that was begun and has no end is run again only where it is Repeatable, and then
-//     with the same key; of others the model reads that nobody knows.
-//   - Nothing that a tool does ends the turn: errors, panics and answers of any size are results. What ends it is that its claim or its ctx has ended, or that the record cannot be written.
+//   - A tool runs only with arguments that match its parameters. A tool of hitl_tools runs only
+//     after someone approved or edited exactly these arguments. An unclear decision is a rejection.
+//   - A tool with a recorded end is not run again; the model reads the recorded result. A tool with
+//     a recorded start but no end is run again only if it is Repeatable, with the same key.
+//     Otherwise the model reads that the outcome is unknown.
+//   - Errors, panics and results of any size do not end the turn. Only a lost claim, the end of
+//     ctx, or a record that cannot be written ends it.
 //
 // # Goroutines
 //
-// Run has one for each call, and one more for the progress of a tool that tells some. All have ended when it returns: a tool has to return when its ctx ends.
+// Run uses one goroutine for each call, and one more for each tool that reports progress. All end
+// before Run returns, so a tool must return when its ctx is done.
 package tool
 
 import (
@@ -24,16 +29,17 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// Tool is something that a model may have done. Its methods may be called from any goroutine.
+// Tool is a function that a model may call. Its methods are safe for concurrent use.
 type Tool interface {
-	// Spec is what the model is told of it. It is not changed by anybody.
+	// Spec describes the tool to the model. Callers do not modify it.
 	Spec() llm.ToolSpec
-	// Run does it. An error is told to the model, as what went wrong; a panic likewise.
+	// Run runs the tool. The model reads an error or a panic as the result.
 	Run(ctx context.Context, c *Call) (*Result, error)
 }
 
-// Repeatable is a Tool that does the same thing once, however often it is run with the same Call.Key: it is run again where an earlier attempt was killed in the middle. Of other tools
-// the next attempt reads that they were interrupted.
+// Repeatable is a Tool whose effect happens once per Call.Key, even if it runs several times. It is
+// run again if an earlier attempt was interrupted. For other tools, the model reads that the call
+// was interrupted.
 type Repeatable interface {
 	Tool
 	Repeatable()
@@ -41,37 +47,38 @@ type Repeatable interface {
 
 // Call is one run of a tool.
 type Call struct {
-	// Key is the same in every attempt of the turn, and nobody else's.
+	// Key is unique, and the same in every attempt of the turn.
 	Key string
 	ID  string
-	// Arguments are an object that matches the parameters of the Spec; injected ones are not in it.
+	// Arguments is an object that matches the parameters of the Spec, without injected arguments.
 	Arguments json.RawMessage
 	Turn      *parley.Turn
-	// Progress passes on how far it is; never nil.
+	// Progress reports the progress of the tool. It is never nil.
 	Progress func(Progress)
 
 	span parley.Span // of the call
 }
 
-// Progress is how far a tool is.
+// Progress is the progress of a tool.
 type Progress struct {
-	// Done and Total count what the tool likes; Total is 0 where that is not known.
+	// Done and Total are in units of the tool. Total is 0 if it is unknown.
 	Done  float64 `json:"progress"`
 	Total float64 `json:"total,omitempty"`
 	Text  string  `json:"message,omitempty"`
 }
 
-// Result is what a tool gives the model.
+// Result is the result of a tool.
 type Result struct {
-	// Text is for the model. One that is large is put into an attachment, and the model reads its beginning.
+	// Text is read by the model. If it is large, it is stored as an attachment, and the model reads
+	// its beginning.
 	Text string
-	// IsError is true where it could not be done.
+	// IsError is true if the call failed.
 	IsError bool
 }
 
-// Server is a connection to an MCP server: see package mcptool.
+// Server is a connection to an MCP server. See package mcptool.
 type Server interface {
-	// Tools are what it offers now, by the names that it has for them.
+	// Tools returns the tools that the server offers now, under the server's own names.
 	Tools(ctx context.Context) ([]Tool, error)
 	Close() error
 }

@@ -17,17 +17,18 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for an event that must happen.
 const patience = 3 * time.Minute
 
-// world is a real hub with a conversation in which the agent bot has the floor, and ann is a person who may answer approvals.
+// world is a real hub with a conversation. The agent bot has the floor, and the human ann may
+// resolve approvals.
 type world struct {
 	*testing.T
 	hub     *sdktest.Hub
 	id      string
 	ann     parley.Client
-	between func(parley.Client) parley.Client // put around bot's client; may be nil
-	dial    func() parley.Client              // gives bot's client; nil, one inside the hub
+	between func(parley.Client) parley.Client // wraps the client of bot; may be nil
+	dial    func() parley.Client              // returns the client of bot; nil for one inside the hub
 }
 
 func newWorld(t *testing.T) *world {
@@ -44,7 +45,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// attempts are those of bot's turn: all but the last end as if their process was killed when they return, or when the test cancels their ctx.
+// attempts runs attempts of bot's turn. Each except the last ends like a killed process, when it
+// returns or the test cancels its ctx.
 func (w *world) attempts(each ...func(ctx context.Context, turn *parley.Turn)) {
 	w.Helper()
 	for i, do := range each {
@@ -78,20 +80,22 @@ func (w *world) attempt(last bool, do func(ctx context.Context, turn *parley.Tur
 	select {
 	case <-done:
 	case <-time.After(patience):
-		w.Fatal("the turn does not begin or end")
+		w.Fatal("the turn does not start or end")
 	}
 	stop()
 	<-ended
 	client.Close()
 }
 
-// serve runs an agent of sessions under a name until the test ends, and waits until the hub knows it.
-func (w *world) serve(b parley.Blueprint, runner string, do func(ctx context.Context, turn *parley.Turn, parameters json.RawMessage) *parley.SessionResult) {
+// serve runs an agent of sessions under a name until the test ends. It returns when the hub has
+// registered it.
+func (w *world) serve(b parley.Blueprint, runner string,
+	do func(ctx context.Context, turn *parley.Turn, parameters json.RawMessage) *parley.SessionResult) {
 	w.Helper()
 	if len(b.ParametersSchema) == 0 {
 		b.ParametersSchema = json.RawMessage(`{}`)
 	}
-	b.ParamsVia = parley.ParamsStdin // which takes any
+	b.ParamsVia = parley.ParamsStdin // accepts any parameters
 	registered := make(chan struct{}, 10)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -115,7 +119,8 @@ func (w *world) serve(b parley.Blueprint, runner string, do func(ctx context.Con
 	client := w.hub.InProcess(w.T, "runner-"+runner)
 	go func() {
 		ended <- executors.Run(ctx, client, agent, &executors.Options{
-			Blueprints: []parley.Blueprint{b}, ExecutorID: runner, Drain: -1, Registered: func(*parley.RegisterBlueprintsResult) { registered <- struct{}{} },
+			Blueprints: []parley.Blueprint{b}, ExecutorID: runner, Drain: -1,
+			Registered: func(*parley.RegisterBlueprintsResult) { registered <- struct{}{} },
 		})
 	}()
 	w.Cleanup(func() {
@@ -131,12 +136,12 @@ func (w *world) serve(b parley.Blueprint, runner string, do func(ctx context.Con
 	}
 }
 
-// textResult is what a session says.
+// textResult returns a result with a text.
 func textResult(s string) *parley.SessionResult {
 	return &parley.SessionResult{ResultType: parley.AgentTypeDeterministic, ResultText: &s}
 }
 
-// box makes a box of a config.
+// box returns a Box with a config.
 func (w *world) box(o tool.Options) *tool.Box {
 	w.Helper()
 	if o.Name == "" {
@@ -161,7 +166,8 @@ func (w *world) run(ctx context.Context, turn *parley.Turn, b *tool.Box, calls .
 	return results
 }
 
-func (w *world) try(ctx context.Context, turn *parley.Turn, b *tool.Box, calls ...llm.ToolCall) ([]llm.ToolResult, error) {
+func (w *world) try(ctx context.Context, turn *parley.Turn, b *tool.Box, calls ...llm.ToolCall) ([]llm.ToolResult,
+	error) {
 	l, err := record.Open(ctx, turn)
 	if err != nil {
 		return nil, err
@@ -172,7 +178,7 @@ func (w *world) try(ctx context.Context, turn *parley.Turn, b *tool.Box, calls .
 	return b.Run(ctx, &tool.Round{Turn: turn, Record: l, Phase: record.PhaseExecute, Step: 1, Calls: calls})
 }
 
-// once runs calls in a turn of their own world.
+// once runs calls in a turn of a new world.
 func (w *world) once(b *tool.Box, calls ...llm.ToolCall) (results []llm.ToolResult) {
 	w.Helper()
 	w.attempts(func(ctx context.Context, turn *parley.Turn) { results = w.run(ctx, turn, b, calls...) })
@@ -183,17 +189,18 @@ func call(id, name, arguments string) llm.ToolCall {
 	return llm.ToolCall{ID: id, Name: name, Arguments: arguments}
 }
 
-// function makes a tool that takes x, a text.
+// function returns a tool with the string parameter x.
 func function(t testing.TB, name string, f func(ctx context.Context, c *tool.Call) (*tool.Result, error)) tool.Tool {
 	t.Helper()
-	made, err := tool.NewFunc(name, "Does "+name+".", json.RawMessage(`{"type":"object","properties":{"x":{"type":"string"}},"additionalProperties":false}`), f)
+	made, err := tool.NewFunc(name, "Does "+name+".",
+		json.RawMessage(`{"type":"object","properties":{"x":{"type":"string"}},"additionalProperties":false}`), f)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return made
 }
 
-// echo gives its arguments.
+// echo returns a tool that returns its arguments.
 func echo(t testing.TB, name string) tool.Tool {
 	t.Helper()
 	return function(t, name, func(_ context.Context, c *tool.Call) (*tool.Result, error) {
@@ -207,7 +214,7 @@ type trace struct {
 	Data map[string]any
 }
 
-// traces gives those of a kind, as they are in the log.
+// traces returns the traces of a kind.
 func (w *world) traces(kind string) (all []trace) {
 	w.Helper()
 	for _, e := range w.events() {
@@ -249,7 +256,7 @@ func (w *world) system(kind string) (n int) {
 	return n
 }
 
-// pending waits until so many approvals are asked for.
+// pending waits until n approvals are pending.
 func (w *world) pending(n int) []parley.Approval {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		page, err := w.ann.ListApprovals(w.Context(), &parley.ListApprovalsParams{ConversationID: w.id})
@@ -261,11 +268,11 @@ func (w *world) pending(n int) []parley.Approval {
 			return page.Approvals
 		}
 	}
-	w.Errorf("there are no %d approvals", n)
+	w.Errorf("%d approvals are not pending", n)
 	return nil
 }
 
-// later runs f beside the test, which does not end before it.
+// later runs f concurrently. The test waits for it.
 func (w *world) later(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -275,7 +282,7 @@ func (w *world) later(f func()) {
 	w.Cleanup(func() { <-done })
 }
 
-// answer answers an approval as ann.
+// answer resolves an approval as ann.
 func (w *world) answer(p parley.ResolveApprovalParams) {
 	if _, err := w.ann.ResolveApproval(context.WithoutCancel(w.Context()), &p); err != nil {
 		w.Errorf("answer %s: %v", p.ApprovalID, err)
@@ -299,7 +306,7 @@ func contains(t testing.TB, what, got string, parts ...string) {
 	}
 }
 
-// spec gives the spec of a name.
+// spec returns the spec of a tool.
 func spec(t testing.TB, all []llm.ToolSpec, name string) llm.ToolSpec {
 	t.Helper()
 	for _, s := range all {
@@ -319,17 +326,18 @@ func specNames(all []llm.ToolSpec) string {
 	return fmt.Sprint(names)
 }
 
-// asks runs an agent that asks back.
+// asks runs an agent that asks a question.
 func (w *world) asks(name string) {
 	w.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	client := w.hub.InProcess(w.T, name)
 	go func() {
-		ended <- executors.Run(ctx, client, parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
-			_, err := turn.Post(ctx, parley.Message{Text: "For how many?"}, parley.FinalityTurn)
-			return parley.TurnPosted, err
-		}), &executors.Options{Drain: -1})
+		ended <- executors.Run(ctx, client,
+			parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
+				_, err := turn.Post(ctx, parley.Message{Text: "For how many?"}, parley.FinalityTurn)
+				return parley.TurnPosted, err
+			}), &executors.Options{Drain: -1})
 	}()
 	w.Cleanup(func() {
 		stop()

@@ -2,8 +2,8 @@ package tool
 
 import "github.com/parleyhub/parley/executors/llm"
 
-// wrapped gives a tool with what Options.Wrap puts around it, which sees it by the name that the model has for it.
-func (b *Box) wrapped(t Tool, spec llm.ToolSpec) Tool {
+// wrap applies Options.Wrap to a tool, under the name that the model uses.
+func (b *Box) wrap(t Tool, spec llm.ToolSpec) Tool {
 	if b.o.Wrap == nil {
 		return t
 	}

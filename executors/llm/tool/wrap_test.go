@@ -12,14 +12,17 @@ import (
 	"github.com/parleyhub/parley/executors/llm/tool"
 )
 
-// TestWrap: functions and tools of servers are wrapped by the names that the model calls them; agents and children are not.
+// Functions and tools of servers are wrapped under the names that the model uses. Agents and
+// children are not wrapped.
 func TestWrap(t *testing.T) {
 	w := newWorld(t)
 	server := &fakeServer{tools: []tool.Tool{echo(t, "look")}}
 	var wrapped []string
 	b := w.box(tool.Options{
-		Config:    &parley.AgentConfig{Tools: []string{"look", "again"}, AllowSelfSpawn: true, MCPServers: map[string]parley.MCPServer{"s": {Command: "s"}}},
-		Functions: []tool.Tool{echo(t, "look"), tool.AsRepeatable(echo(t, "again"))}, Connect: connectTo(map[string]*fakeServer{"s": server}),
+		Config: &parley.AgentConfig{Tools: []string{"look", "again"}, AllowSelfSpawn: true,
+			MCPServers: map[string]parley.MCPServer{"s": {Command: "s"}}},
+		Functions: []tool.Tool{echo(t, "look"), tool.AsRepeatable(echo(t, "again"))},
+		Connect:   connectTo(map[string]*fakeServer{"s": server}),
 		Wrap: func(inner tool.Tool) tool.Tool {
 			name := inner.Spec().Name
 			if _, ok := inner.(tool.Repeatable); ok {
@@ -38,12 +41,13 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// TestCutOff: the last call of an answer that was too long is not run; those before it are.
+// The last call of an answer that was cut off is not run. Earlier calls are.
 func TestCutOff(t *testing.T) {
 	w := newWorld(t)
 	b := w.box(tool.Options{Config: &parley.AgentConfig{Tools: []string{"look"}}, Functions: []tool.Tool{echo(t, "look")}})
 	results := w.onceCut(b, call("a", "look", `{"x":"1"}`), call("b", "look", `{}`))
-	if results[0].IsError || !results[1].IsError || !strings.Contains(results[1].Text, "invalid_arguments") || !strings.Contains(results[1].Text, "cut off, not run") {
+	if results[0].IsError || !results[1].IsError || !strings.Contains(results[1].Text, "invalid_arguments") ||
+		!strings.Contains(results[1].Text, "was cut off") {
 		t.Errorf("results %+v", results)
 	}
 	if started := w.traces("llm_tool_started"); len(started) != 1 {
@@ -60,7 +64,8 @@ func (w *world) onceCut(b *tool.Box, calls ...llm.ToolCall) (results []llm.ToolR
 			w.Error(err)
 			return
 		}
-		if results, err = b.Run(ctx, &tool.Round{Turn: turn, Record: l, Phase: record.PhaseExecute, Step: 1, Calls: calls, Cut: true}); err != nil {
+		if results, err = b.Run(
+			ctx, &tool.Round{Turn: turn, Record: l, Phase: record.PhaseExecute, Step: 1, Calls: calls, Cut: true}); err != nil {
 			w.Error(err)
 		}
 	})

@@ -86,8 +86,8 @@ func TestWordsOfTheWire(t *testing.T) {
 		field string
 		want  string
 	}{
-		{reflect.TypeFor[parley.WaitForChangeParams](), "TimeoutMs", "timeoutMs is how long the call waits. If it is absent or 0, the call does not wait. The hub reduces a "+
-				"value over 60000 to 60000."},
+		{reflect.TypeFor[parley.WaitForChangeParams](), "TimeoutMs", "timeoutMs is how long the call waits. If it is absent or 0, the call does not wait. The hub reduces a " +
+			"value over 60000 to 60000."},
 		{reflect.TypeFor[parley.SendMessageParams](), "Outcome", "outcome is allowed with finality conversation only; absent means completed."},
 		{reflect.TypeFor[parley.SubscribeParams](), "Types", "types filters stored and new events alike; absent means all. An empty list is refused."},
 		{reflect.TypeFor[parley.TailParams](), "", "Request the events after sinceSeq."},

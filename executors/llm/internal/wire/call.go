@@ -10,25 +10,27 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// Life is how long a provider lives. Its methods may be called from any goroutine.
-type Life struct {
+// Lifetime is the lifetime of a provider. It is safe for concurrent use.
+type Lifetime struct {
 	faults Faults
 	ctx    context.Context
 	end    context.CancelFunc
 }
 
-// NewLife begins a life.
-func NewLife(f Faults) *Life {
+// NewLifetime starts a lifetime.
+func NewLifetime(f Faults) *Lifetime {
 	ctx, end := context.WithCancel(context.Background())
-	return &Life{faults: f, ctx: ctx, end: end}
+	return &Lifetime{faults: f, ctx: ctx, end: end}
 }
 
-// End ends all calls.
-func (l *Life) End() { l.end() }
+// End cancels all calls.
+func (l *Lifetime) End() { l.end() }
 
-// Call makes one call that ends with ctx and with the life. It gives ctx's error where ctx has ended, an error of emit as it is, and else a *llm.ProviderError. The emit that call is
-// given is nil where emit is.
-func (l *Life) Call(ctx context.Context, emit func(llm.Chunk) error, call func(context.Context, func(llm.Chunk) error) (*llm.Response, error)) (*llm.Response, error) {
+// Call makes one call that is canceled with ctx and at the end of the lifetime. It returns the
+// error of ctx if ctx is done, an error of emit unchanged, and otherwise a *llm.ProviderError. If
+// emit is nil, call gets a nil emit too.
+func (l *Lifetime) Call(ctx context.Context, emit func(llm.Chunk) error,
+	call func(context.Context, func(llm.Chunk) error) (*llm.Response, error)) (*llm.Response, error) {
 	run, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.ctx, cancel)()
@@ -57,7 +59,7 @@ func (l *Life) Call(ctx context.Context, emit func(llm.Chunk) error, call func(c
 	return nil, l.faults.Broken(nil, err)
 }
 
-// Whole reads a body that is an answer.
+// Whole reads the body of an answer.
 func (f Faults) Whole(res *http.Response) ([]byte, error) {
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)
@@ -67,10 +69,10 @@ func (f Faults) Whole(res *http.Response) ([]byte, error) {
 	return raw, nil
 }
 
-// IsStream fails where an answer is no stream of events.
+// IsStream returns an error if an answer is not an event stream.
 func (f Faults) IsStream(res *http.Response) error {
 	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind != "text/event-stream" {
-		return f.Malformed(res, "the answer is no stream of events", nil)
+		return f.Malformed(res, "the answer is not an event stream", nil)
 	}
 	return nil
 }

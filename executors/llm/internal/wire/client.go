@@ -9,20 +9,21 @@ import (
 	"time"
 )
 
-// The bounds of one answer.
+// The limits of one answer.
 const (
 	MaxBody   = 64 << 20
 	maxHeader = 256 << 10
 )
 
-// headerTimeout is how long an answer may take to begin. One that is not streamed begins when it is done.
+// headerTimeout limits the time until the headers of an answer. Without a stream, they arrive at
+// the end.
 const headerTimeout = 15 * time.Minute
 
-// ErrTooLarge is an answer of more than MaxBody bytes.
+// ErrTooLarge is an answer with more than MaxBody bytes.
 var ErrTooLarge = errors.New("the answer is larger than 64 MiB")
 
-// Client makes the client that a provider calls with: c, or one of its own for nil, whose answers are bounded by MaxBody and which follows no redirect, so that a key is sent to nobody
-// but the server that it is for. The client c itself is not changed.
+// Client returns the HTTP client of a provider: a copy of c, or a new one if c is nil. It limits
+// answers to MaxBody, and follows no redirects, so that the key is only sent to its own server.
 func Client(c *http.Client) *http.Client {
 	made := http.Client{}
 	if c != nil {
@@ -39,7 +40,7 @@ func Client(c *http.Client) *http.Client {
 	return &made
 }
 
-// bounded bounds the bodies of answers.
+// bounded limits the bodies of answers.
 type bounded struct{ next http.RoundTripper }
 
 func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -50,14 +51,14 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// CloseIdleConnections is for http.Client.CloseIdleConnections.
+// CloseIdleConnections implements http.Client.CloseIdleConnections.
 func (b bounded) CloseIdleConnections() {
 	if c, ok := b.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// body fails with ErrTooLarge after left bytes.
+// body returns ErrTooLarge after left bytes.
 type body struct {
 	io.ReadCloser
 	left int64
@@ -78,42 +79,43 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// CheckBase says what is wrong with a base URL. It does not repeat it: somebody may have put a key there.
+// CheckBase checks a base URL. The error does not contain the URL, because it may have a key.
 func CheckBase(base string) error {
 	u, err := url.Parse(base)
 	switch {
 	case err != nil:
-		return errors.New("the base URL is no URL")
+		return errors.New("invalid base URL")
 	case u.Scheme != "https" && u.Scheme != "http":
-		return errors.New("the base URL does not begin with https:// or http://")
+		return errors.New("the base URL does not start with https:// or http://")
 	case u.Host == "":
-		return errors.New("the base URL names no host")
+		return errors.New("the base URL has no host")
 	case u.User != nil:
-		return errors.New("the base URL has a user: put the key into its own option")
+		return errors.New("the base URL has a user; set the key in its own option")
 	case u.RawQuery != "" || u.Fragment != "":
 		return errors.New("the base URL has a query or a fragment")
 	}
 	return nil
 }
 
-// CheckName says what is wrong with the name of a provider: it is 1 to 64 of a-z 0-9 . _ -, for it stands before the colon of a model name.
+// CheckName checks the name of a provider: 1 to 64 characters of a-z 0-9 . _ -.
 func CheckName(name string) error {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789._-"
 	if name == "" || len(name) > 64 || strings.Trim(name, letters) != "" {
-		return errors.New("the name of a provider is 1 to 64 of a-z 0-9 . _ -")
+		return errors.New("invalid provider name (expected: 1 to 64 of a-z 0-9 . _ -)")
 	}
 	return nil
 }
 
-// CheckKey says what is wrong with a key, without repeating it.
+// CheckKey checks a key. The error does not contain it.
 func CheckKey(key string) error {
 	if !Printable(key) {
-		return errors.New("the key has characters that no key has: is there a line break in it?")
+		return errors.New("invalid key: it has a line break, or other characters that a header cannot have")
 	}
 	return nil
 }
 
-// Printable reports whether a text can be the value of a header: printable ASCII, 512 bytes at most.
+// Printable reports whether a text can be the value of a header: at most 512 bytes of printable
+// ASCII.
 func Printable(s string) bool {
 	if len(s) > 512 {
 		return false

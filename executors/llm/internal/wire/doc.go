@@ -1,3 +1,4 @@
-// Package wire is what providers that reach their vendor over HTTP share: a client that is bounded and follows nobody elsewhere, and one table from what goes wrong to *llm.ProviderError.
-// It imports no vendor's SDK.
+// Package wire has the common parts of providers that call their vendor over HTTP: a client with
+// limits and without redirects, and the mapping of failures to *llm.ProviderError. It imports no
+// vendor SDK.
 package wire

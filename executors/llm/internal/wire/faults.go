@@ -18,18 +18,18 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// maxMessage bounds what a vendor may say in an error.
+// maxMessage limits the message of a vendor.
 const maxMessage = 2000
 
-// Faults makes the errors of one provider. No text in them has the key, whatever the vendor says.
+// Faults returns the errors of one provider. Their texts never have the key.
 type Faults struct {
 	Provider string
 	Key      string
-	// IDHeaders are the headers in which the vendor names a request; the first that an answer has counts.
+	// IDHeaders are the headers with the vendor's request id. The first one in an answer is used.
 	IDHeaders []string
 }
 
-// RequestID returns the vendor's name of a request; empty where the answer is nil or has none.
+// RequestID returns the vendor's id of a request. It is empty if res is nil or has none.
 func (f Faults) RequestID(res *http.Response) string {
 	if res == nil {
 		return ""
@@ -42,24 +42,24 @@ func (f Faults) RequestID(res *http.Response) string {
 	return ""
 }
 
-// Metadata are the vendor's ids of an answer and of its request.
+// Metadata returns the vendor's ids of an answer and of its request.
 func (f Faults) Metadata(res *http.Response, answer string) map[string]string {
 	m := map[string]string{"response_id": answer, "request_id": f.RequestID(res)}
 	maps.DeleteFunc(m, func(_, id string) bool { return id == "" })
 	return m
 }
 
-// Told is what a vendor says of a fault in its body.
-type Told struct {
+// VendorError is an error in the body of a vendor.
+type VendorError struct {
 	Code, Message string
-	// RequestID is that of the body. A header comes first.
+	// RequestID is the request id in the body. An id in a header takes precedence.
 	RequestID string
-	// Final is true where the vendor's code says that the same call fails again, whatever the status.
+	// Final is true if the code of the vendor means that a retry would fail, whatever the status.
 	Final bool
 }
 
-// Status makes the error of an answer with an HTTP status that is none of success.
-func (f Faults) Status(res *http.Response, t Told) *llm.ProviderError {
+// Status returns the error for an HTTP status that is not a success.
+func (f Faults) Status(res *http.Response, t VendorError) *llm.ProviderError {
 	category, retryable := category(res.StatusCode)
 	switch res.Header.Get("X-Should-Retry") {
 	case "true":
@@ -71,12 +71,13 @@ func (f Faults) Status(res *http.Response, t Told) *llm.ProviderError {
 		t.Message = http.StatusText(res.StatusCode)
 	}
 	return f.clean(&llm.ProviderError{
-		Category: category, Status: res.StatusCode, Code: t.Code, RequestID: cmp.Or(f.RequestID(res), t.RequestID), Message: t.Message,
+		Category: category, Status: res.StatusCode, Code: t.Code, RequestID: cmp.Or(f.RequestID(res), t.RequestID),
+		Message:   t.Message,
 		Retryable: retryable && !t.Final, RetryAfter: RetryAfter(res.Header, time.Now()),
 	})
 }
 
-// category is the table of statuses.
+// category maps an HTTP status.
 func category(status int) (c llm.Category, retryable bool) {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
@@ -85,7 +86,7 @@ func category(status int) (c llm.Category, retryable bool) {
 		return llm.CategoryNotFound, false
 	case http.StatusRequestTimeout:
 		return llm.CategoryTimeout, true
-	case http.StatusConflict: // somebody else holds what the call needs
+	case http.StatusConflict: // another call holds a resource that this one needs
 		return llm.CategoryInvalid, true
 	case http.StatusTooManyRequests:
 		return llm.CategoryRateLimit, true
@@ -101,31 +102,30 @@ func category(status int) (c llm.Category, retryable bool) {
 	return llm.CategoryMalformed, false
 }
 
-// Answered makes the error of a call whose answer is res, or nil without an answer. It closes the
-// answer. The function read returns what the vendor says in a body.
-func (f Faults) Answered(res *http.Response, err error, read func(body []byte) Told) *llm.ProviderError {
+// Answered returns the error of a call with the answer res, which may be nil. It closes the answer.
+// read parses the error in a body.
+func (f Faults) Answered(res *http.Response, err error, read func(body []byte) VendorError) *llm.ProviderError {
 	if res == nil {
 		return f.Unsent(cmp.Or(err, io.ErrUnexpectedEOF))
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
-	if err != nil && res.StatusCode < 300 { // a status of failure says enough
+	if err != nil && res.StatusCode < 300 { // the status of a failure is sufficient
 		return f.Broken(res, err)
 	}
 	t := read(body)
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
-		t = Told{
+		t = VendorError{
 			RequestID: t.RequestID,
-			Message:   "the server sends elsewhere, and redirects are not followed: is the base URL right?",
+			Message:   "the server redirects, and redirects are not followed; check the base URL",
 		}
 	}
 	return f.Status(res, t)
 }
 
-// Coded makes the error that a vendor reports in the middle of an answer, where the status was
-// success. An empty category is that of a code which is new: the server failed, and the call may
-// succeed later.
-func (f Faults) Coded(res *http.Response, c llm.Category, t Told) *llm.ProviderError {
+// Coded returns the error that a vendor reports inside an answer with a success status. An empty
+// category is an unknown code, which counts as a retryable failure of the server.
+func (f Faults) Coded(res *http.Response, c llm.Category, t VendorError) *llm.ProviderError {
 	c = cmp.Or(c, llm.CategoryServer)
 	retryable := c == llm.CategoryServer || c == llm.CategoryRateLimit || c == llm.CategoryTimeout
 	return f.clean(&llm.ProviderError{
@@ -134,30 +134,31 @@ func (f Faults) Coded(res *http.Response, c llm.Category, t Told) *llm.ProviderE
 	})
 }
 
-// Malformed makes the error of an answer that is none of the API.
+// Malformed returns the error of an answer that does not have the form of the API.
 func (f Faults) Malformed(res *http.Response, message string, cause error) *llm.ProviderError {
 	return f.clean(&llm.ProviderError{
 		Category: llm.CategoryMalformed, RequestID: f.RequestID(res), Message: message, Err: cause,
 	})
 }
 
-// Invalid makes the error of a request that the provider cannot send.
+// Invalid returns the error of a request that the provider cannot send.
 func (f Faults) Invalid(message string) *llm.ProviderError {
 	return f.clean(&llm.ProviderError{Category: llm.CategoryInvalid, Message: message})
 }
 
-// Cut makes the error of a stream that ended before its end; err is nil where the connection did not fail.
+// Cut returns the error of an incomplete stream. err is nil if the connection did not fail.
 func (f Faults) Cut(res *http.Response, err error) *llm.ProviderError {
 	return f.Broken(res, cmp.Or(err, errors.New("the stream ended in the middle")))
 }
 
-// Broken makes the error of a connection that failed, or of a body that ended early.
+// Broken returns the error of a connection that failed, or of an incomplete body.
 func (f Faults) Broken(res *http.Response, err error) *llm.ProviderError {
 	var u *url.Error
-	if errors.As(err, &u) { // it repeats the URL
+	if errors.As(err, &u) { // url.Error repeats the URL
 		err = u.Err
 	}
-	e := &llm.ProviderError{Category: llm.CategoryNetwork, RequestID: f.RequestID(res), Message: err.Error(), Retryable: true}
+	e := &llm.ProviderError{Category: llm.CategoryNetwork, RequestID: f.RequestID(res), Message: err.Error(),
+		Retryable: true}
 	var timeout net.Error
 	var certificate *tls.CertificateVerificationError
 	switch {
@@ -172,23 +173,23 @@ func (f Faults) Broken(res *http.Response, err error) *llm.ProviderError {
 	return f.clean(e)
 }
 
-// Unsent makes the error of a call that has no answer at all.
+// Unsent returns the error of a call without an answer.
 func (f Faults) Unsent(err error) *llm.ProviderError {
 	var u *url.Error
-	if !errors.As(err, &u) && !errors.Is(err, context.DeadlineExceeded) { // it has not come as far as the network
+	if !errors.As(err, &u) && !errors.Is(err, context.DeadlineExceeded) { // the request did not reach the network
 		return f.Invalid("the request cannot be sent: " + err.Error())
 	}
 	return f.Broken(nil, err)
 }
 
-// Closed makes the error of a call of a provider that is closed.
+// Closed returns the error of a call after Close.
 func (f Faults) Closed() *llm.ProviderError {
 	return f.clean(&llm.ProviderError{Category: llm.CategoryNetwork, Message: "the provider is closed"})
 }
 
 func (f Faults) has(text string) bool { return f.Key != "" && strings.Contains(text, f.Key) }
 
-// clean takes the key out of all texts, and bounds them. A cause that repeats the key is left out.
+// clean removes the key from all texts, and shortens them. It removes a cause that has the key.
 func (f Faults) clean(e *llm.ProviderError) *llm.ProviderError {
 	e.Provider = f.Provider
 	if e.Err != nil && f.has(e.Err.Error()) {
@@ -206,8 +207,9 @@ func (f Faults) clean(e *llm.ProviderError) *llm.ProviderError {
 	return e
 }
 
-// RetryAfter reads how long a vendor wants nobody to call: Retry-After-Ms, or Retry-After in seconds or as a date, which is held against the vendor's own clock where it tells one. 0
-// where it says nothing that can be read; an hour at most.
+// RetryAfter returns the pause that a vendor asks for: Retry-After-Ms, or Retry-After in seconds or
+// as a date. A date is compared with the Date header if there is one. It returns 0 for missing and
+// invalid values, and at most an hour.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	const most = time.Hour
 	if ms, ok := number(h.Get("Retry-After-Ms")); ok {
@@ -227,7 +229,7 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 	return min(max(at.Sub(now), 0), most)
 }
 
-// number reads a number that is not negative.
+// number parses a number that is not negative.
 func number(s string) (float64, bool) {
 	v, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
 	return v, err == nil && v >= 0 // false for NaN

@@ -7,14 +7,15 @@ import (
 	"regexp"
 )
 
-// Object reads a JSON object and leaves what its members hold as it is written, numbers with all their digits. Nothing at all is an object of no properties.
+// Object parses a JSON object. It keeps the JSON of the members, including all digits of numbers.
+// Empty JSON is the schema of an object without properties.
 func Object(raw json.RawMessage) (map[string]any, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return map[string]any{"type": "object", "properties": map[string]any{}}, nil
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
-		return nil, errors.New("it is no JSON object")
+		return nil, errors.New("expected a JSON object")
 	}
 	o := make(map[string]any, len(members))
 	for k, v := range members {
@@ -23,7 +24,8 @@ func Object(raw json.RawMessage) (map[string]any, error) {
 	return o, nil
 }
 
-// Parameters reads the schema of the parameters of a tool, and gives it a type and properties where it has none: some vendors refuse it else.
+// Parameters parses the schema of the parameters of a tool. It adds a missing type and missing
+// properties, because some vendors require them.
 func Parameters(raw json.RawMessage) (map[string]any, error) {
 	o, err := Object(raw)
 	if err != nil {
@@ -40,5 +42,5 @@ func Parameters(raw json.RawMessage) (map[string]any, error) {
 
 var parameter = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
-// IsParameter reports whether a text is the name of a parameter of a vendor, and no path into one.
+// IsParameter reports whether a text is the name of a parameter, and not a path.
 func IsParameter(name string) bool { return parameter.MatchString(name) }

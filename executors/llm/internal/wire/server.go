@@ -9,13 +9,13 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// Options are those that the providers of all vendors have.
+// Options are the common options of the providers.
 type Options struct {
 	Name, BaseURL, APIKey string
 	HTTPClient            *http.Client
 }
 
-// FromEnv reads the options of a vendor from PREFIX_API_KEY and PREFIX_BASE_URL. It returns nil where
+// FromEnv reads the options of a vendor from PREFIX_API_KEY and PREFIX_BASE_URL. It returns nil if
 // neither is set.
 func FromEnv(getenv func(string) string, prefix string) *Options {
 	o := Options{
@@ -28,15 +28,15 @@ func FromEnv(getenv func(string) string, prefix string) *Options {
 	return &o
 }
 
-// Server is the server that a provider asks: its name, its address, the key for it, and the life of the provider.
+// Server is the server of a provider: its name, address and key, with the lifetime of the provider.
 type Server struct {
 	Name, BaseURL string
 	HTTP          *http.Client
 	Faults
-	*Life
+	*Lifetime
 }
 
-// NewServer checks the options. The name and the address that they lack are those of the vendor.
+// NewServer checks the options. vendor and base are the defaults of the name and the address.
 func NewServer(o Options, vendor, base string, idHeaders ...string) (*Server, error) {
 	s := &Server{Name: cmp.Or(o.Name, vendor), BaseURL: cmp.Or(o.BaseURL, base), HTTP: Client(o.HTTPClient)}
 	key := strings.TrimSpace(o.APIKey)
@@ -46,24 +46,25 @@ func NewServer(o Options, vendor, base string, idHeaders ...string) (*Server, er
 		}
 	}
 	s.Faults = Faults{Provider: s.Name, Key: key, IDHeaders: idHeaders}
-	s.Life = NewLife(s.Faults)
+	s.Lifetime = NewLifetime(s.Faults)
 	return s, nil
 }
 
-// Close ends all calls.
+// Close cancels all calls.
 func (s *Server) Close() error {
 	s.End()
 	s.HTTP.CloseIdleConnections()
 	return nil
 }
 
-// Headers makes the options of the headers of one call, each with the function of the vendor's library.
+// Headers returns the options for the headers of one call, each made by the given function of the
+// SDK.
 func Headers[Option any](f Faults, req *llm.Request, with func(name, value string) Option) ([]Option, error) {
 	var all []Option
 	for name, value := range map[string]string{"Idempotency-Key": req.IdempotencyKey, "X-Client-Request-Id": req.TraceID} {
 		if !Printable(value) {
 			return nil, f.Invalid(fmt.Sprintf(
-				"what goes into the header %s has to be printable ASCII, 512 bytes at most", name))
+				"invalid value of the header %s: expected at most 512 bytes of printable ASCII", name))
 		}
 		if value != "" {
 			all = append(all, with(name, value))
@@ -75,7 +76,7 @@ func Headers[Option any](f Faults, req *llm.Request, with func(name, value strin
 // CheckParameter returns an error for a max_tokens_param that is not the name of a parameter.
 func (f Faults) CheckParameter(name string) error {
 	if !IsParameter(name) {
-		return f.Invalid(fmt.Sprintf("max_tokens_param: %q is no name of a parameter", name))
+		return f.Invalid(fmt.Sprintf("max_tokens_param: invalid name %q", name))
 	}
 	return nil
 }

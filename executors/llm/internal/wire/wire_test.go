@@ -80,21 +80,24 @@ func TestStatus(t *testing.T) {
 		res := &http.Response{StatusCode: c.status, Header: http.Header{}}
 		res.Header.Set("X-Should-Retry", c.should)
 		res.Header.Set("X-Id", "req")
-		e := wire.Faults{Provider: "p", IDHeaders: []string{"X-None", "X-Id"}}.Status(res, wire.Told{Final: c.final, RequestID: "other"})
-		if e.Category != c.category || e.Retryable != c.retryable || e.Status != c.status || e.Provider != "p" || e.RequestID != "req" {
+		e := wire.Faults{Provider: "p", IDHeaders: []string{"X-None", "X-Id"}}.Status(
+			res, wire.VendorError{Final: c.final, RequestID: "other"})
+		if e.Category != c.category || e.Retryable != c.retryable || e.Status != c.status || e.Provider != "p" ||
+			e.RequestID != "req" {
 			t.Errorf("%+v: got %+v", c, e)
 		}
 	}
 }
 
-// TestTheKeyIsNeverSaid has vendors repeat the key wherever they can.
-func TestTheKeyIsNeverSaid(t *testing.T) {
+// TestKeyIsHidden has vendors that repeat the key wherever they can.
+func TestKeyIsHidden(t *testing.T) {
 	const key = "sk-secret-key"
 	f := wire.Faults{Provider: "p", Key: key, IDHeaders: []string{"X-Id"}}
-	told := wire.Told{Code: "bad " + key, Message: strings.Repeat("x", 5000) + key}
+	told := wire.VendorError{Code: "bad " + key, Message: strings.Repeat("x", 5000) + key}
 	res := &http.Response{StatusCode: 401, Header: http.Header{"X-Id": {key}}}
 	for _, e := range []*llm.ProviderError{
-		f.Status(res, told), f.Coded(res, llm.CategoryServer, told), f.Malformed(res, "is "+key, errors.New("byte of "+key)), f.Invalid(key), f.Broken(res, errors.New("dial "+key)), f.Unsent(errors.New(key)),
+		f.Status(res, told), f.Coded(res, llm.CategoryServer, told), f.Malformed(res, "is "+key, errors.New("byte of "+key)),
+		f.Invalid(key), f.Broken(res, errors.New("dial "+key)), f.Unsent(errors.New(key)),
 	} {
 		raw, err := json.Marshal(e)
 		if err != nil {
@@ -138,7 +141,8 @@ func TestBodiesAreBounded(t *testing.T) {
 		fits bool
 	}{{wire.MaxBody, true}, {wire.MaxBody + 1, false}, {1 << 40, false}} {
 		transport := roundTripper(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(io.LimitReader(zeros{}, c.size))}, nil
+			return &http.Response{StatusCode: 200, Header: http.Header{},
+				Body: io.NopCloser(io.LimitReader(zeros{}, c.size))}, nil
 		})
 		res, err := wire.Client(&http.Client{Transport: transport}).Get("http://vendor.invalid")
 		if err != nil {
@@ -146,7 +150,7 @@ func TestBodiesAreBounded(t *testing.T) {
 		}
 		n, err := io.Copy(io.Discard, res.Body)
 		if n > wire.MaxBody || c.fits != (err == nil) || err != nil && !errors.Is(err, wire.ErrTooLarge) {
-			t.Errorf("of %d bytes %d were read, and then %v", c.size, n, err)
+			t.Errorf("of %d bytes, %d were read, then %v", c.size, n, err)
 		}
 	}
 	if e := (wire.Faults{}).Broken(nil, wire.ErrTooLarge); e.Category != llm.CategoryMalformed || e.Retryable {
@@ -164,15 +168,18 @@ func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
 func TestChecks(t *testing.T) {
 	for base, ok := range map[string]bool{
-		"https://api.openai.com/v1": true, "http://[::1]:11434/v1/": true, "": false, "api.openai.com": false, "ftp://host": false, "https://": false,
-		"https://user:sk-secret@host/v1": false, "https://host/v1?key=sk-secret": false, "https://host/#a": false, "http://host\x7f": false,
+		"https://api.openai.com/v1": true, "http://[::1]:11434/v1/": true, "": false, "api.openai.com": false,
+		"ftp://host": false, "https://": false,
+		"https://user:sk-secret@host/v1": false, "https://host/v1?key=sk-secret": false, "https://host/#a": false,
+		"http://host\x7f": false,
 	} {
 		err := wire.CheckBase(base)
 		if (err == nil) != ok || err != nil && strings.Contains(err.Error(), "sk-secret") {
 			t.Errorf("%q: %v", base, err)
 		}
 	}
-	for name, ok := range map[string]bool{"openai": true, "my-vllm.2_b": true, "": false, "a:b": false, "OpenAI": false, "a b": false, strings.Repeat("a", 65): false} {
+	for name, ok := range map[string]bool{"openai": true, "my-vllm.2_b": true, "": false, "a:b": false, "OpenAI": false,
+		"a b": false, strings.Repeat("a", 65): false} {
 		if err := wire.CheckName(name); (err == nil) != ok {
 			t.Errorf("%q: %v", name, err)
 		}
@@ -192,7 +199,7 @@ func TestCall(t *testing.T) {
 		return nil, ctx.Err()
 	}
 	t.Run("an error of the sink", func(t *testing.T) {
-		life := wire.NewLife(wire.Faults{})
+		life := wire.NewLifetime(wire.Faults{})
 		if _, err := life.Call(t.Context(), func(llm.Chunk) error { return full }, say); err != full {
 			t.Errorf("got %v", err)
 		}
@@ -200,13 +207,13 @@ func TestCall(t *testing.T) {
 	t.Run("the caller has gone", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 0)
 		defer cancel()
-		life := wire.NewLife(wire.Faults{})
+		life := wire.NewLifetime(wire.Faults{})
 		if _, err := life.Call(ctx, func(llm.Chunk) error { return nil }, say); err != context.DeadlineExceeded {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("the provider is closed", func(t *testing.T) {
-		life := wire.NewLife(wire.Faults{Provider: "p"})
+		life := wire.NewLifetime(wire.Faults{Provider: "p"})
 		_, err := life.Call(t.Context(), func(llm.Chunk) error { life.End(); return nil }, say)
 		var pe *llm.ProviderError
 		if !errors.As(err, &pe) || pe.Provider != "p" || pe.Retryable {
@@ -221,12 +228,13 @@ func TestObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	raw, err := json.Marshal(o)
-	if want := `{"maximum":12345678901234567890,"properties":{"b":1,"a":2},"type":"object"}`; err != nil || string(raw) != want {
+	if want := `{"maximum":12345678901234567890,"properties":{"b":1,"a":2},"type":"object"}`; err != nil ||
+		string(raw) != want {
 		t.Errorf("%s, %v: expected %s", raw, err, want)
 	}
 	for _, bad := range []string{"null", "[]", "true", "{"} {
 		if _, err := wire.Object(json.RawMessage(bad)); err == nil {
-			t.Errorf("%s is no object", bad)
+			t.Errorf("%s was accepted as an object", bad)
 		}
 	}
 }
@@ -247,6 +255,6 @@ func TestParameters(t *testing.T) {
 		}
 	}
 	if _, err := wire.Parameters(json.RawMessage(`[]`)); err == nil {
-		t.Error("a list is taken")
+		t.Error("a list was accepted")
 	}
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// TestLive calls the vendor with the key in PREFIX_API_KEY, which costs little money:
+// TestLive calls the vendor with the key in PREFIX_API_KEY, which costs a little money:
 //
 //	go test -tags live -run Live -v ./executors/llm/openai ./executors/llm/anthropic
 //
-// PREFIX_LIVE_MODELS names other models, separated by commas. There is no model none.
+// PREFIX_LIVE_MODELS names other models, separated by commas. none is a model that does not exist.
 func (v *Vendor) TestLive(t *testing.T, prefix, models, none string) {
 	key := os.Getenv(prefix + "_API_KEY")
 	if key == "" {
-		t.Skipf("NOTHING WAS TRIED: %s_API_KEY is not set", prefix)
+		t.Skipf("nothing was tested: %s_API_KEY is not set", prefix)
 	}
 	p, err := v.New(os.Getenv(prefix+"_BASE_URL"), key, "", nil)
 	if err != nil {
@@ -53,13 +53,13 @@ func (v *Vendor) TestLive(t *testing.T, prefix, models, none string) {
 	})
 }
 
-// liveTools has a tool called, streamed, and its result sent back with what only the vendor reads.
+// liveTools streams a tool call, and sends its result back with the opaque data.
 func liveTools(ctx context.Context, t *testing.T, p llm.Provider, model string, api llm.API) {
 	req := &llm.Request{
 		Model: model, API: api, Instructions: "Answer in one short sentence.", UseInstructions: true,
 		MaxTokens: 2000, ToolChoice: llm.ToolsRequired,
 		Messages: []llm.Message{{Role: llm.RoleUser, Text: "What is the secret word of the green door? Use the tool."}},
-		Tools: []llm.ToolSpec{{Name: "secret_word", Description: "Tells the secret word of a door.",
+		Tools: []llm.ToolSpec{{Name: "secret_word", Description: "Returns the secret word of a door.",
 			Parameters: json.RawMessage(`{"type":"object","properties":{"door":{"type":"string"}},` +
 				`"required":["door"],"additionalProperties":false}`)}},
 	}

@@ -16,29 +16,29 @@ import (
 	"github.com/parleyhub/parley/executors/llm/llmtest"
 )
 
-// Dialect is how a vendor is spoken to and answers.
+// Dialect is the wire format of a vendor.
 type Dialect struct {
-	// Path is what is posted to.
+	// Path is the path of the API.
 	Path string
-	// Check holds a request against the API, besides what Serve looks at.
+	// Check checks a request, in addition to the checks of Serve.
 	Check func(r *http.Request, body map[string]any, e *llmtest.Exchange) error
-	// Fault is the vendor's form of an error.
+	// Fault returns an error in the form of the vendor.
 	Fault func(f *llmtest.Fault) string
-	// Whole is the answer, and Stream the same as events.
+	// Whole returns the answer, and Stream the same answer as events.
 	Whole  func(e *llmtest.Exchange) string
 	Stream func(e *llmtest.Exchange) Events
 }
 
-// Events are a stream: what comes first, then what brings each chunk, then the end.
+// Events is a stream: the start, one event per chunk, and the end.
 type Events struct {
 	Before string
 	Chunks []string
 	After  string
-	// Garbled is an event whose data are llmtest.Garbage.
+	// Garbled is an event with llmtest.Garbage as data.
 	Garbled string
 }
 
-// Serve starts a server that answers a script, and gives its URL.
+// Serve starts a server that answers a script, and returns its URL.
 func Serve(t *testing.T, d *Dialect, s *llmtest.Script) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.serve(t, w, r, s) }))
@@ -57,7 +57,7 @@ func (d *Dialect) serve(t *testing.T, w http.ResponseWriter, r *http.Request, s 
 		return
 	}
 	if err := d.check(r, raw, e); err != nil {
-		t.Errorf("the request is none of the API: %v: %s", err, raw)
+		t.Errorf("invalid request: %v: %s", err, raw)
 	}
 	d.answer(w, r, e)
 }
@@ -137,7 +137,7 @@ func say(w http.ResponseWriter, text string) {
 	http.NewResponseController(w).Flush()
 }
 
-// Event is one event of a stream. The name stands before it where it has one.
+// Event returns one event of a stream. The name may be empty.
 func Event(name string, data any) string {
 	raw, ok := data.(string)
 	if !ok {
@@ -149,13 +149,13 @@ func Event(name string, data any) string {
 	return name + "data: " + raw + "\n\n"
 }
 
-// JSON is data as the vendors write them: with < and & as they are.
+// JSON returns data as JSON without escaping of < and &, as the vendors do.
 func JSON(data any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(data); err != nil {
-		panic(err) // it is made by tests
+		panic(err) // data of tests can be encoded
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
@@ -163,7 +163,7 @@ func JSON(data any) string {
 // Object is a JSON object.
 type Object = map[string]any
 
-// Objects are those of a list; none of anything else.
+// Objects returns the objects of a list. It returns nil for any other value.
 func Objects(v any) (all []Object) {
 	items, _ := v.([]any)
 	for _, item := range items {
@@ -172,7 +172,7 @@ func Objects(v any) (all []Object) {
 	return all
 }
 
-// Raw answers one request as it likes, and gives the URL.
+// Raw starts a server with a handler, and returns its URL.
 func Raw(t *testing.T, answer http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(answer)
@@ -180,7 +180,7 @@ func Raw(t *testing.T, answer http.HandlerFunc) string {
 	return server.URL
 }
 
-// Pieces answers with a stream that is sent in these pieces, each on its own, whatever they cut.
+// Pieces returns a handler that sends a stream in the given pieces, one at a time.
 func Pieces(pieces ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
@@ -191,7 +191,7 @@ func Pieces(pieces ...string) http.HandlerFunc {
 	}
 }
 
-// Collect makes a sink of chunks.
+// Collect returns a sink that appends to a list.
 func Collect(all *[]llm.Chunk) func(llm.Chunk) error {
 	return func(c llm.Chunk) error {
 		*all = append(*all, c)
@@ -199,7 +199,7 @@ func Collect(all *[]llm.Chunk) func(llm.Chunk) error {
 	}
 }
 
-// Text puts the texts of chunks together.
+// Text returns the joined texts of chunks.
 func Text(all []llm.Chunk) string {
 	var b strings.Builder
 	for _, c := range all {
@@ -208,7 +208,8 @@ func Text(all []llm.Chunk) string {
 	return b.String()
 }
 
-// Ways are the ways in which the same stream may come: whole, in bytes, with other ends of lines, and with comments and events that nobody knows between its events.
+// Ways returns different splits of the same stream: whole, in bytes, with other line ends, and with
+// comments and unknown events in between.
 func Ways(stream string) map[string][]string {
 	bytes := make([]string, 0, len(stream))
 	for i := range len(stream) {
@@ -216,9 +217,12 @@ func Ways(stream string) map[string][]string {
 	}
 	lines := strings.SplitAfter(stream, "\n")
 	crlf := strings.ReplaceAll(stream, "\n", "\r\n")
-	noise := ": keep-alive\n\nretry: 3000\nid: 7\n\nevent: vendor.news\ndata: {\"type\":\"vendor.news\",\"delta\":{\"deep\":[1]}}\n\n"
+	noise := ": keep-alive\n\nretry: 3000\nid: 7\n\nevent: vendor.news\ndata: " +
+		"{\"type\":\"vendor.news\",\"delta\":{\"deep\":[1]}}\n\n"
 	return map[string][]string{
-		"whole": {stream}, "byte by byte": bytes, "line by line": lines, "CRLF": {crlf}, "CRLF, cut within": {crlf[:len(crlf)/2], crlf[len(crlf)/2:]},
-		"noise between": {noise + strings.ReplaceAll(stream, "\n\n", "\n\n"+noise)}, "no space after the colon": {strings.ReplaceAll(stream, "data: ", "data:")},
+		"whole": {stream}, "byte by byte": bytes, "line by line": lines, "CRLF": {crlf},
+		"CRLF, cut within":         {crlf[:len(crlf)/2], crlf[len(crlf)/2:]},
+		"noise between":            {noise + strings.ReplaceAll(stream, "\n\n", "\n\n"+noise)},
+		"no space after the colon": {strings.ReplaceAll(stream, "data: ", "data:")},
 	}
 }

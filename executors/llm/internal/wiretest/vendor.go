@@ -18,18 +18,18 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// Vendor is a provider whose tests are those of every vendor.
+// Vendor is a provider under test. All vendors have the same tests.
 type Vendor struct {
 	Name, Key string
-	// Model is one that the vendor has.
+	// Model is a model of the vendor.
 	Model string
-	// Streams are the APIs of the vendor, each with a stream of the texts "Ça " and "va 🙂" and of a
-	// call of look with {"a":1}.
+	// Streams are the APIs of the vendor, each with a stream that has the texts "Ça " and "va 🙂"
+	// and a call of look with {"a":1}.
 	Streams map[llm.API]string
 	New     func(base, key string, api llm.API, c *http.Client) (llm.Provider, error)
 }
 
-// Provider makes a provider with the key, which is closed at the end of the test.
+// Provider returns a provider with the key. It is closed at the end of the test.
 func (v *Vendor) Provider(t *testing.T, base string, api llm.API, c *http.Client) llm.Provider {
 	t.Helper()
 	p, err := v.New(base, v.Key, api, c)
@@ -40,7 +40,7 @@ func (v *Vendor) Provider(t *testing.T, base string, api llm.API, c *http.Client
 	return p
 }
 
-// each makes the same call in each API, whole and streamed, and returns how it failed.
+// each makes the same call in each API, with and without a stream, and checks its error.
 func (v *Vendor) each(t *testing.T, answer http.HandlerFunc, check func(*llm.ProviderError) bool) {
 	t.Helper()
 	for api := range v.Streams {
@@ -117,7 +117,7 @@ func (v *Vendor) TestProvider(t *testing.T) {
 			t.Errorf("got %#v", err)
 		}
 	})
-	// It keeps its status, and the values of its headers.
+	// The error has the status and the values of the headers.
 	t.Run("an error that breaks off", func(t *testing.T) {
 		v.each(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "500")
@@ -131,8 +131,8 @@ func (v *Vendor) TestProvider(t *testing.T) {
 	})
 }
 
-// TestEnvironment tests FromEnv of a vendor, and that New reads no variable: foreign names some that
-// the library of the vendor knows.
+// TestEnvironment tests FromEnv of a vendor, and that New reads no variable. foreign has other
+// variables of the vendor's SDK.
 func TestEnvironment[P interface {
 	comparable
 	llm.Provider
@@ -181,7 +181,7 @@ func TestEnvironment[P interface {
 	}
 }
 
-// TestMalformed answers with bodies that are not answers of the vendor's API, and of no other API.
+// TestMalformed answers with bodies that are not answers of the API.
 func (v *Vendor) TestMalformed(t *testing.T, bodies map[string]string) {
 	answer := func(name, kind, body string) {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +202,7 @@ func (v *Vendor) TestMalformed(t *testing.T, bodies map[string]string) {
 	}
 }
 
-// Status is an answer that is an error, and the error to expect, without its provider and status.
+// Status is an error response and the expected error, without provider and status.
 type Status = struct {
 	Status int
 	Header map[string]string
@@ -210,7 +210,7 @@ type Status = struct {
 	Want   llm.ProviderError
 }
 
-// TestStatuses answers with statuses of failure.
+// TestStatuses answers with error statuses.
 func (v *Vendor) TestStatuses(t *testing.T, all map[string]Status) {
 	for name, c := range all {
 		t.Run(name, func(t *testing.T) {
@@ -227,7 +227,7 @@ func (v *Vendor) TestStatuses(t *testing.T, all map[string]Status) {
 	}
 }
 
-// Sent returns what a request becomes on the wire. The server fails.
+// Sent returns the HTTP request for a request. The server returns an error.
 func (v *Vendor) Sent(t *testing.T, api llm.API, req *llm.Request) (header http.Header, body string, err error) {
 	t.Helper()
 	base := Raw(t, func(w http.ResponseWriter, r *http.Request) {
@@ -240,7 +240,7 @@ func (v *Vendor) Sent(t *testing.T, api llm.API, req *llm.Request) (header http.
 	return header, body, err
 }
 
-// SameJSON compares two texts of JSON.
+// SameJSON compares two JSON texts.
 func SameJSON(t *testing.T, got, want string) {
 	t.Helper()
 	var g, w any
@@ -252,17 +252,17 @@ func SameJSON(t *testing.T, got, want string) {
 	}
 }
 
-// Opaque is the part of an answer that only its provider reads, with the calls that are left of it,
-// and texts that the next request has, and has not.
+// Opaque is the opaque part of an answer with the remaining calls. Want and Not are texts that the
+// next request must and must not have.
 type Opaque = struct {
-	Provider  string // empty, the vendor's own
+	Provider  string // empty for the vendor's own
 	Data      string
 	Calls     []llm.ToolCall
 	Want, Not []string
 }
 
-// TestOpaque sends back the opaque part of an answer: all that fits the calls, and the readable text
-// where it does not fit.
+// TestOpaque sends the opaque part of an answer back: all of it that matches the calls, or the
+// plain text if it does not match.
 func (v *Vendor) TestOpaque(t *testing.T, api llm.API, all map[string]Opaque) {
 	for name, c := range all {
 		t.Run(name, func(t *testing.T) {
@@ -286,7 +286,7 @@ func (v *Vendor) TestOpaque(t *testing.T, api llm.API, all map[string]Opaque) {
 	}
 }
 
-// TestUnsendable makes requests that no vendor takes, and these.
+// TestUnsendable makes requests that the provider cannot send.
 func (v *Vendor) TestUnsendable(t *testing.T, more ...*llm.Request) {
 	for _, req := range append([]*llm.Request{
 		{IdempotencyKey: "a\nb"},
@@ -306,7 +306,7 @@ func (v *Vendor) TestUnsendable(t *testing.T, more ...*llm.Request) {
 	}
 }
 
-// Stream asks a server that answers with pieces of a stream.
+// Stream calls a server that answers with the pieces of a stream.
 func (v *Vendor) Stream(t *testing.T, api llm.API, pieces ...string) (*llm.Response, []llm.Chunk, error) {
 	t.Helper()
 	var all []llm.Chunk
@@ -316,8 +316,8 @@ func (v *Vendor) Stream(t *testing.T, api llm.API, pieces ...string) (*llm.Respo
 	return r, all, err
 }
 
-// TestStreams reads the streams of the vendor in all ways, cut, with a huge chunk, and one chunk at a
-// time. It expects the response want, with the opaque part, as JSON; empty for a response without.
+// TestStreams reads the streams of the vendor in all ways, truncated, with a huge chunk, and one
+// chunk at a time. The expected response is want with the given opaque part, which may be empty.
 func (v *Vendor) TestStreams(t *testing.T, want llm.Response, opaque string) {
 	id := want.ToolCalls[0].ID
 	chunks := []llm.Chunk{
@@ -350,7 +350,7 @@ func (v *Vendor) TestStreams(t *testing.T, want llm.Response, opaque string) {
 				_, _, err := v.Stream(t, api, strings.Join(events[:i], ""))
 				var pe *llm.ProviderError
 				switch {
-				case api == llm.APIChat && i >= len(events)-3: // the stream has the reason to stop
+				case api == llm.APIChat && i >= len(events)-3: // the stream already has the finish reason
 					if err != nil {
 						t.Errorf("%d events: %v", i, err)
 					}
@@ -370,7 +370,8 @@ func (v *Vendor) TestStreams(t *testing.T, want llm.Response, opaque string) {
 	}
 }
 
-// oneAtATime has the server wait for the first chunk to be heard before it writes the next event.
+// oneAtATime has a server that waits until the first chunk is emitted before it writes the next
+// event.
 func (v *Vendor) oneAtATime(t *testing.T, api llm.API, events []string) {
 	heard := make(chan struct{})
 	p := v.Provider(t, Raw(t, func(w http.ResponseWriter, r *http.Request) {
@@ -404,7 +405,7 @@ func (v *Vendor) oneAtATime(t *testing.T, api llm.API, events []string) {
 	}
 }
 
-// StreamFault is a stream that ends in an error, and the error.
+// StreamFault is a stream that ends in an error, and the expected error.
 type StreamFault = struct {
 	API       llm.API
 	Stream    string
@@ -427,8 +428,8 @@ func (v *Vendor) TestStreamFaults(t *testing.T, all map[string]StreamFault) {
 	}
 }
 
-// Seeds returns, for each constant of stream_test.go whose name ends with Stream, the text, and the
-// text without each of its events and with each of them twice.
+// Seeds returns the streams in stream_test.go: the constants whose name ends in Stream. Each comes
+// with variants that lack one event or have it twice.
 func Seeds(f *testing.F) (all [][]string) {
 	source, err := os.ReadFile("stream_test.go")
 	if err != nil {
@@ -445,8 +446,8 @@ func Seeds(f *testing.F) (all [][]string) {
 	return all
 }
 
-// CheckStream reads a stream without a server. It expects an answer that equals the sum of its chunks,
-// or an llm.ProviderError.
+// CheckStream reads a stream without a server. The answer must equal the sum of its chunks, or the
+// error must be an llm.ProviderError.
 func CheckStream(t *testing.T, stream string,
 	read func(*http.Response, func(llm.Chunk) error) (*llm.Response, error),
 ) {
@@ -472,11 +473,11 @@ func CheckStream(t *testing.T, stream string,
 		t.Fatalf("got %v", err)
 	}
 	if err == nil && (said != r.Text || refused != r.Refusal || len(calls) != len(r.ToolCalls)) {
-		t.Fatalf("the chunks say %q %q %v, and the response %+v", said, refused, calls, r)
+		t.Fatalf("the chunks are %q %q %v, but the response is %+v", said, refused, calls, r)
 	}
 	for i := range calls {
 		if err == nil && calls[i] != r.ToolCalls[i] {
-			t.Fatalf("the chunks make the call %+v, and the response %+v", calls[i], r.ToolCalls[i])
+			t.Fatalf("the chunks have the call %+v, but the response %+v", calls[i], r.ToolCalls[i])
 		}
 	}
 }

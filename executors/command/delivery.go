@@ -10,35 +10,35 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// speech passes on what a program says in one turn. It belongs to one goroutine.
-type speech struct {
+// delivery posts the output of a program in one turn. It belongs to one goroutine.
+type delivery struct {
 	turn    *parley.Turn
 	program *running
 	dir     string
 
 	number int   // of the last line
 	deltas int64 // since the last message
-	final  *line // what ends the turn; said when the program has ended well
+	final  *line // the line that ends the turn; posted after the program succeeded
 
-	traces int    // made of stderr
+	traces int    // of stderr
 	unsaid string // of stderr
 }
 
-// deliver passes on what the program says until it has ended, and then what ends the turn.
-func (s *speech) deliver(ctx context.Context) (parley.TurnOutcome, error) {
+// deliver posts the output of the program until it ends, and then the message that ends the turn.
+func (s *delivery) deliver(ctx context.Context) (parley.TurnOutcome, error) {
 	err := s.listen(ctx)
 	if err != nil {
 		s.program.Stop(err)
 		<-s.program.Done()
 	} else {
 		err = s.take(ctx, s.program.stdout.end())
-		err = cmp.Or(s.program.Wait(), err) // what a program that failed has broken off is no news
+		err = cmp.Or(s.program.Wait(), err) // the failure of the program takes precedence over an incomplete line
 	}
-	if ctx.Err() != nil { // whatever went wrong after that
+	if ctx.Err() != nil { // other errors are consequences of that
 		err = fmt.Errorf("the program was stopped: %w", context.Cause(ctx))
 	}
-	if overheard := s.overhearLast(ctx); err == nil {
-		err = overheard
+	if traceErr := s.traceLastStderr(ctx); err == nil {
+		err = traceErr
 	}
 	if err != nil {
 		return "", err
@@ -46,8 +46,8 @@ func (s *speech) deliver(ctx context.Context) (parley.TurnOutcome, error) {
 	return s.conclude(ctx)
 }
 
-// listen passes on what comes until the program has ended.
-func (s *speech) listen(ctx context.Context) error {
+// listen posts the output until the program ends.
+func (s *delivery) listen(ctx context.Context) error {
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
 	for {
@@ -58,7 +58,7 @@ func (s *speech) listen(ctx context.Context) error {
 		case <-s.program.stdout.wake:
 			err = s.take(ctx, s.program.stdout.fetch())
 		case <-second.C:
-			err = s.overhear(ctx, false)
+			err = s.traceStderr(ctx, false)
 		}
 		if err != nil {
 			return err
@@ -66,8 +66,8 @@ func (s *speech) listen(ctx context.Context) error {
 	}
 }
 
-// take deals with lines of stdout.
-func (s *speech) take(ctx context.Context, lines [][]byte) error {
+// take handles lines of stdout.
+func (s *delivery) take(ctx context.Context, lines [][]byte) error {
 	for _, text := range lines {
 		s.number++
 		if isBlank(text) {
@@ -80,13 +80,13 @@ func (s *speech) take(ctx context.Context, lines [][]byte) error {
 	return nil
 }
 
-func (s *speech) takeLine(ctx context.Context, text []byte) error {
+func (s *delivery) takeLine(ctx context.Context, text []byte) error {
 	l, err := parseLine(text)
 	switch {
 	case err != nil:
 		return err
 	case s.final != nil:
-		return fmt.Errorf("it comes after the one that ends the turn: expected nothing more")
+		return fmt.Errorf("unexpected line after the line that ends the turn")
 	}
 	if err := l.readFiles(s.dir); err != nil {
 		return err
@@ -96,23 +96,23 @@ func (s *speech) takeLine(ctx context.Context, text []byte) error {
 		s.final = l
 		return nil
 	case l.delta != nil:
-		return s.sayDelta(ctx, *l.delta)
+		return s.sendDelta(ctx, *l.delta)
 	case l.trace != nil:
 		_, err := s.turn.Trace(ctx, *l.trace)
 		return err
 	}
-	return s.say(ctx, l)
+	return s.post(ctx, l)
 }
 
-// sayDelta numbers the pieces of a message.
-func (s *speech) sayDelta(ctx context.Context, text string) error {
+// sendDelta sends and numbers a delta.
+func (s *delivery) sendDelta(ctx context.Context, text string) error {
 	err := s.turn.Delta(ctx, s.deltas, text)
 	s.deltas++
 	return err
 }
 
-// say posts a message with its files.
-func (s *speech) say(ctx context.Context, l *line) error {
+// post posts a message with its files.
+func (s *delivery) post(ctx context.Context, l *line) error {
 	m := *l.message
 	for _, f := range l.files {
 		a, err := s.turn.Attach(ctx, f.Name, f.MediaType, f.data)
@@ -134,8 +134,8 @@ func (s *speech) say(ctx context.Context, l *line) error {
 	return err
 }
 
-// overhear makes a trace of what came on stderr.
-func (s *speech) overhear(ctx context.Context, last bool) error {
+// traceStderr writes a trace with new text of stderr.
+func (s *delivery) traceStderr(ctx context.Context, last bool) error {
 	if s.traces >= maxChatterTraces && !last {
 		return nil
 	}
@@ -144,38 +144,40 @@ func (s *speech) overhear(ctx context.Context, last bool) error {
 	}
 	_, err := s.turn.Trace(ctx, parley.Trace{Kind: TraceStderr, Text: s.unsaid})
 	switch {
-	case err == nil, errors.Is(err, parley.ErrTurnClosed), errors.Is(err, parley.ErrConversationClosed): // by the program, with its own token
+	case err == nil, errors.Is(err, parley.ErrTurnClosed), errors.Is(err, parley.ErrConversationClosed):
+		// The program may have closed both with its own token.
 		s.unsaid = ""
 		s.traces++
 		return nil
-	case ctx.Err() != nil: // there is one more time
+	case ctx.Err() != nil: // traceLastStderr follows
 		return nil
 	}
-	return fmt.Errorf("pass on the program's stderr: %w", err)
+	return fmt.Errorf("trace the program's stderr: %w", err)
 }
 
-// overhearLast is for the end of the program. When ctx has ended too, the last words matter most.
-func (s *speech) overhearLast(ctx context.Context) error {
+// traceLastStderr traces the rest of stderr after the end of the program, even if ctx is done.
+func (s *delivery) traceLastStderr(ctx context.Context) error {
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), StopWait)
 		defer cancel()
 	}
-	return s.overhear(ctx, true)
+	return s.traceStderr(ctx, true)
 }
 
-// TraceStderr is the kind of the traces that are made of stderr.
+// TraceStderr is the kind of traces with stderr.
 const TraceStderr = "stderr"
 
-// conclude says what ends the turn. A program that has not said it may have done so with its own token; else the attempt is a silent one.
-func (s *speech) conclude(ctx context.Context) (parley.TurnOutcome, error) {
+// conclude ends the turn. Without a final line, the program may have ended the turn with its own
+// token. Otherwise the attempt counts as silent.
+func (s *delivery) conclude(ctx context.Context) (parley.TurnOutcome, error) {
 	switch {
 	case s.final == nil:
 		return parley.TurnPosted, nil
 	case s.final.yield:
 		return parley.TurnYield, nil
 	}
-	if err := s.say(ctx, s.final); err != nil {
+	if err := s.post(ctx, s.final); err != nil {
 		return "", err
 	}
 	if s.final.finality == parley.FinalityConversation {

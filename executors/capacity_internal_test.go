@@ -10,14 +10,15 @@ import (
 	"time"
 )
 
-// TestRoom: no more turns are worked on than there is room for, who comes first is served first, and a turn that goes on is never held up.
-func TestRoom(t *testing.T) {
+// The capacity limits running turns, waiting turns are served in order, and a turn that continues
+// is never delayed.
+func TestCapacityLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRoom(2)
+		r := newCapacity(2)
 		var in []int
 		begin := func(n int) {
 			go func() {
-				if err := r.enter(t.Context()); err != nil {
+				if err := r.acquire(t.Context()); err != nil {
 					t.Error(err)
 				}
 				in = append(in, n)
@@ -35,72 +36,73 @@ func TestRoom(t *testing.T) {
 			begin(n)
 		}
 		expect("at first", 2)
-		r.leave() // the first waits for a session of its own
+		r.release() // the first turn waits for a session
 		expect("one waits", 3)
-		r.press() // and goes on beside the two others
+		r.force() // it continues beside the two others
 		expect("it goes on", 3)
-		r.leave()
+		r.release()
 		expect("one of three has ended", 3)
-		r.leave()
+		r.release()
 		expect("two of three have ended", 4)
-		r.leave()
+		r.release()
 		expect("another has ended", 5)
 		for i, n := range in {
 			if i != n {
-				t.Errorf("they have entered in the order %v", in)
+				t.Errorf("they entered in the order %v", in)
 			}
 		}
-		r.leave()
-		r.leave()
+		r.release()
+		r.release()
 		if r.free != 2 || len(r.queue) != 0 {
-			t.Errorf("at the end there is room for %d, and %d wait", r.free, len(r.queue))
+			t.Errorf("at the end %d are free, and %d wait", r.free, len(r.queue))
 		}
 	})
 }
 
-// TestRoomGivenUp: who gives up in the queue takes nothing, also when the room comes at the same moment.
-func TestRoomGivenUp(t *testing.T) {
+// A canceled request takes no capacity, even if it gets some at the same moment.
+func TestCapacityCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, reason := newRoom(1), errors.New("enough")
-		if err := r.enter(t.Context()); err != nil {
+		r, reason := newCapacity(1), errors.New("enough")
+		if err := r.acquire(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gaveUp := make(chan error, 1)
-		go func() { gaveUp <- r.enter(ctx) }()
+		go func() { gaveUp <- r.acquire(ctx) }()
 		synctest.Wait()
 		cancel(reason)
 		if err := <-gaveUp; !errors.Is(err, reason) {
 			t.Errorf("enter ended with %v", err)
 		}
-		if err := r.enter(ctx); !errors.Is(err, reason) {
-			t.Errorf("enter with a ctx that has ended gave %v", err)
+		if err := r.acquire(ctx); !errors.Is(err, reason) {
+			t.Errorf("acquire with a canceled ctx returned %v", err)
 		}
 		if len(r.queue) != 0 {
-			t.Errorf("%d wait for a room that nobody wants", len(r.queue))
+			t.Errorf("%d canceled requests still wait", len(r.queue))
 		}
-		mine := r.ask()
-		r.leave() // the room comes
-		r.forgo(mine)
+		mine := r.request()
+		r.release() // capacity becomes free
+		r.cancel(mine)
 		if r.free != 1 {
-			t.Errorf("there is room for %d turns, expected 1", r.free)
+			t.Errorf("%d are free, expected 1", r.free)
 		}
 	})
 }
 
-// TestRoomByChance: with turns that begin, wait, go on and give up by chance, nothing is lost and the bound holds for those that begin.
-func TestRoomByChance(t *testing.T) {
+// Turns that randomly start, wait, continue and cancel leak no capacity, and starting turns respect
+// the limit.
+func TestCapacityRandom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const capacity, turns = 3, 300
-		r := newRoom(capacity)
+		r := newCapacity(capacity)
 		var mu sync.Mutex
-		working, back := 0, 0 // turns that are worked on, and how many of them have waited
+		working, back := 0, 0 // running turns, and those of them that waited
 		count := func(turns, waited int) {
 			mu.Lock()
 			defer mu.Unlock()
 			working, back = working+turns, back+waited
 			if working > capacity+back {
-				t.Errorf("%d turns are worked on, of which %d have waited", working, back)
+				t.Errorf("%d turns run, of which %d waited", working, back)
 			}
 		}
 		some := func() { time.Sleep(time.Duration(rand.IntN(1000)) * time.Microsecond) }
@@ -109,7 +111,7 @@ func TestRoomByChance(t *testing.T) {
 			all.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(150))*time.Millisecond)
 				defer cancel()
-				if r.enter(ctx) != nil {
+				if r.acquire(ctx) != nil {
 					return
 				}
 				count(1, 0)
@@ -117,19 +119,19 @@ func TestRoomByChance(t *testing.T) {
 				waits := rand.IntN(2)
 				if waits == 1 {
 					count(-1, 0)
-					r.leave()
+					r.release()
 					some()
 					count(1, 1)
-					r.press()
+					r.force()
 					some()
 				}
 				count(-1, -waits)
-				r.leave()
+				r.release()
 			})
 		}
 		all.Wait()
 		if r.free != capacity || len(r.queue) != 0 {
-			t.Errorf("at the end there is room for %d, and %d wait", r.free, len(r.queue))
+			t.Errorf("at the end %d are free, and %d wait", r.free, len(r.queue))
 		}
 	})
 }

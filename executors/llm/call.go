@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// call makes the provider's call and takes its chunks, in this goroutine: text that is gathered is told when it is time, also while nothing comes.
+// call calls the provider and handles its chunks in this goroutine. It flushes collected text on
+// time even while no chunk arrives.
 func (x *run) call(ctx context.Context) (*Response, error) {
-	if x.teller.every == 0 {
+	if x.stream.every == 0 {
 		return x.runtime.provider.Call(ctx, x.req, x.chunk)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	g := &gathering{chunks: make(chan Chunk), ended: make(chan struct{})}
+	g := &asyncCall{chunks: make(chan Chunk), ended: make(chan struct{})}
 	go g.call(ctx, x)
-	timer := time.NewTicker(x.teller.every)
+	timer := time.NewTicker(x.stream.every)
 	defer timer.Stop()
 	for {
 		var err error
@@ -22,7 +23,7 @@ func (x *run) call(ctx context.Context) (*Response, error) {
 		case c := <-g.chunks:
 			err = x.chunk(c)
 		case <-timer.C:
-			err = x.teller.flush()
+			err = x.stream.flush()
 		case <-g.ended:
 			return g.resp, g.err
 		}
@@ -35,15 +36,15 @@ func (x *run) call(ctx context.Context) (*Response, error) {
 	}
 }
 
-// gathering is a call whose chunks go to another goroutine.
-type gathering struct {
+// asyncCall is a call whose chunks are handled in another goroutine.
+type asyncCall struct {
 	chunks chan Chunk
 	ended  chan struct{}
-	resp   *Response // once it has ended
+	resp   *Response // set before ended is closed
 	err    error
 }
 
-func (g *gathering) call(ctx context.Context, x *run) {
+func (g *asyncCall) call(ctx context.Context, x *run) {
 	defer close(g.ended)
 	g.resp, g.err = x.runtime.provider.Call(ctx, x.req, func(c Chunk) error {
 		select {
