@@ -1,11 +1,16 @@
-// Package hooks takes webhooks: what others send over HTTP becomes notes of conversations.
+// Package hooks receives webhooks: HTTP deliveries of other systems become notes of conversations.
+// [New] creates the HTTP handler.
 //
-// A hook is a name, a conversation and the participant who posts there. Who sends signs each delivery as Standard Webhooks say (webhook-id, webhook-timestamp and
-// webhook-signature), with one of the hook's secrets. The body is the data of the note.
+// A hook has a name, a conversation and a participant that posts there. The sender signs each
+// delivery according to Standard Webhooks (webhook-id, webhook-timestamp and webhook-signature)
+// with one of the secrets of the hook. The body is the data of the note.
 //
-//   - A delivery is posted once, however often it comes: its webhook-id is a part of the note's key. The same id with another body is refused.
-//   - A delivery is answered with 202 when its note is in the log, and not before. Everything else may be sent again.
-//   - Nothing is posted, and nothing is told, without a good signature that is not older than five minutes: a wrong one and a name that no hook has are answered alike.
-//   - Who has not signed keeps no connection open.
-//   - No secret stands in an answer, an error or the log.
+//   - A delivery is posted once, however often it is sent: its webhook-id is part of the key of the
+//     note. The same id with another body is refused.
+//   - A delivery is answered with 202 after its note is in the log. Everything else may be sent
+//     again.
+//   - Nothing is posted or revealed without a valid signature that is at most five minutes old. A
+//     wrong signature and an unknown hook have the same response.
+//   - Connections of senders without a valid signature are closed.
+//   - No secret is in a response, an error or the log.
 package hooks

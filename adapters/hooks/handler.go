@@ -23,13 +23,13 @@ import (
 )
 
 const (
-	// Path is below which hooks are served: POST /hooks/NAME.
+	// Path is the path above the hooks: POST /hooks/NAME.
 	Path = "/hooks/"
-	// MaxBodyBytes bounds the body of a delivery. A larger one is refused with HTTP 413.
+	// MaxBodyBytes limits the body of a delivery. A larger body is refused with HTTP 413.
 	MaxBodyBytes = 256 << 10
-	// maxDepth bounds how deep a body may nest: less than a frame, since it lies in a note.
+	// maxDepth limits the nesting of a body. It is below that of a frame, because a note contains it.
 	maxDepth = parley.MaxDepth - 8
-	// retryAfterMs is when a delivery may be tried again that a hook could not post.
+	// retryAfterMs is the retry delay for a delivery that the hook could not post.
 	retryAfterMs = 60_000
 )
 
@@ -42,14 +42,15 @@ type Handler struct {
 
 var _ http.Handler = (*Handler)(nil)
 
-// New makes the handler of hooks. It fails for a hook without a name, a client or a good secret, and for two of one name.
+// New creates the handler of hooks. It returns an error for a hook without a name, a client or a
+// valid secret, and for duplicate names.
 func New(o *Options) (*Handler, error) {
 	h := &Handler{hooks: map[string]*hook{}, log: o.Logger}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
 	var err error
-	if h.nobody, err = nobody(); err != nil {
+	if h.nobody, err = unknownHook(); err != nil {
 		return nil, err
 	}
 	for i := range o.Hooks {
@@ -65,7 +66,7 @@ func New(o *Options) (*Handler, error) {
 	return h, nil
 }
 
-// statusError is a refusal with a status of HTTP that the table of errors does not have for it.
+// statusError is a refusal with another HTTP status than that in the table of errors.
 type statusError struct {
 	status  int
 	refusal *parley.Error
@@ -78,10 +79,12 @@ func refuse(status int, sentinel error, message, expected string) error {
 	return &statusError{status, parley.Refuse(sentinel, message, expected)}
 }
 
-// errSignature is the one answer to everything that is not signed as it should be, and to names that no hook has.
-var errSignature = parley.Refuse(parley.ErrUnauthenticated, "the delivery is not signed for a hook that is here, or too long ago", "the headers of Standard Webhooks, signed with a secret of the hook")
+// errSignature is the only error for invalid signatures and unknown hooks.
+var errSignature = parley.Refuse(parley.ErrUnauthenticated,
+	"the delivery is not signed for a hook that is here, or too long ago",
+	"the headers of Standard Webhooks, signed with a secret of the hook")
 
-// ServeHTTP takes one delivery.
+// ServeHTTP handles one delivery.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	posted, err := h.take(w, r)
 	if err != nil {
@@ -91,18 +94,20 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, _ := json.Marshal(posted) // numbers and booleans
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusAccepted)
-	_, _ = w.Write(append(answer, '\n')) // a sender that is gone sends again
+	_, _ = w.Write(append(answer, '\n')) // the sender may be gone, and sends again
 }
 
-// take holds a delivery against all that can be told without the hub, and posts it.
+// take checks a delivery without the hub, then posts it.
 func (h *Handler) take(w http.ResponseWriter, r *http.Request) (*parley.SeqResult, error) {
-	w.Header().Set("Connection", "close") // nobody keeps a connection open who has not signed
+	w.Header().Set("Connection", "close") // unsigned senders must not keep a connection open
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		return nil, refuse(http.StatusMethodNotAllowed, parley.ErrMethodNotFound, "a hook does not take "+r.Method, http.MethodPost)
+		return nil, refuse(http.StatusMethodNotAllowed, parley.ErrMethodNotFound, "a hook does not take "+r.Method,
+			http.MethodPost)
 	}
 	if !isJSON(r.Header.Get("Content-Type")) {
-		return nil, refuse(http.StatusUnsupportedMediaType, parley.ErrInvalidRequest, "the body is no JSON", "Content-Type: application/json")
+		return nil, refuse(http.StatusUnsupportedMediaType, parley.ErrInvalidRequest, "the body is no JSON",
+			"Content-Type: application/json")
 	}
 	body, err := readBody(w, r)
 	if err != nil {
@@ -121,20 +126,22 @@ func (h *Handler) take(w http.ResponseWriter, r *http.Request) (*parley.SeqResul
 	if err := checkBody(body); err != nil {
 		return nil, err
 	}
-	ctx := parley.WithTraceparent(r.Context(), r.Header.Get("Traceparent")) // of the sender, who has signed
+	// of the sender, after its signature was checked
+	ctx := parley.WithTraceparent(r.Context(), r.Header.Get("Traceparent"))
 	return h.post(ctx, one, r.Header.Get(webhooks.HeaderWebhookID), body)
 }
 
-// isJSON tells whether a Content-Type is that of JSON, or of something that is written in it.
+// isJSON reports whether a Content-Type is JSON or a format based on JSON.
 func isJSON(header string) bool {
 	media, _, err := mime.ParseMediaType(header)
-	return err == nil && (media == "application/json" || strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json"))
+	return err == nil && (media == "application/json" || strings.HasPrefix(media, "application/") &&
+		strings.HasSuffix(media, "+json"))
 }
 
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	tooLarge := parley.Refuse(parley.ErrTooLarge, "the body is too large", fmt.Sprintf("at most %d bytes", MaxBodyBytes))
 	if r.ContentLength > MaxBodyBytes {
-		return nil, tooLarge // without waiting for it
+		return nil, tooLarge // without reading it
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBodyBytes))
 	switch {
@@ -146,7 +153,8 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// signed tells whether a delivery is signed with a secret of the hook, not long ago. Every secret is tried, whichever is the one.
+// signed reports whether a delivery has a recent signature with a secret of the hook. It always
+// tries every secret.
 func (o *hook) signed(body []byte, headers http.Header) bool {
 	good := false
 	for _, key := range o.keys {
@@ -155,7 +163,7 @@ func (o *hook) signed(body []byte, headers http.Header) bool {
 	return good
 }
 
-// checkBody refuses what cannot be the data of a note.
+// checkBody refuses a body that cannot be the data of a note.
 func checkBody(body []byte) error {
 	switch {
 	case !utf8.Valid(body):
@@ -168,7 +176,7 @@ func checkBody(body []byte) error {
 	return nil
 }
 
-// deeper tells whether JSON nests deeper than so many levels.
+// deeper reports whether JSON is nested more deeply than the given levels.
 func deeper(text []byte, most int) bool {
 	level, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -189,23 +197,28 @@ func deeper(text []byte, most int) bool {
 	return false
 }
 
-// post makes a note of a delivery.
+// post posts a note for a delivery.
 func (h *Handler) post(ctx context.Context, o *hook, id string, body []byte) (*parley.SeqResult, error) {
 	note := parley.Note{Schema: o.Schema, Tags: o.Tags, Data: bytes.TrimSpace(body)}
-	r, err := o.Client.SendNote(ctx, &parley.SendNoteParams{ConversationID: o.Conversation, Payload: note, ClientRequestID: key(o.Name, id)})
+	r, err := o.Client.SendNote(ctx, &parley.SendNoteParams{ConversationID: o.Conversation, Payload: note,
+		ClientRequestID: key(o.Name, id)})
 	switch {
 	case err == nil:
-		h.log.Debug("a hook has posted", "hook", o.Name, "conversation", o.Conversation, "seq", r.Seq, "duplicate", r.Duplicate)
+		h.log.Debug("a hook has posted", "hook", o.Name, "conversation", o.Conversation, "seq", r.Seq, "duplicate",
+			r.Duplicate)
 		return r, nil
-	case errors.Is(err, parley.ErrNotFound), errors.Is(err, parley.ErrForbidden), errors.Is(err, parley.ErrUnauthenticated):
+	case errors.Is(err, parley.ErrNotFound), errors.Is(err, parley.ErrForbidden),
+		errors.Is(err, parley.ErrUnauthenticated):
 		h.log.Error("a hook cannot post: its conversation is not there, or its participant has no seat in it", "hook", o.Name,
 			"conversation", o.Conversation, "agent", o.Client.AgentID(), "error", err)
-		return nil, &parley.Error{Err: parley.ErrUnavailable, Message: "the hook cannot post at the moment: who runs the hub can mend it", RetryAfterMs: retryAfterMs}
+		return nil, &parley.Error{Err: parley.ErrUnavailable,
+			Message: "the hook cannot post at the moment: who runs the hub can mend it", RetryAfterMs: retryAfterMs}
 	}
 	return nil, err
 }
 
-// key is that of the note of a delivery. The hook's name is in it, so that senders who do not know of one another may choose the same ids.
+// key returns the idempotency key of the note for a delivery. It contains the hook name, so that
+// independent senders may use the same ids.
 func key(name, id string) string {
 	whole := name + "/" + id
 	if len(whole) <= parley.MaxKeyBytes && utf8.ValidString(id) && !strings.ContainsFunc(id, unicode.IsControl) {
@@ -215,7 +228,7 @@ func key(name, id string) string {
 	return name + "//" + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// refused answers with a problem, by the table of errors.
+// refused answers with a problem according to the table of errors.
 func refused(w http.ResponseWriter, err error) {
 	status := parley.ErrorRowOf(err).HTTP
 	if at := (*statusError)(nil); errors.As(err, &at) {
@@ -228,5 +241,5 @@ func refused(w http.ResponseWriter, err error) {
 	answer, _ := json.Marshal(parley.ToProblem(err, status)) // strings and numbers
 	w.Header().Set("Content-Type", parley.ProblemType)
 	w.WriteHeader(status)
-	_, _ = w.Write(append(answer, '\n')) // a sender that is gone sends again
+	_, _ = w.Write(append(answer, '\n')) // the sender may be gone, and sends again
 }

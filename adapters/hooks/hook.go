@@ -13,30 +13,31 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// Hook is a place to which others send.
+// Hook is an address for deliveries of a sender.
 type Hook struct {
-	// Name is where it is: /hooks/NAME. It is an id like that of a participant.
+	// Name is the last part of its path /hooks/NAME. It has the form of a participant id.
 	Name string
-	// Conversation gets the notes.
+	// Conversation receives the notes.
 	Conversation string
-	// Client posts them; it speaks as a participant of the conversation.
+	// Client posts the notes as a participant of the conversation.
 	Client parley.Client
 	// Schema and Tags are those of the notes.
 	Schema string
 	Tags   []string
-	// Secrets are those that deliveries may be signed with: at least one, several while one gives way to another. See CheckSecret.
+	// Secrets are the secrets for signatures. There is at least one, and several during a rotation.
+	// See CheckSecret.
 	Secrets []string
 }
 
-// Options are for New. The zero value of each but Hooks is good.
+// Options configures New. Only Hooks is required.
 type Options struct {
 	// Hooks have different names.
 	Hooks []Hook
-	// Logger hears what a hook cannot do; nil: nobody.
+	// Logger receives errors of hooks; nil discards them.
 	Logger *slog.Logger
 }
 
-// The bounds of a secret, in bytes, as Standard Webhooks say.
+// Limits of a secret in bytes, from Standard Webhooks.
 const (
 	minSecretBytes = 24
 	maxSecretBytes = 64
@@ -44,10 +45,11 @@ const (
 
 const secretPrefix = "whsec_"
 
-// errSecret does not say what the secret was.
+// errSecret does not contain the secret.
 var errSecret = fmt.Errorf("expected %s and %d to %d bytes in base64", secretPrefix, minSecretBytes, maxSecretBytes)
 
-// CheckSecret refuses what is no secret of Standard Webhooks: whsec_ and 24 to 64 bytes in base64. The error does not have it.
+// CheckSecret returns an error unless the secret has the form of Standard Webhooks: whsec_ and 24
+// to 64 bytes in base64. The error does not contain the secret.
 func CheckSecret(secret string) error {
 	encoded, ok := strings.CutPrefix(secret, secretPrefix)
 	key, err := base64.StdEncoding.DecodeString(encoded)
@@ -57,7 +59,7 @@ func CheckSecret(secret string) error {
 	return nil
 }
 
-// hook is a Hook that is served.
+// hook is a Hook in service.
 type hook struct {
 	Hook
 	keys []*webhooks.Webhook
@@ -66,7 +68,8 @@ type hook struct {
 func newHook(h *Hook) (*hook, error) {
 	switch {
 	case !parley.ValidParticipantID(h.Name):
-		return nil, fmt.Errorf("hook %q: the name is none (expected 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit)", h.Name)
+		return nil, fmt.Errorf("hook %q: the name is none (expected 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter "+
+			"or digit)", h.Name)
 	case len(h.Secrets) == 0:
 		return nil, fmt.Errorf("hook %s: it has no secret (expected at least one)", h.Name)
 	case h.Client == nil:
@@ -86,10 +89,11 @@ func newHook(h *Hook) (*hook, error) {
 	return one, nil
 }
 
-// nobody stands for a hook that there is not: nothing is signed with its secret, and it takes as long to find that out.
-func nobody() (*hook, error) {
+// unknownHook returns a hook with a random secret. It replaces unknown hooks, so that their check
+// takes as long.
+func unknownHook() (*hook, error) {
 	key := make([]byte, minSecretBytes)
-	_, _ = rand.Read(key) // which never fails
+	_, _ = rand.Read(key) // never fails
 	w, err := webhooks.NewWebhookRaw(key)
 	if err != nil {
 		return nil, errors.New("no secret can be made")

@@ -18,12 +18,12 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// secretOf makes a secret of Standard Webhooks of 32 equal bytes.
+// secretOf returns a Standard Webhooks secret of 32 equal bytes.
 func secretOf(letter string) string {
 	return "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat(letter, 32)))
 }
 
-// world is a hub with a conversation, and a hook called orders that posts there as shop.
+// world is a hub with a conversation, and the hook orders that posts there as shop.
 type world struct {
 	t            *testing.T
 	hub          *sdktest.Hub
@@ -34,11 +34,12 @@ type world struct {
 func newWorld(t *testing.T, secrets ...string) *world {
 	h := sdktest.NewHub(t)
 	w := &world{t: t, hub: h, conversation: h.Create(t, "shop", "bot")}
-	w.url = w.serve(hooks.Hook{Name: "orders", Conversation: w.conversation, Client: h.InProcess(t, "shop"), Schema: "order.v1", Tags: []string{"new"}, Secrets: secrets})
+	w.url = w.serve(hooks.Hook{Name: "orders", Conversation: w.conversation, Client: h.InProcess(t, "shop"),
+		Schema: "order.v1", Tags: []string{"new"}, Secrets: secrets})
 	return w
 }
 
-// serve serves hooks over a socket and gives their address.
+// serve serves hooks over a socket and returns their address.
 func (w *world) serve(all ...hooks.Hook) string {
 	w.t.Helper()
 	handler, err := hooks.New(&hooks.Options{Hooks: all})
@@ -50,7 +51,7 @@ func (w *world) serve(all ...hooks.Hook) string {
 	return s.URL
 }
 
-// delivery is what is sent; zero fields are those of a good one.
+// delivery is a delivery; zero fields have the values of a valid one.
 type delivery struct {
 	url, path, secret, id, body, media string
 	at                                 time.Time
@@ -86,7 +87,8 @@ func (w *world) send(d delivery) answer {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, or(d.url, w.url)+or(d.path, "/hooks/orders"), strings.NewReader(d.body))
+	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, or(d.url, w.url)+or(d.path, "/hooks/orders"),
+		strings.NewReader(d.body))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -117,7 +119,7 @@ func (w *world) send(d delivery) answer {
 	return a
 }
 
-// notes gives the notes of the conversation.
+// notes returns the notes of the conversation.
 func (w *world) notes() (all []parley.System, from []string) {
 	w.t.Helper()
 	r, err := w.hub.Admin(w.t).Tail(w.t.Context(), &parley.TailParams{ConversationID: w.conversation})
@@ -133,7 +135,7 @@ func (w *world) notes() (all []parley.System, from []string) {
 	return all, from
 }
 
-// TestDeliveryIsANote: what was signed is posted as it came, and answered when it is in the log.
+// The signed body is posted unchanged, and answered when it is in the log.
 func TestDeliveryIsANote(t *testing.T) {
 	w := newWorld(t, secretOf("a"))
 	const body = `{"order": 1, "text": "<b>&", "n": 1.0}` + "\n"
@@ -142,16 +144,17 @@ func TestDeliveryIsANote(t *testing.T) {
 		t.Fatalf("%d %s", a.status, a.text)
 	}
 	notes, from := w.notes()
-	if len(notes) != 1 || from[0] != "shop" || notes[0].Schema != "order.v1" || len(notes[0].Tags) != 1 || string(notes[0].Data) != `{"order":1,"text":"<b>&","n":1.0}` {
+	if len(notes) != 1 || from[0] != "shop" || notes[0].Schema != "order.v1" || len(notes[0].Tags) != 1 ||
+		string(notes[0].Data) != `{"order":1,"text":"<b>&","n":1.0}` {
 		t.Errorf("%+v from %v", notes, from)
 	}
 }
 
-// TestDeliveredTwice: the same delivery is posted once, and the same id with another body is refused.
+// The same delivery is posted once, and the same id with another body is refused.
 func TestDeliveredTwice(t *testing.T) {
 	w := newWorld(t, secretOf("a"))
 	first := w.send(delivery{})
-	again := w.send(delivery{at: time.Now().Add(-time.Minute)}) // a retry is signed anew
+	again := w.send(delivery{at: time.Now().Add(-time.Minute)}) // a retry has a new signature
 	if again.status != http.StatusAccepted || !again.posted.Duplicate || again.posted.Seq != first.posted.Seq {
 		t.Errorf("%d %s, expected a duplicate of seq %d", again.status, again.text, first.posted.Seq)
 	}
@@ -164,13 +167,15 @@ func TestDeliveredTwice(t *testing.T) {
 	}
 }
 
-// TestHooksShareNoIDs: two hooks of one conversation and one participant may be sent the same id. An id of any length is one.
+// Two hooks of one conversation and participant may receive the same id. An id may have any length.
 func TestHooksShareNoIDs(t *testing.T) {
 	w := newWorld(t, secretOf("a"))
 	shop := w.hub.InProcess(t, "shop")
 	url := w.serve(
-		hooks.Hook{Name: "orders", Conversation: w.conversation, Client: shop, Schema: "order.v1", Secrets: []string{secretOf("a")}},
-		hooks.Hook{Name: "returns", Conversation: w.conversation, Client: shop, Schema: "return.v1", Secrets: []string{secretOf("a")}},
+		hooks.Hook{Name: "orders", Conversation: w.conversation, Client: shop, Schema: "order.v1",
+			Secrets: []string{secretOf("a")}},
+		hooks.Hook{Name: "returns", Conversation: w.conversation, Client: shop, Schema: "return.v1",
+			Secrets: []string{secretOf("a")}},
 	)
 	long := strings.Repeat("x", 1000)
 	for _, id := range []string{"msg_1", long, long + "y"} {
@@ -188,7 +193,7 @@ func TestHooksShareNoIDs(t *testing.T) {
 	}
 }
 
-// TestBadSignatures: all of them, and names that no hook has, are answered alike, and nothing is posted.
+// All invalid signatures and unknown hooks have the same response, and nothing is posted.
 func TestBadSignatures(t *testing.T) {
 	w := newWorld(t, secretOf("a"))
 	set := func(name, value string) func(http.Header) {
@@ -209,8 +214,11 @@ func TestBadSignatures(t *testing.T) {
 		"a time that is none":    {change: set("webhook-timestamp", "now")},
 		"too old":                {at: time.Now().Add(-5*time.Minute - 10*time.Second)},
 		"too new":                {at: time.Now().Add(6 * time.Minute)},
-		"another version":        {change: func(h http.Header) { h.Set("webhook-signature", "v2"+h.Get("webhook-signature")[2:]) }},
-		"nothing":                {change: set("webhook-signature", "v1,")},
+		"another version": {change: func(h http.Header) {
+			h.Set("webhook-signature",
+				"v2"+h.Get("webhook-signature")[2:])
+		}},
+		"nothing": {change: set("webhook-signature", "v1,")},
 	} {
 		a := w.send(d)
 		if a.status != http.StatusUnauthorized || a.problem.Reason != "unauthenticated" || !a.closes {
@@ -236,7 +244,7 @@ func TestBadSignatures(t *testing.T) {
 	}
 }
 
-// TestSecretsGiveWay: while a hook has two secrets, either is taken.
+// While a hook has two secrets, both are accepted.
 func TestSecretsGiveWay(t *testing.T) {
 	w := newWorld(t, secretOf("a"), secretOf("b"))
 	for i, secret := range []string{secretOf("a"), secretOf("b")} {
@@ -249,7 +257,7 @@ func TestSecretsGiveWay(t *testing.T) {
 	}
 }
 
-// TestBodies: what is no JSON, or too large, is refused and not posted.
+// A body that is not JSON or too large is refused and not posted.
 func TestBodies(t *testing.T) {
 	w := newWorld(t, secretOf("a"))
 	large := func(n int) string { return `"` + strings.Repeat("x", n-2) + `"` }
@@ -288,18 +296,23 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestHubRefuses: a closed conversation is named; what who runs the hub can mend may be sent again.
+// A closed conversation is reported. Errors that the operator of the hub can correct may be
+// retried.
 func TestHubRefuses(t *testing.T) {
 	w := newWorld(t, secretOf("a"))
 	one := func(conversation, agent string) string {
-		return w.serve(hooks.Hook{Name: "orders", Conversation: conversation, Client: w.hub.InProcess(t, agent), Schema: "order.v1", Secrets: []string{secretOf("a")}})
+		return w.serve(hooks.Hook{Name: "orders", Conversation: conversation, Client: w.hub.InProcess(t, agent),
+			Schema: "order.v1", Secrets: []string{secretOf("a")}})
 	}
-	for what, url := range map[string]string{"no such conversation": one("cnv_none", "shop"), "no seat in it": one(w.conversation, "stranger")} {
-		if a := w.send(delivery{url: url}); a.status != http.StatusServiceUnavailable || a.problem.Reason != "unavailable" || a.header.Get("Retry-After") != "60" {
+	for what, url := range map[string]string{"no such conversation": one("cnv_none", "shop"),
+		"no seat in it": one(w.conversation, "stranger")} {
+		if a := w.send(delivery{url: url}); a.status != http.StatusServiceUnavailable || a.problem.Reason != "unavailable" ||
+			a.header.Get("Retry-After") != "60" {
 			t.Errorf("%s: %d %s", what, a.status, a.text)
 		}
 	}
-	if _, err := w.hub.Admin(t).CloseConversation(t.Context(), &parley.CloseConversationParams{ConversationID: w.conversation}); err != nil {
+	if _, err := w.hub.Admin(t).CloseConversation(t.Context(),
+		&parley.CloseConversationParams{ConversationID: w.conversation}); err != nil {
 		t.Fatal(err)
 	}
 	if a := w.send(delivery{}); a.status != http.StatusConflict || a.problem.Reason != "conversation_closed" {
@@ -311,7 +324,7 @@ func TestHubRefuses(t *testing.T) {
 	}
 }
 
-// TestHooksThatAreNone: they are refused when the handler is made, and no secret is told.
+// New refuses invalid hooks, and its errors contain no secrets.
 func TestHooksThatAreNone(t *testing.T) {
 	h := sdktest.NewHub(t)
 	client := h.InProcess(t, "shop")
@@ -321,14 +334,17 @@ func TestHooksThatAreNone(t *testing.T) {
 		hooks []hooks.Hook
 		want  string
 	}{
-		"no name":        {[]hooks.Hook{{Client: client, Secrets: good.Secrets}}, "the name is none"},
-		"no secret":      {[]hooks.Hook{{Name: "orders", Client: client}}, "it has no secret"},
-		"no client":      {[]hooks.Hook{{Name: "orders", Secrets: good.Secrets}}, "nobody posts"},
-		"an empty key":   {[]hooks.Hook{{Name: "orders", Client: client, Secrets: []string{"whsec_"}}}, "24 to 64 bytes"},
-		"a short one":    {[]hooks.Hook{{Name: "orders", Client: client, Secrets: []string{secretOf("a"), short}}}, "secret 2: expected whsec_"},
-		"no prefix":      {[]hooks.Hook{{Name: "orders", Client: client, Secrets: []string{secretOf("a")[6:]}}}, "24 to 64 bytes"},
-		"two of a name":  {[]hooks.Hook{good, good}, "another has the name"},
-		"not in base64":  {[]hooks.Hook{{Name: "orders", Client: client, Secrets: []string{"whsec_canary-canary-canary-canary-canary!"}}}, "24 to 64 bytes"},
+		"no name":      {[]hooks.Hook{{Client: client, Secrets: good.Secrets}}, "the name is none"},
+		"no secret":    {[]hooks.Hook{{Name: "orders", Client: client}}, "it has no secret"},
+		"no client":    {[]hooks.Hook{{Name: "orders", Secrets: good.Secrets}}, "nobody posts"},
+		"an empty key": {[]hooks.Hook{{Name: "orders", Client: client, Secrets: []string{"whsec_"}}}, "24 to 64 bytes"},
+		"a short one": {[]hooks.Hook{{Name: "orders", Client: client, Secrets: []string{secretOf("a"), short}}},
+			"secret 2: expected whsec_"},
+		"no prefix": {[]hooks.Hook{{Name: "orders", Client: client, Secrets: []string{secretOf("a")[6:]}}},
+			"24 to 64 bytes"},
+		"two of a name": {[]hooks.Hook{good, good}, "another has the name"},
+		"not in base64": {[]hooks.Hook{{Name: "orders", Client: client,
+			Secrets: []string{"whsec_canary-canary-canary-canary-canary!"}}}, "24 to 64 bytes"},
 		"a name of none": {[]hooks.Hook{{Name: "a/b", Client: client, Secrets: good.Secrets}}, "the name is none"},
 	} {
 		_, err := hooks.New(&hooks.Options{Hooks: c.hooks})

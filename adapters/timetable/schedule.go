@@ -5,35 +5,37 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	_ "time/tzdata" // a program may run where there is no such database
+	_ "time/tzdata" // the machine may have no time zone database
 
 	"github.com/netresearch/go-cron"
 )
 
-// parser takes the five fields of cron, and @hourly and the like.
+// parser accepts the five fields of cron, and @hourly and the like.
 var parser = cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
 var (
-	errCron     = errors.New("expected minute, hour, day of month, month and day of week, such as \"30 7 * * mon-fri\", or @hourly, @daily, @weekly, @monthly, @yearly")
+	errCron = errors.New("expected minute, hour, day of month, month and day of week, such as \"30 7 * * mon-fri\", " +
+		"or @hourly, @daily, @weekly, @monthly, @yearly")
 	errTimezone = errors.New("expected the name of a time zone, such as Europe/Berlin; absent, UTC")
 )
 
-// maxYears is how far ahead a due time may be.
-const maxYears = 8 // a leap day can be that far
+// maxYears is the maximum distance of a due time.
+const maxYears = 8 // a leap day can be that far away
 
-// schedule gives the times at which an entry is due.
+// schedule computes the due times of an entry.
 type schedule struct {
 	cron *cron.SpecSchedule
 	at   *time.Location
 }
 
-// newSchedule reads a line of cron, at the clock of a time zone.
+// newSchedule parses a line of cron, for a time zone.
 func newSchedule(line, timezone string) (*schedule, error) {
 	at, err := zone(timezone)
 	if err != nil {
 		return nil, err
 	}
-	if strings.HasPrefix(line, "@every") || strings.Contains(line, "TZ=") { // the first depends on when it began, the other says what timezone does
+	// @every depends on its start, and TZ= duplicates timezone
+	if strings.HasPrefix(line, "@every") || strings.Contains(line, "TZ=") {
 		return nil, errCron
 	}
 	s, err := parser.WithMaxSearchYears(maxYears).Parse(line)
@@ -53,19 +55,19 @@ func zone(name string) (*time.Location, error) {
 		return time.UTC, nil
 	}
 	at, err := time.LoadLocation(name)
-	if err != nil || name == "Local" { // which would be another on every machine
+	if err != nil || name == "Local" { // Local differs between machines
 		return nil, errTimezone
 	}
 	return at, nil
 }
 
-// CheckTimezone refuses what is no name of a time zone; an empty one is UTC.
+// CheckTimezone returns an error unless name is a time zone. An empty name is UTC.
 func CheckTimezone(name string) error {
 	_, err := zone(name)
 	return err
 }
 
-// CheckCron refuses what is no line of cron, and what is never due.
+// CheckCron returns an error for an invalid line of cron, and for one that is never due.
 func CheckCron(line string) error {
 	s, err := newSchedule(line, "")
 	if err == nil && s.next(time.Now()).IsZero() {
@@ -74,8 +76,8 @@ func CheckCron(line string) error {
 	return err
 }
 
-// next gives the first due time after t, in UTC; zero where there is none. Where clocks are put back, what is due at certain hours is due when the clock shows them
-// first, and what is due in every hour in both.
+// next returns the first due time after t in UTC, or zero if there is none. When clocks are put
+// back, an entry for certain hours is due at the first occurrence, and an hourly entry at both.
 func (s *schedule) next(t time.Time) time.Time {
 	due := s.cron.Next(t)
 	for !due.IsZero() && !s.hourly() && again(due.In(s.at)) {
@@ -87,13 +89,13 @@ func (s *schedule) next(t time.Time) time.Time {
 	return due.UTC()
 }
 
-// hourly tells whether it is due in every hour.
+// hourly reports whether it is due in every hour.
 func (s *schedule) hourly() bool {
 	const hours = 1<<24 - 1
 	return s.cron.Hour&hours == hours
 }
 
-// again tells whether a clock that was put back has shown a time before.
+// again reports whether the clock has shown the local time before, because it was put back.
 func again(t time.Time) bool {
 	began, _ := t.ZoneBounds()
 	if began.IsZero() {
@@ -104,7 +106,7 @@ func again(t time.Time) bool {
 	return t.Add(time.Duration(offset-before)*time.Second).Before(began) && before > offset
 }
 
-// last gives the last due time after from that is not after now; zero where there is none.
+// last returns the last due time after from and not after now, or zero if there is none.
 func (s *schedule) last(from, now time.Time) (due time.Time) {
 	for t := s.next(from); !t.IsZero() && !t.After(now); t = s.next(t) {
 		due = t
