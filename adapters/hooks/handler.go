@@ -212,7 +212,7 @@ func (h *Handler) post(ctx context.Context, o *hook, id string, body []byte) (*p
 		h.log.Error("a hook cannot post: its conversation is not there, or its participant has no seat in it", "hook", o.Name,
 			"conversation", o.Conversation, "agent", o.Client.AgentID(), "error", err)
 		return nil, &parley.Error{Err: parley.ErrUnavailable,
-			Message: "the hook cannot post at the moment: who runs the hub can mend it", RetryAfterMs: retryAfterMs}
+			Message: "the hook cannot post at the moment; the operator of the hub can correct it", RetryAfterMs: retryAfterMs}
 	}
 	return nil, err
 }

@@ -68,12 +68,12 @@ type hook struct {
 func newHook(h *Hook) (*hook, error) {
 	switch {
 	case !parley.ValidParticipantID(h.Name):
-		return nil, fmt.Errorf("hook %q: the name is none (expected 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter "+
+		return nil, fmt.Errorf("hook %q: invalid name (expected 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter "+
 			"or digit)", h.Name)
 	case len(h.Secrets) == 0:
 		return nil, fmt.Errorf("hook %s: it has no secret (expected at least one)", h.Name)
 	case h.Client == nil:
-		return nil, fmt.Errorf("hook %s: nobody posts for it (expected a client)", h.Name)
+		return nil, fmt.Errorf("hook %s: missing client", h.Name)
 	}
 	one := &hook{Hook: *h}
 	for i, secret := range h.Secrets {

@@ -334,9 +334,9 @@ func TestHooksThatAreNone(t *testing.T) {
 		hooks []hooks.Hook
 		want  string
 	}{
-		"no name":      {[]hooks.Hook{{Client: client, Secrets: good.Secrets}}, "the name is none"},
+		"no name":      {[]hooks.Hook{{Client: client, Secrets: good.Secrets}}, "invalid name"},
 		"no secret":    {[]hooks.Hook{{Name: "orders", Client: client}}, "it has no secret"},
-		"no client":    {[]hooks.Hook{{Name: "orders", Secrets: good.Secrets}}, "nobody posts"},
+		"no client":    {[]hooks.Hook{{Name: "orders", Secrets: good.Secrets}}, "missing client"},
 		"an empty key": {[]hooks.Hook{{Name: "orders", Client: client, Secrets: []string{"whsec_"}}}, "24 to 64 bytes"},
 		"a short one": {[]hooks.Hook{{Name: "orders", Client: client, Secrets: []string{secretOf("a"), short}}},
 			"secret 2: expected whsec_"},
@@ -345,7 +345,7 @@ func TestHooksThatAreNone(t *testing.T) {
 		"two of a name": {[]hooks.Hook{good, good}, "another has the name"},
 		"not in base64": {[]hooks.Hook{{Name: "orders", Client: client,
 			Secrets: []string{"whsec_canary-canary-canary-canary-canary!"}}}, "24 to 64 bytes"},
-		"a name of none": {[]hooks.Hook{{Name: "a/b", Client: client, Secrets: good.Secrets}}, "the name is none"},
+		"a name of none": {[]hooks.Hook{{Name: "a/b", Client: client, Secrets: good.Secrets}}, "invalid name"},
 	} {
 		_, err := hooks.New(&hooks.Options{Hooks: c.hooks})
 		if err == nil || !strings.Contains(err.Error(), c.want) {

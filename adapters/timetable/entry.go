@@ -57,12 +57,12 @@ func newEntry(e *Entry, log *slog.Logger) (*entry, error) {
 	s, err := newSchedule(e.Cron, e.Timezone)
 	switch {
 	case !parley.ValidParticipantID(e.Name):
-		return nil, fmt.Errorf("entry %q: the name is none (expected 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter "+
+		return nil, fmt.Errorf("entry %q: invalid name (expected 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter "+
 			"or digit)", e.Name)
 	case err != nil:
 		return nil, fmt.Errorf("entry %s: %w", e.Name, err)
 	case e.Client == nil:
-		return nil, fmt.Errorf("entry %s: nobody posts for it (expected a client)", e.Name)
+		return nil, fmt.Errorf("entry %s: missing client", e.Name)
 	case e.CatchUp < 0 || e.CatchUp > MaxCatchUp:
 		return nil, fmt.Errorf("entry %s: it catches up with %s (expected 0 to %s)", e.Name, e.CatchUp, MaxCatchUp)
 	}

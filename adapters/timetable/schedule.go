@@ -76,7 +76,7 @@ func CheckCron(line string) error {
 	return err
 }
 
-// next returns the first due time after t in UTC, or zero if there is none. When clocks are put
+// next returns the first due time after t in UTC, or zero if none exists. When clocks are put
 // back, an entry for certain hours is due at the first occurrence, and an hourly entry at both.
 func (s *schedule) next(t time.Time) time.Time {
 	due := s.cron.Next(t)
@@ -106,7 +106,7 @@ func again(t time.Time) bool {
 	return t.Add(time.Duration(offset-before)*time.Second).Before(began) && before > offset
 }
 
-// last returns the last due time after from and not after now, or zero if there is none.
+// last returns the last due time after from and not after now, or zero if none exists.
 func (s *schedule) last(from, now time.Time) (due time.Time) {
 	for t := s.next(from); !t.IsZero() && !t.After(now); t = s.next(t) {
 		due = t

@@ -69,7 +69,7 @@ func (w *world) runs(d time.Duration, entries ...timetable.Entry) {
 	}
 	ctx, cancel := context.WithTimeout(w.t.Context(), d)
 	defer cancel()
-	go func() { <-ctx.Done() }() // keeps the time running after every entry has ended
+	go func() { <-ctx.Done() }() // keeps the time running after every entry ended
 	table.Run(ctx)
 	<-ctx.Done()
 }
@@ -234,7 +234,7 @@ func TestEntriesThatAreNone(t *testing.T) {
 	}
 	for want, entries := range map[string][]timetable.Entry{
 		"":                      {good, {Name: "b", Cron: "30 7 * * mon-fri", Timezone: "Asia/Tokyo", Client: &refusing{}}},
-		"the name is none":      with(func(e *timetable.Entry) { e.Name = "" }),
+		"invalid name":      with(func(e *timetable.Entry) { e.Name = "" }),
 		"expected minute, hour": with(func(e *timetable.Entry) { e.Cron = "61 * * * *" }),
 		"such as":               with(func(e *timetable.Entry) { e.Cron = "* * * * * *" }),
 		"@daily":                with(func(e *timetable.Entry) { e.Cron = "@every 1h" }),
@@ -242,7 +242,7 @@ func TestEntriesThatAreNone(t *testing.T) {
 		"@hourly":               with(func(e *timetable.Entry) { e.Cron = "@reboot" }),
 		"time zone":             with(func(e *timetable.Entry) { e.Timezone = "Europe/Nowhere" }),
 		"Europe/Berlin":         with(func(e *timetable.Entry) { e.Timezone = "Local" }),
-		"nobody posts":          with(func(e *timetable.Entry) { e.Client = nil }),
+		"missing client":          with(func(e *timetable.Entry) { e.Client = nil }),
 		"it catches up":         with(func(e *timetable.Entry) { e.CatchUp = -1 }),
 		"another has the name":  {good, good},
 	} {

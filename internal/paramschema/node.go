@@ -19,7 +19,7 @@ type node struct {
 
 	properties map[string]edge
 	patterns   []edge
-	// fallback is its default, or that of its reference; nil if there is none.
+	// fallback is its default, or that of its reference; nil if none exists.
 	fallback *value
 	searched bool
 	weight

@@ -40,14 +40,16 @@ func New(r *rand.Rand) *parley.AgentConfig {
 	maybe(func() { c.AllowSelfSpawn = true })
 	maybe(func() { c.AllowParallelSubagents, c.MaxParallelSubagents = true, r.IntN(parley.MaxSubagents+1) })
 	maybe(func() {
-		c.Tools, c.HITLTools, c.HITLTimeoutMs = []string{"now", "refund"}, []string{"refund"}, parley.MinApprovalMs+r.Int64N(1e6)
+		c.Tools, c.HITLTools, c.HITLTimeoutMs = []string{"now",
+			"refund"}, []string{"refund"}, parley.MinApprovalMs+r.Int64N(1e6)
 		c.ChildTools = [][]string{nil, {}, {"now"}}[r.IntN(3)]
 	})
 	maybe(func() { c.Agents = []string{"csv-profile", "ledger@box"} })
 	maybe(func() {
 		c.MCPServers = map[string]parley.MCPServer{
-			"files": {Command: "mcp-files", Args: []string{"--root", "${ROOT}"}, Env: map[string]string{"A": "1"}, Tools: [][]string{nil, {}, {"read", "list"}}[r.IntN(3)]},
-			"web":   {URL: "https://example.com/mcp", Headers: map[string]string{"Authorization": "Bearer ${KEY}"}},
+			"files": {Command: "mcp-files", Args: []string{"--root", "${ROOT}"}, Env: map[string]string{"A": "1"},
+				Tools: [][]string{nil, {}, {"read", "list"}}[r.IntN(3)]},
+			"web": {URL: "https://example.com/mcp", Headers: map[string]string{"Authorization": "Bearer ${KEY}"}},
 		}
 	})
 	maybe(func() { c.RunOptions = options(r, maybe, text) })

@@ -11,7 +11,8 @@ import (
 	"github.com/parleyhub/parley/internal/spannames"
 )
 
-// conventions is the newest version of the semantic conventions in the otel module that has those for GenAI.
+// conventions is the newest version of the semantic conventions in the otel module that has those
+// for GenAI.
 const conventions = "go.opentelemetry.io/otel/semconv/v1.41.0"
 
 var (
@@ -19,7 +20,8 @@ var (
 	conventionValue = regexp.MustCompile(`GenAIOperationNameKey\.String\("([a-z_]+)"\)`)
 )
 
-// TestNamesAreThoseOfTheConventions: what is said to be from them is there, and what is said to be Parley's own has a name of its own.
+// TestNamesAreThoseOfTheConventions: what is said to be from them is there, and what is said to be
+// Parley's own has a name of its own.
 func TestNamesAreThoseOfTheConventions(t *testing.T) {
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", conventions).Output()
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package spannames is the table of every name that Parley tells OpenTelemetry: spans, attributes, values and metrics. From it come the constants of the nouns (spannames.go) and the table of
+// Package spannames is the table of every name that Parley tells OpenTelemetry: spans, attributes,
+// values and metrics. From it come the constants of the nouns (spannames.go) and the table of
 // docs/telemetry.md, which the test of this package keeps true:
 //
 //	go test ./internal/spannames -update

@@ -61,7 +61,7 @@ func (r *registry) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 }
 
 // Gather also exports the metrics of a registry under their names, with those of spans, until
-// Shutdown has ended.
+// Shutdown ended.
 func (t *Telemetry) Gather(from prometheus.Gatherer) {
 	if t == nil {
 		return

@@ -2,13 +2,19 @@ package generate
 
 import "github.com/parleyhub/parley"
 
-// httpDiffers says, for each method that is another over plain HTTP, how. A test of package rpc holds it to the routes that are served.
+// httpDiffers says, for each method that is another over plain HTTP, how. A test of package rpc
+// holds it to the routes that are served.
 var httpDiffers = map[string]string{
-	parley.MethodPutAttachment: "The body is the file, in place of data, and Content-Type its mediaType; conversationId and name are query parameters. " +
+	parley.MethodPutAttachment: "The body is the file, in place of data, and Content-Type its mediaType; conversationId " +
+		"and name are query parameters. " +
 		"A file may have 16 MiB.",
-	parley.MethodGetAttachment: "There is no offset and no length, but the header Range. The answer is the bytes of the file as application/octet-stream, and no result.",
-	parley.MethodSubscribe: "The answer is a text/event-stream, and no result: each event with its seq as id and the schema event as data, " +
-		"each notification by its name with the schema NAME.stream as data. The header Last-Event-ID wins over sinceSeq. until=closed ends the stream with the conversation. " +
+	parley.MethodGetAttachment: "There is no offset and no length, but the header Range. The answer is the bytes of the " +
+		"file as application/octet-stream, and no result.",
+	parley.MethodSubscribe: "The answer is a text/event-stream, and no result: each event with its seq as id and the " +
+		"schema event as data, " +
+		"each notification by its name with the schema NAME.stream as data. The header Last-Event-ID wins over sinceSeq. " +
+		"until=closed ends the stream with the conversation. " +
 		"No socket is needed.",
-	parley.MethodWaitForChange: "It also takes include=events, and with it the limit of tail; then the answer is the schema waitForChange.events.",
+	parley.MethodWaitForChange: "It also takes include=events, and with it the limit of tail; then the answer is the " +
+		"schema waitForChange.events.",
 }

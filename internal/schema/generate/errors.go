@@ -12,7 +12,8 @@ import (
 
 func typeName(v any) string { return reflect.TypeOf(v).Name() }
 
-// addErrors says which codes and reasons there are, and makes the schema of an error over plain HTTP.
+// addErrors says which codes and reasons there are, and makes the schema of an error over plain
+// HTTP.
 func (d *definitions) addErrors() {
 	var codes, reasons []any
 	for _, row := range parley.Errors {
@@ -33,7 +34,8 @@ func (d *definitions) addErrors() {
 	data := d.schemas["ErrorData"]
 	problem := members(
 		"type", word("urn:parley:error: and the reason."), "title", word("The reason, for people."),
-		"status", &jsonschema.Schema{Type: "integer", Description: "The HTTP status."}, "detail", word("One sentence for a person."),
+		"status", &jsonschema.Schema{Type: "integer", Description: "The HTTP status."}, "detail",
+		word("One sentence for a person."),
 		"code", d.property("WireError", "code"),
 	)
 	for p := data.Properties.Oldest(); p != nil; p = p.Next() {
@@ -44,7 +46,8 @@ func (d *definitions) addErrors() {
 	d.schemas["Problem"] = problem
 }
 
-// inErrors makes optional what only some errors have: the members of a struct that ErrorData embeds, which is nothing by itself.
+// inErrors makes optional what only some errors have: the members of a struct that ErrorData
+// embeds, which is nothing by itself.
 func (d *definitions) inErrors(name string) {
 	data, some := d.schemas["ErrorData"], d.schemas[name]
 	data.Required = slices.DeleteFunc(data.Required, func(r string) bool { return slices.Contains(some.Required, r) })
@@ -76,7 +79,8 @@ func (d *definitions) refusals(m Method) []parley.ErrorRow {
 			can = append(can, errs...)
 		}
 	}
-	add(takes("conversationId", "conversations", "subscriptionId", "tokenId", "sha256", "sessionId", "agentName", "approvalId"), parley.ErrNotFound)
+	add(takes("conversationId", "conversations", "subscriptionId", "tokenId", "sha256", "sessionId", "agentName",
+		"approvalId"), parley.ErrNotFound)
 	add(takes("agentName"), parley.ErrParameters)
 	add(takes("sinceSeq", "afterSeq", "forkId"), parley.ErrCursorAhead)
 	add(takes("clientRequestId"), parley.ErrIdempotencyConflict)
@@ -84,10 +88,13 @@ func (d *definitions) refusals(m Method) []parley.ErrorRow {
 	add(writes, parley.ErrConversationClosed)
 	add(takes("participant", "participants", "executorId", "forkId"), parley.ErrAlreadyExists)
 	claims := m.Scope == parley.ScopeClaim
-	add(claims && takes("conversationId"), parley.ErrNotYourTurn, parley.ErrTurnClosed, parley.ErrTurnConflict, parley.ErrConversationClosed)
+	add(claims && takes("conversationId"), parley.ErrNotYourTurn, parley.ErrTurnClosed, parley.ErrTurnConflict,
+		parley.ErrConversationClosed)
 	add(takes("claimId", "claim"), parley.ErrClaimLost)
-	add(writes && takes("claimId") && !slices.Contains(d.schemas[d.name(m.Params, true)].Required, "claimId"), parley.ErrClaimRequired)
-	stores := writes || claims || m.Scope == parley.ScopeApprove || m.Name == parley.MethodCreateToken || m.Name == parley.MethodRevokeToken
+	add(writes && takes("claimId") && !slices.Contains(d.schemas[d.name(m.Params, true)].Required, "claimId"),
+		parley.ErrClaimRequired)
+	stores := writes || claims || m.Scope == parley.ScopeApprove || m.Name == parley.MethodCreateToken ||
+		m.Name == parley.MethodRevokeToken
 	add(stores && m.Name != parley.MethodSendDelta, parley.ErrOutcomeUnknown, parley.ErrStorageFull)
 	add(m.Name == parley.MethodRequestApproval, parley.ErrNotYourTurn, parley.ErrTurnClosed, parley.ErrIdempotencyConflict)
 	add(m.Name == parley.MethodResolveApproval, parley.ErrAlreadyResolved)

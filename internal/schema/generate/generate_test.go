@@ -15,10 +15,11 @@ import (
 func testMethods() []Method {
 	var methods []Method
 	for name, types := range map[string][2]reflect.Type{
-		parley.MethodCreateConversation: {reflect.TypeFor[parley.CreateConversationParams](), reflect.TypeFor[parley.Snapshot]()},
-		parley.MethodSendMessage:        {reflect.TypeFor[parley.SendMessageParams](), reflect.TypeFor[parley.SendResult]()},
-		parley.MethodSendTrace:          {reflect.TypeFor[parley.SendTraceParams](), reflect.TypeFor[parley.SendResult]()},
-		parley.MethodSendNote:           {reflect.TypeFor[parley.SendNoteParams](), reflect.TypeFor[parley.SeqResult]()},
+		parley.MethodCreateConversation: {reflect.TypeFor[parley.CreateConversationParams](),
+			reflect.TypeFor[parley.Snapshot]()},
+		parley.MethodSendMessage: {reflect.TypeFor[parley.SendMessageParams](), reflect.TypeFor[parley.SendResult]()},
+		parley.MethodSendTrace:   {reflect.TypeFor[parley.SendTraceParams](), reflect.TypeFor[parley.SendResult]()},
+		parley.MethodSendNote:    {reflect.TypeFor[parley.SendNoteParams](), reflect.TypeFor[parley.SeqResult]()},
 	} {
 		m, _ := parley.MethodByName(name)
 		methods = append(methods, Method{m, types[0], types[1]})
@@ -26,7 +27,8 @@ func testMethods() []Method {
 	return methods
 }
 
-// TestTablesNameWhatThereIs: a bound for a field that is gone would bind nothing, and nobody would see it.
+// TestTablesNameWhatThereIs: a bound for a field that is gone would bind nothing, and nobody would
+// see it.
 func TestTablesNameWhatThereIs(t *testing.T) {
 	s := sourceOf(t)
 	for name := range bounds {
@@ -49,7 +51,8 @@ func TestTablesNameWhatThereIs(t *testing.T) {
 	}
 }
 
-// TestKindsAreThoseOfTheCode: each kind is in the table, and each member of a system event belongs to one.
+// TestKindsAreThoseOfTheCode: each kind is in the table, and each member of a system event belongs
+// to one.
 func TestKindsAreThoseOfTheCode(t *testing.T) {
 	s := sourceOf(t)
 	var table, code, named []string
@@ -85,9 +88,12 @@ func TestWordsOfTheWire(t *testing.T) {
 		field string
 		want  string
 	}{
-		{reflect.TypeFor[parley.WaitForChangeParams](), "TimeoutMs", "timeoutMs absent or 0 answers at once; more than 60000 is taken as 60000."},
-		{reflect.TypeFor[parley.SendMessageParams](), "Outcome", "outcome goes with finality conversation only; absent means completed."},
-		{reflect.TypeFor[parley.SubscribeParams](), "Types", "types filters events, replay and live alike; absent means all. Empty is refused."},
+		{reflect.TypeFor[parley.WaitForChangeParams](), "TimeoutMs",
+			"timeoutMs absent or 0 answers at once; more than 60000 is taken as 60000."},
+		{reflect.TypeFor[parley.SendMessageParams](), "Outcome",
+			"outcome goes with finality conversation only; absent means completed."},
+		{reflect.TypeFor[parley.SubscribeParams](), "Types",
+			"types filters events, replay and live alike; absent means all. Empty is refused."},
 		{reflect.TypeFor[parley.TailParams](), "", "Asks for the events after sinceSeq."},
 		{reflect.TypeFor[parley.ListTokensResult](), "", "A page; nextCursor is empty on the last."},
 		{reflect.TypeFor[parley.TailParams](), "Limit", ""},
@@ -104,7 +110,8 @@ func TestWordsOfTheWire(t *testing.T) {
 // TestTwoWays: a type that goes both ways has a strict and an open schema.
 func TestTwoWays(t *testing.T) {
 	d := define(sourceOf(t), testMethods())
-	for name, strict := range map[string]bool{"ParticipantInput": true, "Participant": false, "OutcomeInput": true, "Outcome": false, "Note": true, "Message": false} {
+	for name, strict := range map[string]bool{"ParticipantInput": true, "Participant": false, "OutcomeInput": true,
+		"Outcome": false, "Note": true, "Message": false} {
 		s, ok := d.schemas[name]
 		if !ok {
 			t.Errorf("there is no %s", name)

@@ -34,7 +34,8 @@ type Options struct {
 type Agents struct {
 	// Files are the blueprints that can be run.
 	Files []*blueprint.File
-	// Absent tells of functions, which this program does not have: nothing is wrong with their files, and nothing is run of them.
+	// Absent tells of functions, which this program does not have: nothing is wrong with their files,
+	// and nothing is run of them.
 	Absent   []blueprint.Fault
 	commands *blueprint.Agent
 	llm      map[string]*agent.Agent // by name, and by that of their children
@@ -49,7 +50,9 @@ func New(set *blueprint.Set, o *Options) (*Agents, []blueprint.Fault) {
 	var faults []blueprint.Fault
 	for _, f := range set.Files {
 		if f.Sits() && len(a.Seats()) == parley.MaxExecutorAgents {
-			faults = append(faults, f.Fault("name", fmt.Sprintf("expected at most %d LLM agents and agents with subscriptions in a directory", parley.MaxExecutorAgents)))
+			faults = append(faults, f.Fault("name",
+				fmt.Sprintf("expected at most %d LLM agents and agents with subscriptions in a directory",
+					parley.MaxExecutorAgents)))
 			continue
 		}
 		if f.IsAgent() {
@@ -65,7 +68,8 @@ func New(set *blueprint.Set, o *Options) (*Agents, []blueprint.Fault) {
 
 // add makes one LLM agent.
 func (a *Agents) add(f *blueprint.File, o *Options) error {
-	for _, m := range []struct{ field, model string }{{"model", f.Config.Model}, {"planning_model", f.Config.PlanningModel}} {
+	for _, m := range []struct{ field, model string }{{"model", f.Config.Model},
+		{"planning_model", f.Config.PlanningModel}} {
 		if err := o.Models.Has(m.model); err != nil {
 			return fmt.Errorf("%s: %w", m.field, err)
 		}
@@ -75,7 +79,8 @@ func (a *Agents) add(f *blueprint.File, o *Options) error {
 		return mcptool.Connect(ctx, name, s, &mcptool.Options{Logger: o.Logger})
 	}
 	one, err := agent.New(&b, &agent.Options{
-		Runtimes: o.Models.Runtimes, Connect: connect, Wrap: o.Models.Wrap(), RunnerID: o.RunnerID, Meter: o.Meter, Logger: o.Logger,
+		Runtimes: o.Models.Runtimes, Connect: connect, Wrap: o.Models.Wrap(), RunnerID: o.RunnerID, Meter: o.Meter,
+		Logger: o.Logger,
 	})
 	if err != nil {
 		return err
@@ -88,7 +93,8 @@ func (a *Agents) add(f *blueprint.File, o *Options) error {
 
 var leadingWord = regexp.MustCompile(`^[a-z_.]+`)
 
-// faultOf is the fault of a file whose agent cannot be made. The error begins with the name of the agent and, where it is about one, with a field.
+// faultOf is the fault of a file whose agent cannot be made. The error begins with the name of the
+// agent and, where it is about one, with a field.
 func faultOf(f *blueprint.File, open *models.Open, err error) blueprint.Fault {
 	what := strings.TrimPrefix(open.Explain(err, f.Config.Model, f.Config.PlanningModel).Error(), "agent "+f.Name+": ")
 	for _, sentinel := range []error{parley.ErrValidationFailed, llm.ErrUnknownTool} {
@@ -114,7 +120,8 @@ func (a *Agents) Blueprints() []parley.Blueprint {
 	return all
 }
 
-// Seats are the names of those that may sit in conversations, in the order of their files: LLM agents, and what subscriptions wake.
+// Seats are the names of those that may sit in conversations, in the order of their files: LLM
+// agents, and what subscriptions wake.
 func (a *Agents) Seats() []string { return a.named((*blueprint.File).Sits) }
 
 // Subscribed are the names of those that have subscriptions.

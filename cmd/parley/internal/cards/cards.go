@@ -1,7 +1,9 @@
-// Package cards reads what a hub shows over A2A: a file that says which agents and scenarios have a card, and what stands on it.
+// Package cards reads what a hub shows over A2A: a file that says which agents and scenarios have a
+// card, and what stands on it.
 //
-// The file is YAML or JSON. One table says what there is; from it come what [Parse] takes and the JSON Schema. A file is taken whole or refused with every fault that
-// was found, each with its place.
+// The file is YAML or JSON. One table says what there is; from it come what [Parse] takes and the
+// JSON Schema. A file is taken whole or refused with every fault that was found, each with its
+// place.
 package cards
 
 import (
@@ -33,7 +35,8 @@ type Card struct {
 	OutputModes []string `json:"outputModes"`
 	Room        bool     `json:"room"`
 
-	// Agent, or Scenario with Seat. Scenario is a path, and begins at the directory of the file unless it is absolute.
+	// Agent, or Scenario with Seat. Scenario is a path, and begins at the directory of the file unless
+	// it is absolute.
 	Agent    string `json:"agent"`
 	Scenario string `json:"scenario"`
 	Seat     string `json:"seat"`
@@ -55,34 +58,42 @@ type Skill struct {
 const maxCards = parley.MaxExecutorAgents
 
 var root = &shape.Shape{Kind: shape.Object, Members: []shape.Member{
-	shape.Must("cards", shape.ListOf("what is shown over A2A; the first is also found at the root of the address", 1, maxCards, card)),
+	shape.Must("cards", shape.ListOf("what is shown over A2A; the first is also found at the root of the address", 1,
+		maxCards, card)),
 }}
 
-var card = &shape.Shape{Kind: shape.Object, Doc: "an agent or a scenario with a card of its own", Members: []shape.Member{
-	shape.Must("name", shape.ID("its place in URLs: /a2a/NAME")),
-	shape.May("agent", shape.ID("the name of the agent of the hub that answers")),
-	shape.May("scenario", shape.Line("file of the scenario with which each context begins, from the directory of this file on", 4096)),
-	shape.May("seat", shape.ID("the participant of the scenario whose place the caller takes")),
-	shape.May("room", shape.Switch("keep tasks open when the floor is back at the caller: they need input then, rather than being completed")),
-	shape.May("title", shape.Line("name on the card; absent, name", parley.MaxTitleBytes)),
-	shape.May("description", shape.Prose("what it does", parley.MaxAgentDescriptionBytes)),
-	shape.May("version", shape.Line("version of the agent; absent, that of the program", 64)),
-	shape.May("inputModes", shape.ListOf("media types that it takes", 1, 32, shape.Line("a media type", parley.MaxMediaTypeBytes))),
-	shape.May("outputModes", shape.ListOf("media types that it gives", 1, 32, shape.Line("a media type", parley.MaxMediaTypeBytes))),
-	shape.May("skills", shape.ListOf("what it can do; absent, one of its name and description", 1, 64, skill)),
-}}
+var card = &shape.Shape{Kind: shape.Object, Doc: "an agent or a scenario with a card of its own",
+	Members: []shape.Member{
+		shape.Must("name", shape.ID("its place in URLs: /a2a/NAME")),
+		shape.May("agent", shape.ID("the name of the agent of the hub that answers")),
+		shape.May("scenario", shape.Line("file of the scenario with which each context begins, from the directory of this "+
+			"file on", 4096)),
+		shape.May("seat", shape.ID("the participant of the scenario whose place the caller takes")),
+		shape.May("room", shape.Switch("keep tasks open when the floor is back at the caller: they need input then, rather "+
+			"than being completed")),
+		shape.May("title", shape.Line("name on the card; absent, name", parley.MaxTitleBytes)),
+		shape.May("description", shape.Prose("what it does", parley.MaxAgentDescriptionBytes)),
+		shape.May("version", shape.Line("version of the agent; absent, that of the program", 64)),
+		shape.May("inputModes", shape.ListOf("media types that it takes", 1, 32, shape.Line("a media type",
+			parley.MaxMediaTypeBytes))),
+		shape.May("outputModes", shape.ListOf("media types that it gives", 1, 32, shape.Line("a media type",
+			parley.MaxMediaTypeBytes))),
+		shape.May("skills", shape.ListOf("what it can do; absent, one of its name and description", 1, 64, skill)),
+	}}
 
 var skill = &shape.Shape{Kind: shape.Object, Doc: "a thing that it can do", Members: []shape.Member{
 	shape.Must("id", shape.ID("its name for programs")),
 	shape.May("name", shape.Line("its name for people; absent, id", parley.MaxTitleBytes)),
 	shape.May("description", shape.Prose("what it is", parley.MaxAgentDescriptionBytes)),
 	shape.May("tags", shape.ListOf("free labels", 0, parley.MaxTags, shape.Line("a label", parley.MaxTagBytes))),
-	shape.May("examples", shape.ListOf("what one might say", 0, 32, shape.Prose("a message", parley.MaxAgentDescriptionBytes))),
+	shape.May("examples", shape.ListOf("what one might say", 0, 32, shape.Prose("a message",
+		parley.MaxAgentDescriptionBytes))),
 }}
 
 const expected = `expected cards, such as "cards: [{name: triage, agent: triage-v2}]"`
 
-// Load reads a file, and the scenarios that it names. The error is yamlfile.Findings, or that of a file that cannot be read.
+// Load reads a file, and the scenarios that it names. The error is yamlfile.Findings, or that of a
+// file that cannot be read.
 func Load(path string) (*File, error) {
 	text, err := yamlfile.Read(path)
 	if err != nil {
@@ -165,7 +176,8 @@ func (c *Card) begin(r *shape.Reader, path, dir string) {
 	case i < 0:
 		r.At(path+".seat", fmt.Sprintf("the scenario has no participant %s", c.Seat))
 	case s.Participants[i].Kind.Claims():
-		r.At(path+".seat", fmt.Sprintf("expected a participant of kind peer or human, but %s is of kind %s", c.Seat, s.Participants[i].Kind))
+		r.At(path+".seat", fmt.Sprintf("expected a participant of kind peer or human, but %s is of kind %s", c.Seat,
+			s.Participants[i].Kind))
 	case s.Opening != nil:
 		r.At(path+".scenario", "expected a scenario without an opening: the caller's message is the first")
 	default:

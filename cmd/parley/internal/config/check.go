@@ -10,7 +10,7 @@ import (
 // Listening returns the address to listen on, in the form of net.Listen.
 func (c *Config) Listening() string { return join(c.Listen) }
 
-// MetricsListening returns the address of /metrics, or "" if there is none.
+// MetricsListening returns the address of /metrics, or "" if none exists.
 func (c *Config) MetricsListening() string {
 	if c.MetricsListen == "" {
 		return ""

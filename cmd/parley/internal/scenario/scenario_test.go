@@ -24,7 +24,8 @@ func files(t testing.TB, dir ...string) []string {
 	return names
 }
 
-// TestFaults: every fault of a file is told, with its place and what was expected, in the order of the file; and no value is repeated.
+// TestFaults: every fault of a file is told, with its place and what was expected, in the order of
+// the file; and no value is repeated.
 func TestFaults(t *testing.T) {
 	for _, name := range files(t, "testdata", "faults") {
 		t.Run(filepath.Base(name), func(t *testing.T) {
@@ -34,7 +35,8 @@ func TestFaults(t *testing.T) {
 			if !ok {
 				t.Fatalf("%T %v, expected faults", err, err)
 			}
-			if lines := golden.CompareLines(t, strings.TrimSuffix(filepath.Base(name), ".yaml")+".txt", faults); strings.Contains(lines, "canary") {
+			if lines := golden.CompareLines(t, strings.TrimSuffix(filepath.Base(name), ".yaml")+".txt",
+				faults); strings.Contains(lines, "canary") {
 				t.Error("a value is repeated")
 			}
 		})
@@ -53,7 +55,8 @@ func TestGood(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := s.Params()
-	if got := string(p.Metadata); got != `{"case":17,"urgent":true,"weight":71.5,"none":null,"list":[1,"two",{"three":3}],"<":"<&>"}` {
+	if got := string(p.Metadata); got != `{"case":17,"urgent":true,"weight":71.5,"none":null,"list":[1,"two",`+
+		`{"three":3}],"<":"<&>"}` {
 		t.Errorf("metadata %s", got)
 	}
 	want := parley.Participant{
@@ -71,20 +74,24 @@ func TestGood(t *testing.T) {
 			}
 		}
 	}
-	if len(p.Policy.Rules) != 2 || p.Policy.Rules[1].Next != "clinic" || p.StartsWith != "nurse" || p.Title != "Prior authorization: MRI" {
+	if len(p.Policy.Rules) != 2 || p.Policy.Rules[1].Next != "clinic" || p.StartsWith != "nurse" ||
+		p.Title != "Prior authorization: MRI" {
 		t.Errorf("%+v %+v", p, p.Policy)
 	}
 	m, err := s.Message("c1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	const payload = `{"text":"Please ask for the scan.\n","data":{"case":17,"code":"72148"},"schema":"priorauth.case.v1","tags":["urgent","mri"]}`
-	if string(m.Payload) != payload || m.ConversationID != "c1" || m.Turn != 1 || m.Finality != parley.FinalityTurn || m.ClientRequestID != scenario.OpeningKey {
+	const payload = `{"text":"Please ask for the scan.\n","data":{"case":17,"code":"72148"},` +
+		`"schema":"priorauth.case.v1","tags":["urgent","mri"]}`
+	if string(m.Payload) != payload || m.ConversationID != "c1" || m.Turn != 1 || m.Finality != parley.FinalityTurn ||
+		m.ClientRequestID != scenario.OpeningKey {
 		t.Errorf("%+v: %s", m, m.Payload)
 	}
 }
 
-// TestAuthor: the opening is said by whom it names, else by who has turn 1; and its author has turn 1.
+// TestAuthor: the opening is said by whom it names, else by who has turn 1; and its author has turn
+// 1.
 func TestAuthor(t *testing.T) {
 	for text, want := range map[string]string{
 		"opening: {text: hi}":                                             "ann",
@@ -99,7 +106,8 @@ func TestAuthor(t *testing.T) {
 		if !strings.HasPrefix(text, "{") {
 			flow = text
 		}
-		s, err := scenario.Parse("s.yaml", []byte("{participants: [{id: ann, kind: human}, {id: bob, kind: human}], "+flow+"}"))
+		s, err := scenario.Parse("s.yaml",
+			[]byte("{participants: [{id: ann, kind: human}, {id: bob, kind: human}], "+flow+"}"))
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -128,16 +136,27 @@ func TestNoFile(t *testing.T) {
 func TestTooMuch(t *testing.T) {
 	const seats = "participants: [{id: ann, kind: human}]\n"
 	for text, want := range map[string]string{
-		seats + "#" + strings.Repeat("x", 1<<20):                                                          "s.yaml:1:1: expected a file of at most 1048576 bytes",
-		seats + "metadata: {a: " + strings.Repeat("x", parley.MaxMetadataBytes) + "}":                     "s.yaml:2:11: metadata: expected at most 16384 bytes as JSON",
-		seats + "opening: {text: " + strings.Repeat("x", parley.MaxEventBytes-100) + "}":                  "s.yaml:2:10: opening: expected at most 917504 bytes as JSON",
-		seats + "opening: {data: " + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "}":            "nested at most 56 deep",
-		"participants: [" + strings.Repeat("{id: a, kind: human},", 65) + "]":                             "s.yaml:1:15: participants: expected 1 to 64 items",
-		"participants: [{id: ann, kind: human, private: " + strings.Repeat("x", 16<<10+1) + "}]":          "s.yaml:1:48: participants[0].private: expected 1 to 16384 bytes",
-		"participants: [{id: ann, kind: human, role: " + strings.Repeat("é", 33) + "}]":                   "participants[0].role: expected 1 to 64 bytes",
-		"participants: [{id: ann, kind: human, role: \"a\\u009bb\"}]":                                     "participants[0].role: expected text without control characters",
-		"participants: [{id: ann, kind: human}]\npolicy: {kind: rules, rules: []}":                        "s.yaml:2:30: policy.rules: expected 1 to 32 items",
-		"participants: [{id: ann, kind: human}]\nlimits: {stopWhen: '" + strings.Repeat("(", 2000) + "'}": "limits.stopWhen: ",
+		seats + "#" + strings.Repeat("x", 1<<20): "s.yaml:1:1: " +
+			"expected a file of at most 1048576 bytes",
+		seats + "metadata: {a: " + strings.Repeat("x", parley.MaxMetadataBytes) +
+			"}": "s.yaml:2:11: metadata: expected at most 16384 bytes as JSON",
+		seats + "opening: {text: " + strings.Repeat("x", parley.MaxEventBytes-100) +
+			"}": "s.yaml:2:10: opening: expected at most 917504 bytes as JSON",
+		seats + "opening: {data: " + strings.Repeat("[", 100) + strings.Repeat("]", 100) +
+			"}": "nested at most 56 deep",
+		"participants: [" + strings.Repeat("{id: a, kind: human},", 65) + "]": "s.yaml:1:15: " +
+			"participants: expected 1 to 64 items",
+		"participants: [{id: ann, kind: human, private: " + strings.Repeat("x", 16<<10+1) +
+			"}]": "s.yaml:1:48: participants[0].private: expected 1 to 16384 bytes",
+		"participants: [{id: ann, kind: human, role: " + strings.Repeat("é", 33) +
+			"}]": "participants[0].role: expected 1 to 64 bytes",
+		"participants: [{id: ann, kind: human, role: " +
+			"\"a\\u009bb\"}]": "participants[0].role: expected text without control " +
+			"characters",
+		"participants: [{id: ann, kind: human}]\npolicy: {kind: rules, rules: []}": "s.yaml:2:30: " +
+			"policy.rules: expected 1 to 32 items",
+		"participants: [{id: ann, kind: human}]\nlimits: {stopWhen: '" + strings.Repeat("(", 2000) +
+			"'}": "limits.stopWhen: ",
 	} {
 		_, err := scenario.Parse("s.yaml", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -1,7 +1,9 @@
-// Package sources reads what comes into a hub from outside: a file of hooks, to which others send over HTTP, and of a timetable, both of which post notes.
+// Package sources reads what comes into a hub from outside: a file of hooks, to which others send
+// over HTTP, and of a timetable, both of which post notes.
 //
-// The file is YAML or JSON. One table says what there is; from it come what [Parse] takes and the JSON Schema. A file is taken whole or refused with every fault that
-// was found, each with its place. No secret stands in it: it names variables of the environment, and files.
+// The file is YAML or JSON. One table says what there is; from it come what [Parse] takes and the
+// JSON Schema. A file is taken whole or refused with every fault that was found, each with its
+// place. No secret stands in it: it names variables of the environment, and files.
 package sources
 
 import (
@@ -35,7 +37,8 @@ type Note struct {
 	Tags         []string `json:"tags"`
 }
 
-// Hook is one place to which others send. Its secrets stand in variables of the environment, or in a file, whose path begins at the directory of the file of sources.
+// Hook is one place to which others send. Its secrets stand in variables of the environment, or in
+// a file, whose path begins at the directory of the file of sources.
 type Hook struct {
 	Note
 	SecretsEnv  []string `json:"secrets_env"`
@@ -64,7 +67,8 @@ const (
 )
 
 var root = &shape.Shape{Kind: shape.Object, Members: []shape.Member{
-	shape.May("hooks", shape.ListOf("places to which others send by POST /hooks/NAME, signed as Standard Webhooks say; the body is the data of a note", 1, maxSources, hook)),
+	shape.May("hooks", shape.ListOf("places to which others send by POST /hooks/NAME, signed as Standard Webhooks say; "+
+		"the body is the data of a note", 1, maxSources, hook)),
 	shape.May("timetable", shape.ListOf("times at which notes are posted", 1, maxSources, entry)),
 }}
 
@@ -79,28 +83,37 @@ func noteMembers(name string, more ...shape.Member) []shape.Member {
 	}, more...)
 }
 
-var conversation = &shape.Shape{Kind: shape.Text, Doc: "the id of the conversation that gets the notes", Pattern: regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`),
+var conversation = &shape.Shape{Kind: shape.Text, Doc: "the id of the conversation that gets the notes",
+	Pattern:  regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`),
 	Expected: "the id of a conversation: 1 to 64 of A-Z a-z 0-9 _ -"}
 
-var hook = &shape.Shape{Kind: shape.Object, Doc: "a place to which others send", Members: noteMembers("its place in URLs: /hooks/NAME",
-	shape.May("secrets_env", shape.ListOf("variables of the environment, each with a secret: whsec_ and 24 to 64 bytes in base64; several while one gives way to another", 1, maxSecrets, variable)),
-	shape.May("secrets_file", shape.Line("file with a secret on each line, from the directory of this file on; one of the two is needed", 4096)),
-)}
+var hook = &shape.Shape{Kind: shape.Object, Doc: "a place to which others send",
+	Members: noteMembers("its place in URLs: /hooks/NAME",
+		shape.May("secrets_env", shape.ListOf("variables of the environment, each with a secret: whsec_ and 24 to 64 bytes "+
+			"in base64; several while one gives way to another", 1, maxSecrets, variable)),
+		shape.May("secrets_file", shape.Line("file with a secret on each line, from the directory of this file on; one of "+
+			"the two is needed", 4096)),
+	)}
 
-var variable = &shape.Shape{Kind: shape.Text, Doc: "the name of a variable", Pattern: regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`),
+var variable = &shape.Shape{Kind: shape.Text, Doc: "the name of a variable",
+	Pattern:  regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`),
 	Expected: "the name of a variable: letters, digits and _"}
 
-var entry = &shape.Shape{Kind: shape.Object, Doc: "times at which a note is posted", Members: noteMembers("what tells it from others, in the keys of its notes",
-	shape.Must("cron", shape.Line("when it is due: minute, hour, day of month, month and day of week, such as \"30 7 * * mon-fri\", or @hourly, @daily, @weekly, @monthly, @yearly", 256)),
-	shape.May("timezone", shape.Line("at whose clock, such as Europe/Berlin; absent, UTC", 64)),
-	shape.May("catch_up", duration),
-	shape.May("data", shape.Any("the data of the notes; absent, {\"due\": the time}", maxData)),
-)}
+var entry = &shape.Shape{Kind: shape.Object, Doc: "times at which a note is posted",
+	Members: noteMembers("what tells it from others, in the keys of its notes",
+		shape.Must("cron", shape.Line("when it is due: minute, hour, day of month, month and day of week, such as \"30 7 * "+
+			"* mon-fri\", or @hourly, @daily, @weekly, @monthly, @yearly", 256)),
+		shape.May("timezone", shape.Line("at whose clock, such as Europe/Berlin; absent, UTC", 64)),
+		shape.May("catch_up", duration),
+		shape.May("data", shape.Any("the data of the notes; absent, {\"due\": the time}", maxData)),
+	)}
 
-var duration = &shape.Shape{Kind: shape.Text, Doc: "how late a due time may still be posted that was missed, such as 6h: only the last one is; absent, none",
+var duration = &shape.Shape{Kind: shape.Text, Doc: "how late a due time may still be posted that was missed, such as " +
+	"6h: only the last one is; absent, none",
 	Pattern: regexp.MustCompile(`^([0-9]{1,5}[hms])+$`), Expected: "a time such as 6h or 90m"}
 
-const expected = `expected sources, such as "hooks: [{name: orders, conversation: shop, agent_id: orders, schema: order.created.v1, secrets_env: [ORDERS_SECRET]}]"`
+const expected = `expected sources, such as "hooks: [{name: orders, conversation: shop, agent_id: orders, schema: ` +
+	`order.created.v1, secrets_env: [ORDERS_SECRET]}]"`
 
 // Options are for Load.
 type Options struct {
@@ -108,7 +121,8 @@ type Options struct {
 	Getenv func(name string) (string, bool)
 }
 
-// Load reads a file, and the secrets that it names. The error is yamlfile.Findings, or that of a file that cannot be read. It has no secret.
+// Load reads a file, and the secrets that it names. The error is yamlfile.Findings, or that of a
+// file that cannot be read. It has no secret.
 func Load(path string, o *Options) (*File, error) {
 	text, err := yamlfile.Read(path)
 	if err != nil {
@@ -195,7 +209,8 @@ func (h *Hook) secrets(r *shape.Reader, path, dir string, o *Options) {
 	}
 }
 
-// readSecrets reads the secrets of a file, one a line; lines that are empty or begin with # say nothing.
+// readSecrets reads the secrets of a file, one a line; lines that are empty or begin with # say
+// nothing.
 func (h *Hook) readSecrets(r *shape.Reader, path, dir string) {
 	name := h.SecretsFile
 	if !filepath.IsAbs(name) {
