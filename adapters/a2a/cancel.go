@@ -11,7 +11,7 @@ import (
 )
 
 // cancel records in the log that the caller cancels its task, or stops the session. Then it ends
-// the turns that answer the task, if the caller may end them. A task that has ended or was canceled
+// the turns that answer the task, if the caller may end them. A task that ended or was canceled
 // cannot be canceled: the specification requires an error.
 func (s *Server) cancel(ctx context.Context, c *caller, req *a2a.CancelTaskRequest) (*a2a.Task, error) {
 	p, t, _, err := s.loadTask(ctx, c, req.ID)

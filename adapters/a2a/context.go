@@ -26,7 +26,7 @@ type conversationInfo struct {
 	session      bool
 	seats        []string
 	last         int64 // latestSeq when it was read
-	created      bool  // this call created it, so that only the hub has written in it
+	created      bool  // this call created it, so that only the hub wrote in it
 }
 
 // contextMark is metadata.a2a of a conversation that this package created.

@@ -13,7 +13,7 @@
 //     order.
 //   - A message is posted once. Its messageId is its idempotency key: within its context, or, if it
 //     begins a context, among all messages of its caller that begin one.
-//   - A task that has ended does not change.
+//   - A task that ended does not change.
 //   - A task belongs to the caller that began it. For other callers it does not exist, and the
 //     error is the same as for a task that never existed.
 //   - A caller that disconnects ends its stream, never the task.

@@ -74,7 +74,7 @@ func (s *Server) subscribe(ctx context.Context, c *caller, req *a2a.SubscribeToT
 // only computes the task. Up to the head, it holds back the updates until it is clear that the
 // stream is valid. After that, it sends the updates as they come.
 //
-// It ends when the task has ended or needs input. A task in AUTH_REQUIRED may continue without a
+// It ends when the task ended or needs input. A task in AUTH_REQUIRED may continue without a
 // message, so it does not end the stream.
 type taskStream struct {
 	server   *Server

@@ -30,7 +30,7 @@ type sharedSubscription struct {
 	key     sharedKey
 	streams int // number of streams, guarded by the service
 	stop    context.CancelFunc
-	done    chan struct{} // closed when the subscription has ended
+	done    chan struct{} // closed when the subscription ended
 
 	mu      sync.Mutex      // guards the fields below
 	since   int64           // all events after this seq are kept
@@ -202,7 +202,7 @@ func (h *sharedSubscription) hasEnded() bool {
 // errBehind means that events after the cursor were dropped.
 var errBehind = errors.New("a2a: the shared subscription has dropped the next event")
 
-// eventsAfter returns the events after a cursor. If there are none, more is closed when there are.
+// eventsAfter returns the events after a cursor. If none exist, more is closed when there are.
 func (h *sharedSubscription) eventsAfter(at int64) (events []*parley.Event, more <-chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -194,7 +194,7 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// Data that was cached for a caller is not returned after its access has ended.
+// Data that was cached for a caller is not returned after its access ended.
 func TestCacheKeepsNoAccess(t *testing.T) {
 	w := newOpsWorld(t)
 	token, err := w.h.Admin(t).CreateToken(t.Context(), &parley.CreateTokenParams{AgentID: "alice",

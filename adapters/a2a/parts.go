@@ -344,7 +344,7 @@ func textRange(s string, at [2]int) string {
 	return s[from:to]
 }
 
-// itemOf returns an element of data, or all of it. It returns nil if there is none.
+// itemOf returns an element of data, or all of it. It returns nil if none exists.
 func itemOf(data json.RawMessage, i int) *a2a.Part {
 	if i == wholeData {
 		return dataPart(data)

@@ -27,7 +27,7 @@ type config struct {
 	progress
 	attempts int    // since the last successful delivery
 	dirty    bool   // progress is not written
-	stop     func() // ends its delivery; nil if there is none
+	stop     func() // ends its delivery; nil if none exists
 }
 
 // configIdentity is the part that does not change.

@@ -115,7 +115,7 @@ func (s *Server) listPush(ctx context.Context, c *caller,
 	return out, nil
 }
 
-// deletePush deletes a configuration. It succeeds if there is none. It interrupts a running
+// deletePush deletes a configuration. It succeeds if none exists. It interrupts a running
 // delivery.
 func (s *Server) deletePush(ctx context.Context, c *caller, req *a2a.DeleteTaskPushConfigRequest) error {
 	if s.opts.Push == nil {
@@ -209,7 +209,7 @@ func schemeName(s string) string {
 }
 
 // create creates a configuration whose first update is the task at seq. A repeated call changes
-// nothing, unless the configuration has ended and revive is set.
+// nothing, unless the configuration ended and revive is set.
 func (p *Push) create(ctx context.Context, by *caller, req *a2a.PushConfig, seq int64,
 	revive bool) (*a2a.PushConfig, error) {
 	u, err := url.Parse(req.URL)

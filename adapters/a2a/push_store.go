@@ -99,7 +99,7 @@ func (p *Push) takeEvent(e *parley.Event) error {
 	return p.applyNote(&parley.Note{Schema: s.Schema, Data: s.Data})
 }
 
-// lastStore returns the number of the last conversation of the store; 0 if there is none. The
+// lastStore returns the number of the last conversation of the store; 0 if none exists. The
 // numbers have no gaps.
 func (p *Push) lastStore(ctx context.Context) (int64, error) {
 	there := func(n int64) (bool, error) {

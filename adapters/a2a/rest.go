@@ -20,7 +20,7 @@ type restRoute struct {
 }
 
 // routeOf returns the route of an address below that of the agent and, in 0.3, below v1. It returns
-// nil if there is none.
+// nil if none exists.
 func routeOf(path string, legacy bool) *restRoute {
 	parts := strings.Split(path, "/")
 	for i, p := range parts {

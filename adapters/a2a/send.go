@@ -67,7 +67,7 @@ func configOf(req *a2a.SendMessageRequest) *a2a.SendMessageConfig {
 	return req.Config
 }
 
-// waitSettled waits until a task has ended or waits for its caller, unless atOnce is set. answer is
+// waitSettled waits until a task ended or waits for its caller, unless atOnce is set. answer is
 // not nil if the response is a message without a task.
 func (s *Server) waitSettled(ctx context.Context, c *caller, at *sentMessage, atOnce bool) (task *a2a.Task,
 	answer *a2a.Message, err error) {
@@ -103,7 +103,7 @@ func (s *Server) readTask(ctx context.Context, c *caller, at *sentMessage) (task
 	return task, answer, seen, err
 }
 
-// settled reports whether a task has ended or waits for its caller.
+// settled reports whether a task ended or waits for its caller.
 func settled(state a2a.TaskState) bool {
 	return state.Terminal() || state == a2a.TaskStateInputRequired || state == a2a.TaskStateAuthRequired
 }

@@ -112,7 +112,7 @@ func (f *floorFacts) callerHasFloor(ctx context.Context, client parley.Client, k
 }
 
 // tookNext reports whether the caller took the next turn. It decides by the first event that
-// concerns turns, and known is false if there is none.
+// concerns turns, and known is false if none exists.
 func tookNext(caller string, next []parley.Event) (own, known bool) {
 	for i := range next {
 		e := &next[i]

@@ -1,8 +1,11 @@
-// Package console serves Parley's page for people: the conversations of a hub, what is said in them, and what people have to answer.
+// Package console serves the web console of Parley: the conversations of a hub, their messages, and
+// the approvals that people answer. [Handler] serves it.
 //
-// The page is a program of its own. It has no powers: it calls the hub's methods over a WebSocket like any client, with the token of who has signed in, so that it
-// shows and does what that token may. This package only gives out its files, which are the same for everybody, and says what a browser may let them do: scripts and
-// styles of the hub alone, no frames around it, no text taken for HTML, and no connection but to the hub that has served it.
+// The page is a separate program without special rights. Like any client, it calls the methods of
+// the hub over a WebSocket with the token of the signed-in person. This package serves the files of
+// the page, which are the same for everyone. It also sets the policy for browsers: only scripts and
+// styles of the hub, no frames around the page, no HTML from text, and connections only to the hub
+// that served the page.
 package console
 
 import (
@@ -16,30 +19,30 @@ import (
 	"strings"
 )
 
-// Path is where the page is served. Its files are below it.
+// Path is the path of the page. Its files are below it.
 const Path = "/console"
 
 //go:embed page/index.html page/icon.svg page/css page/js/*.js
 var embedded embed.FS
 
-// Options of Handler. The zero value is valid.
+// Options configures Handler. The zero value is valid.
 type Options struct {
-	// Files are served instead of the page's own, for who works on the page; nil: those that were built in.
+	// Files replaces the embedded files during development of the page; nil means the embedded ones.
 	Files fs.FS
 }
 
-// file is one that is served.
+// file is a served file.
 type file struct {
 	content   []byte
 	mediaType string
 	etag      string
 }
 
-// Handler serves the page at Path and its files below it.
+// Handler serves the page at Path, and its files below it.
 func Handler(o Options) http.Handler {
 	files := o.Files
 	if files == nil {
-		files, _ = fs.Sub(embedded, "page") // the directory is there: it was built in
+		files, _ = fs.Sub(embedded, "page") // the embedded directory exists
 	}
 	return &handler{files: files}
 }
@@ -51,7 +54,7 @@ type handler struct {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, below := strings.CutPrefix(r.URL.Path, Path+"/")
 	switch {
-	case below && name == "": // the page names its files as they are seen from Path
+	case below && name == "": // the URLs of the page are relative to Path
 		protect(w.Header(), r.Host)
 		w.Header().Set("Location", "../console")
 		w.WriteHeader(http.StatusPermanentRedirect)
@@ -75,10 +78,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	_, _ = w.Write(f.content) // who has gone has gone
+	_, _ = w.Write(f.content) // the client may be gone
 }
 
-// read gives a file that is served: scripts, styles and the icon.
+// read returns a served file: scripts, styles and the icon.
 func (h *handler) read(name string) (file, bool) {
 	mediaType, ok := mediaTypes[path.Ext(name)]
 	if !ok || !fs.ValidPath(name) {
@@ -92,7 +95,7 @@ func (h *handler) read(name string) (file, bool) {
 	return file{content, mediaType, `"` + hex.EncodeToString(sum[:16]) + `"`}, true
 }
 
-// mediaTypes are those of the files that are served, by the end of their names.
+// mediaTypes are the media types of served files, by extension.
 var mediaTypes = map[string]string{
 	".html": mime.FormatMediaType("text/html", map[string]string{"charset": "utf-8"}),
 	".css":  mime.FormatMediaType("text/css", map[string]string{"charset": "utf-8"}),
@@ -100,14 +103,17 @@ var mediaTypes = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// protect says what a browser lets the page do. The host is that by which the page was asked for; browsers that do not count sockets among 'self' need it by name.
+// protect sets the security policy of the page. host is that of the request: browsers that do not
+// include WebSockets in 'self' need its name.
 func protect(h http.Header, host string) {
 	connect := "'self'"
 	if isHost(host) {
 		connect += " ws://" + host + " wss://" + host
 	}
-	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src "+connect+
-		"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'")
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: "+
+		"blob:; connect-src "+connect+
+		"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types "+
+		"'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
@@ -115,7 +121,7 @@ func protect(h http.Header, host string) {
 	h.Set("Cache-Control", "no-cache")
 }
 
-// isHost reports whether a Host header can stand in a policy.
+// isHost reports whether a Host header is safe in a policy.
 func isHost(host string) bool {
 	return host != "" && len(host) <= 255 && strings.IndexFunc(host, func(c rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.:[]", c)

@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/adapters/console"
 )
 
-// get asks the handler for a path.
+// get requests a path from the handler.
 func get(t *testing.T, target string, header ...string) *http.Response {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, target, nil)
@@ -50,7 +50,8 @@ func TestHandler(t *testing.T) {
 			t.Errorf("%s: %d %s", c.target, resp.StatusCode, resp.Header.Get("Content-Type"))
 		}
 		for name, want := range map[string]string{
-			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin", "Cache-Control": "no-cache",
+			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin",
+			"Cache-Control": "no-cache",
 		} {
 			if got := resp.Header.Get(name); got != want {
 				t.Errorf("%s: %s is %q, want %q", c.target, name, got, want)
@@ -58,7 +59,8 @@ func TestHandler(t *testing.T) {
 		}
 		policy := resp.Header.Get("Content-Security-Policy")
 		for _, part := range []string{
-			"default-src 'none'", "script-src 'self';", "style-src 'self';", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+			"default-src 'none'", "script-src 'self';", "style-src 'self';", "base-uri 'none'", "form-action 'none'",
+			"frame-ancestors 'none'",
 			"require-trusted-types-for 'script'", "connect-src 'self' ws://hub.example:7447 wss://hub.example:7447;",
 		} {
 			if !strings.Contains(policy, part) {
@@ -68,7 +70,7 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// TestHostInPolicy: a Host that is none does not get into the policy.
+// An invalid Host is not in the policy.
 func TestHostInPolicy(t *testing.T) {
 	for _, host := range []string{"x; script-src *", "x y", "", "a/b", strings.Repeat("a", 300)} {
 		r := httptest.NewRequest(http.MethodGet, "/console", nil)
@@ -81,7 +83,7 @@ func TestHostInPolicy(t *testing.T) {
 	}
 }
 
-// TestUnchanged: who has a file already is not given it again.
+// A client that already has a file does not receive it again.
 func TestUnchanged(t *testing.T) {
 	resp := get(t, "/console/js/app.js")
 	tag := resp.Header.Get("ETag")
@@ -93,10 +95,12 @@ func TestUnchanged(t *testing.T) {
 	}
 }
 
-// forbidden are ways to make HTML or a program of text. The policy of the page stops them too; here none is even written.
-var forbidden = regexp.MustCompile(`\b(innerHTML|outerHTML|insertAdjacentHTML|setHTMLUnsafe|parseHTMLUnsafe|createContextualFragment|DOMParser)\b|document\.write|\beval\(|new Function\b`)
+// forbidden are ways to create HTML or code from text. The policy of the page prevents them, and no
+// module uses them.
+var forbidden = regexp.MustCompile(`\b(innerHTML|outerHTML|insertAdjacentHTML|setHTMLUnsafe|parseHTMLUnsafe|` +
+	`createContextualFragment|DOMParser)\b|document\.write|\beval\(|new Function\b`)
 
-// TestNoHTMLFromText: no module has a way to take text for HTML, and every file that the page names is there.
+// No module can create HTML from text, and every file that the page names exists.
 func TestNoHTMLFromText(t *testing.T) {
 	page := os.DirFS("page")
 	err := fs.WalkDir(page, ".", func(name string, d fs.DirEntry, err error) error {
@@ -129,7 +133,7 @@ func TestNoHTMLFromText(t *testing.T) {
 	}
 }
 
-// TestModulesAreThere: every module that another imports is served.
+// Every imported module is served.
 func TestModulesAreThere(t *testing.T) {
 	page := os.DirFS("page/js")
 	names, err := fs.Glob(page, "*.js")
@@ -142,7 +146,8 @@ func TestModulesAreThere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range imports.FindAllStringSubmatch(regexp.MustCompile(`(?s)/\*\*.*?\*/`).ReplaceAllString(string(text), ""), -1) {
+		for _, m := range imports.FindAllStringSubmatch(regexp.MustCompile(`(?s)/\*\*.*?\*/`).ReplaceAllString(string(text),
+			""), -1) {
 			if _, err := fs.Stat(page, m[1]); err != nil {
 				t.Errorf("%s imports %s, which is not there", name, m[1])
 			}
@@ -152,7 +157,8 @@ func TestModulesAreThere(t *testing.T) {
 
 func TestLink(t *testing.T) {
 	got := console.Link("http://127.0.0.1:7447/console", &console.SignIn{
-		Ticket: "tkt_a-b", AgentID: "ann", Agents: []string{"ann", "bob"}, Scopes: []string{"read"}, Conversations: []string{"cnv_1"}, To: "/c/a b/3",
+		Ticket: "tkt_a-b", AgentID: "ann", Agents: []string{"ann", "bob"}, Scopes: []string{"read"},
+		Conversations: []string{"cnv_1"}, To: "/c/a b/3",
 	})
 	const want = "http://127.0.0.1:7447/console#ticket=tkt_a-b&agent=ann&agents=ann,bob&scopes=read&conversations=cnv_1&to=/c/a+b/3"
 	if got != want {

@@ -5,19 +5,21 @@ import (
 	"strings"
 )
 
-// SignIn is what a link to the page says of who follows it. It stands behind the #, which browsers send to nobody, and the page takes it out of the address at once.
+// SignIn is the sign-in data in a link to the page. It follows the #, which browsers do not send,
+// and the page removes it from the address at once.
 type SignIn struct {
-	// Ticket opens one socket of the hub, by which the page makes a token that lasts.
+	// Ticket opens one WebSocket of the hub, over which the page creates a lasting token.
 	Ticket string
-	// AgentID and the others are what the page asks for in that token. They are a wish: the hub gives nothing that the token of the ticket has not. Agents are further ids.
+	// AgentID and the fields below are what the page requests for that token. The hub never grants
+	// more than the token of the ticket has. Agents are further participant ids.
 	AgentID                   string
 	Agents, Scopes            []string
 	Workspaces, Conversations []string
-	// To is the page's place to begin at, such as /c/ID; empty: the list of conversations.
+	// To is the first location in the page, such as /c/ID. The default is the list of conversations.
 	To string
 }
 
-// Link gives the address of the page at an address, for who follows it.
+// Link returns the address of a page with sign-in data.
 func Link(page string, s *SignIn) string {
 	var b strings.Builder
 	b.WriteString(page + "#ticket=" + url.QueryEscape(s.Ticket))

@@ -15,34 +15,38 @@ import (
 //go:embed page/share.html
 var sharePage string
 
-// Shared is a conversation as it is shared: a file that shows it and checks it in any browser, without a hub.
+// Shared is an exported conversation: a file that shows and verifies it in any browser, without a
+// hub.
 type Shared struct {
-	// Version is that of this form.
+	// Version is the version of this format.
 	Version        int    `json:"version"`
 	ConversationID string `json:"conversationId"`
 	Title          string `json:"title,omitempty"`
 	SharedAt       string `json:"sharedAt"`
-	// LatestSeq is where the log stood, and HeadHash the hash chain there, in lower-case hex.
+	// LatestSeq is the last seq of the log, and HeadHash its hash in lower-case hex.
 	LatestSeq int64  `json:"latestSeq"`
 	HeadHash  string `json:"headHash"`
-	// Begins is where the records begin.
+	// Begins is the position before the first record.
 	Begins ShareBegin `json:"begins"`
-	// Hidden is how many of the events behind Begins are not in Records, since who shares it does not see them.
+	// Hidden is the number of events after Begins that are not in Records, because the exporting
+	// participant cannot see them.
 	Hidden      int64             `json:"hidden"`
 	Records     []ShareRecord     `json:"records"`
 	Attachments []ShareAttachment `json:"attachments,omitempty"`
 }
 
-// ShareVersion is the Version of what Share writes.
+// ShareVersion is the Version that Share writes.
 const ShareVersion = 1
 
-// ShareBegin is what comes before the first record: Seq is 0 at the beginning of a conversation. Hash is the chain at a later Seq; empty where it is not known.
+// ShareBegin is the position before the first record. Seq is 0 at the beginning of a conversation.
+// Hash is the chain hash at a later Seq, or "" if unknown.
 type ShareBegin struct {
 	Seq  int64  `json:"seq"`
 	Hash string `json:"hash,omitempty"`
 }
 
-// ShareRecord is one event. Event has the stored bytes as they are, and Hash the chain with it; empty where it is not known.
+// ShareRecord is one event. Event has the stored bytes, and Hash is the chain hash, or "" if
+// unknown.
 type ShareRecord struct {
 	Seq   int64  `json:"seq"`
 	Hash  string `json:"hash,omitempty"`
@@ -58,8 +62,9 @@ type ShareAttachment struct {
 	Data      []byte `json:"data"`
 }
 
-// Share writes one HTML file that holds a conversation and all that is needed to read it: it loads nothing. Its policy lets the one script of this package run, by its hash, and nothing
-// else, so what others have said is shown as text and can do nothing.
+// Share writes one HTML file with a conversation and everything to read it, so that it loads
+// nothing. Its policy allows only the script of this package, by its hash. So messages are shown as
+// text and cannot run code.
 func Share(w io.Writer, s *Shared) error {
 	v := *s
 	v.Version = ShareVersion
@@ -67,7 +72,7 @@ func Share(w io.Writer, s *Shared) error {
 		v.Records = []ShareRecord{}
 	}
 	var shared strings.Builder
-	enc := json.NewEncoder(&shared) // it writes <, > and & as escapes: the script that holds it has no other end
+	enc := json.NewEncoder(&shared) // it escapes <, > and &, so that no text ends the script element
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("share %s: %w", s.ConversationID, err)
 	}
@@ -83,19 +88,20 @@ func Share(w io.Writer, s *Shared) error {
 	if title == "" {
 		title = s.ConversationID
 	}
-	_, err = strings.NewReplacer( // one pass: what is put in is not looked at again
-		"{{policy}}", sharePolicy(script, style), "{{title}}", html.EscapeString(title), "{{style}}", style, "{{script}}", script, "{{shared}}", shared.String(),
+	_, err = strings.NewReplacer( // one pass: inserted text is not replaced again
+		"{{policy}}", sharePolicy(script, style), "{{title}}", html.EscapeString(title), "{{style}}", style, "{{script}}",
+		script, "{{shared}}", shared.String(),
 	).WriteString(w, sharePage)
 	return err
 }
 
-// sharePolicy says what a browser may do with the file.
+// sharePolicy returns the security policy of the file.
 func sharePolicy(script, style string) string {
 	return "default-src 'none'; script-src " + hashSource(script) + "; style-src " + hashSource(style) +
 		"; img-src data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 }
 
-// hashSource names a text of the page by its hash.
+// hashSource returns the hash of a script or style for a policy.
 func hashSource(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -106,7 +112,7 @@ func readScript(name string) (string, error) {
 	return string(b), err
 }
 
-// styles puts styles of the page together.
+// styles concatenates styles of the page.
 func styles(names ...string) (string, error) {
 	var all strings.Builder
 	for _, name := range names {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// The forms of import and export that the page's modules use. A module has its imports at the beginning of lines, of names alone, from files beside it.
+// The forms of import and export in the modules of the page. The imports of a module are at the
+// beginning of lines, have names only, and come from files in the same directory.
 var (
 	importForm = regexp.MustCompile(`(?m)^import \{([^}]*)\} from '\./([\w.-]+\.js)';\n`)
 	exportForm = regexp.MustCompile(`(?m)^export ((?:async )?function|class|const|let) ([A-Za-z_$][\w$]*)`)
@@ -14,8 +15,9 @@ var (
 	comments   = regexp.MustCompile(`(?ms)^[ \t]*/\*\*.*?\*/[ \t]*\n?|^[ \t]*//[^\n]*\n`)
 )
 
-// bundle makes one script of a module and of those that it imports, each in a function of its own, in the order in which they need one another. It fails on what it does not understand: a
-// page that was put together wrongly is not written.
+// bundle returns one script for a module and its imports, each in a function, ordered by their
+// dependencies. It returns an error for any form that it does not know, so that it never writes a
+// wrong page.
 func bundle(read func(name string) (string, error), entry string) (string, error) {
 	b := &bundler{read: read, index: map[string]int{}}
 	if err := b.add(entry); err != nil {
@@ -32,7 +34,7 @@ func bundle(read func(name string) (string, error), entry string) (string, error
 
 type bundler struct {
 	read  func(name string) (string, error)
-	index map[string]int // of modules that were added; -1 while one is
+	index map[string]int // index of added modules; -1 while one is being added
 	added int
 	out   strings.Builder
 }
@@ -69,6 +71,7 @@ func (b *bundler) add(name string) error {
 	}
 	b.added++
 	b.index[name] = b.added
-	fmt.Fprintf(&b.out, "const m%d = (() => {\n%s\nreturn { %s };\n})();\n", b.index[name], strings.TrimSpace(text), strings.Join(names, ", "))
+	fmt.Fprintf(&b.out, "const m%d = (() => {\n%s\nreturn { %s };\n})();\n", b.index[name], strings.TrimSpace(text),
+		strings.Join(names, ", "))
 	return nil
 }

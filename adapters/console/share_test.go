@@ -9,14 +9,16 @@ import (
 	"testing"
 )
 
-// TestShareIsClosed says that nothing that others have written ends the script that holds it, and that the policy names the script and the style that are there.
+// TestShareIsClosed checks that no message can end the script that contains it, and that the policy
+// names the script and the style of the file.
 func TestShareIsClosed(t *testing.T) {
 	hostile := "</script><script>alert(1)</script><!-- {{script}} \u2028 \" ' \\"
 	event, err := json.Marshal(map[string]any{"seq": 1, "type": "message", "payload": map[string]string{"text": hostile}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Shared{ConversationID: "c1", Title: hostile, LatestSeq: 1, Records: []ShareRecord{{Seq: 1, Event: string(event)}, {Seq: 2, Event: `{"text":"` + hostile[:9] + `"}`}}}
+	s := &Shared{ConversationID: "c1", Title: hostile, LatestSeq: 1, Records: []ShareRecord{{Seq: 1, Event: string(event)},
+		{Seq: 2, Event: `{"text":"` + hostile[:9] + `"}`}}}
 	var b strings.Builder
 	if err := Share(&b, s); err != nil {
 		t.Fatal(err)
@@ -58,7 +60,8 @@ func TestShareIsClosed(t *testing.T) {
 
 func TestBundle(t *testing.T) {
 	modules := map[string]string{
-		"a.js": "/** @param {import('./x.js').T} t */\nimport { two, three as drei } from './b.js';\nimport { one } from './c.js';\nexport function f() { return two + drei + one; }\n",
+		"a.js": "/** @param {import('./x.js').T} t */\nimport { two, three as drei } from './b.js';\nimport { one } from " +
+			"'./c.js';\nexport function f() { return two + drei + one; }\n",
 		"b.js": "// words\nimport { one } from './c.js';\nexport const two = one + 1;\nexport class three {}\n",
 		"c.js": "export const one = 1;\n",
 	}
@@ -74,7 +77,8 @@ func TestBundle(t *testing.T) {
 		t.Fatal(err)
 	}
 	defined := regexp.MustCompile(`const m(\d)`).FindAllString(got, -1)
-	if !slices.Equal(defined, []string{"const m1", "const m2", "const m3"}) || strings.Contains(got, "import") || strings.Contains(got, "export") || !strings.Contains(got, "three: drei") {
+	if !slices.Equal(defined, []string{"const m1", "const m2", "const m3"}) || strings.Contains(got, "import") ||
+		strings.Contains(got, "export") || !strings.Contains(got, "three: drei") {
 		t.Errorf("the script is\n%s", got)
 	}
 	for name, text := range map[string]string{

@@ -170,7 +170,7 @@ func (h *handler) serveStream(w http.ResponseWriter, r *http.Request, session st
 }
 
 // endSession ends a session of this handler and its streams at once, so that its client notices
-// that the subscriptions have ended.
+// that the subscriptions ended.
 func (h *handler) endSession(session *protocol.ServerSession) {
 	id := session.ID()
 	h.mu.Lock()

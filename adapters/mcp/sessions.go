@@ -136,7 +136,7 @@ func stopSession(ctx context.Context, c *call, in *stopArgs) (*sessionView, erro
 	return viewSession(s), nil
 }
 
-// awaitSession waits until a session has ended, waits for input, or the time is over. It sends
+// awaitSession waits until a session ended, waits for input, or the time is over. It sends
 // progress meanwhile.
 func (c *call) awaitSession(ctx context.Context, s *parley.Session, until time.Time) (*parley.Session, error) {
 	sent, seen := 0.0, int64(0)

@@ -40,7 +40,7 @@ const codeTooMany = -32000
 type subscriptions struct {
 	server *Server
 	send   protocol.MethodHandler // sends to a session; set once, before any request
-	// onLost, if not nil, is called with sessions whose subscription the hub has ended. It is set
+	// onLost, if not nil, is called with sessions whose subscription the hub ended. It is set
 	// once, before any request.
 	onLost func(*protocol.ServerSession)
 	life   context.Context // of all followers and watches
@@ -174,7 +174,7 @@ func (s *subscriptions) subscribeOther(ctx context.Context, o *requestInfo, key 
 	return err
 }
 
-// addWatch creates a watch, and its follower if there is none. tookClient reports that the follower
+// addWatch creates a watch, and its follower if none exists. tookClient reports that the follower
 // took over the client.
 func (s *subscriptions) addWatch(key watchKey, follows followerKey, release func(), at *parley.Snapshot) (took bool,
 	err error) {

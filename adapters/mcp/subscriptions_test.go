@@ -314,7 +314,7 @@ func newLabWith(t *testing.T, o *mcp.Options) *lab {
 		return l.alice, func() {}, nil
 	}
 	l.s = mcp.NewServer(o)
-	t.Cleanup(func() { // the wires have ended
+	t.Cleanup(func() { // the wires ended
 		l.s.Close()
 		if err := errors.Join(l.alice.Close(), l.bob.Close(), hb.Close(), journal.Close()); err != nil {
 			t.Error(err)

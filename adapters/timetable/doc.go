@@ -1,9 +1,12 @@
-// Package timetable posts notes at times that are set, as cron tables say them.
+// Package timetable posts notes at scheduled times, written as in cron tables. [New] creates a
+// timetable, and its method Run posts.
 //
-//   - Each due time of an entry is posted at most once, by however many hubs and after however many restarts: it is the key of the note.
-//   - Of due times that were missed, because nothing ran or could be posted, only the last one is posted, and only within the entry's CatchUp. What is less than a minute late
-//     has not been missed.
-//   - A note that cannot be posted is tried again until the next one is due. An entry whose conversation is closed has ended.
+//   - Each due time of an entry is posted at most once, by any number of hubs and after any number
+//     of restarts: it is the key of the note.
+//   - Of missed due times, only the last one is posted, and only within the CatchUp of the entry. A
+//     due time that is less than a minute late is not missed.
+//   - A note that cannot be posted is retried until the next one is due. An entry ends when its
+//     conversation is closed.
 //
-// There is nothing that it keeps: the log of the conversation is all.
+// The package stores nothing: the log of the conversation is its only state.
 package timetable

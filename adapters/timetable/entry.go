@@ -12,37 +12,41 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// Entry is a line of the table.
+// Entry is a line of the timetable.
 type Entry struct {
-	// Name tells it from others that post in the same conversation as the same participant. It is an id like that of a participant.
+	// Name distinguishes it from others that post in the same conversation as the same participant. It
+	// has the form of a participant id.
 	Name string
-	// Cron says when it is due, in five fields, and Timezone at whose clock; empty: UTC.
+	// Cron is the schedule in five fields, and Timezone its time zone. The default is UTC.
 	Cron, Timezone string
-	// Conversation gets the notes.
+	// Conversation receives the notes.
 	Conversation string
-	// Client posts them; it speaks as a participant of the conversation.
+	// Client posts the notes as a participant of the conversation.
 	Client parley.Client
-	// Schema, Tags and Data are those of the notes; without Data it is {"due": the time, as RFC 3339 in UTC}.
+	// Schema, Tags and Data are those of the notes. The default of Data is {"due": the time, as RFC
+	// 3339 in UTC}.
 	Schema string
 	Tags   []string
 	Data   json.RawMessage
-	// CatchUp is how late a due time may still be posted that was missed, at most MaxCatchUp; 0: not at all.
+	// CatchUp is the maximum delay of a missed due time that is still posted, at most MaxCatchUp. 0
+	// means never.
 	CatchUp time.Duration
 }
 
-// MaxCatchUp bounds Entry.CatchUp.
+// MaxCatchUp limits Entry.CatchUp.
 const MaxCatchUp = 366 * 24 * time.Hour
 
 const (
-	// grace is how late a due time may be without having been missed.
+	// grace is the delay up to which a due time is not missed.
 	grace = time.Minute
-	// look is how often the clock is looked at: it may be set, and machines sleep.
+	// look is the interval of reading the clock, because the clock may be set and machines sleep.
 	look = time.Minute
-	// leastRetry and mostRetry are how long it is waited after a note that could not be posted.
+	// leastRetry and mostRetry are the minimum and maximum delay after a note that could not be
+	// posted.
 	leastRetry, mostRetry = time.Second, time.Minute
 )
 
-// entry is an Entry that runs.
+// entry is a running Entry.
 type entry struct {
 	Entry
 	*schedule
@@ -53,21 +57,22 @@ func newEntry(e *Entry, log *slog.Logger) (*entry, error) {
 	s, err := newSchedule(e.Cron, e.Timezone)
 	switch {
 	case !parley.ValidParticipantID(e.Name):
-		return nil, fmt.Errorf("entry %q: the name is none (expected 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit)", e.Name)
+		return nil, fmt.Errorf("entry %q: invalid name (expected 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter "+
+			"or digit)", e.Name)
 	case err != nil:
 		return nil, fmt.Errorf("entry %s: %w", e.Name, err)
 	case e.Client == nil:
-		return nil, fmt.Errorf("entry %s: nobody posts for it (expected a client)", e.Name)
+		return nil, fmt.Errorf("entry %s: missing client", e.Name)
 	case e.CatchUp < 0 || e.CatchUp > MaxCatchUp:
 		return nil, fmt.Errorf("entry %s: it catches up with %s (expected 0 to %s)", e.Name, e.CatchUp, MaxCatchUp)
 	}
 	return &entry{*e, s, log.With("entry", e.Name, "conversation", e.Conversation)}, nil
 }
 
-// clock is the time of day, which may be set while the program runs.
+// clock returns the wall clock time, which may be set while the program runs.
 func clock() time.Time { return time.Now().Round(0) }
 
-// run posts what comes due, until ctx ends or the entry has.
+// run posts due notes until ctx or the entry ends.
 func (e *entry) run(ctx context.Context) {
 	from := clock()
 	late := e.last(from.Add(-e.CatchUp), from)
@@ -84,7 +89,7 @@ func (e *entry) run(ctx context.Context) {
 			return
 		}
 		now := clock()
-		late = e.last(due.Add(-1), now) // several, where the clock was set or the machine has slept
+		late = e.last(due.Add(-1), now) // several, if the clock was set or the machine has slept
 		if now.Sub(late) > max(grace, e.CatchUp) {
 			e.log.Warn("a due time of the timetable was missed", "due", late)
 			late = time.Time{}
@@ -93,7 +98,7 @@ func (e *entry) run(ctx context.Context) {
 	}
 }
 
-// wait waits until the clock shows a time; false: ctx has ended.
+// wait waits until the clock reaches a time. It returns false if ctx ends first.
 func wait(ctx context.Context, until time.Time) bool {
 	for {
 		left := until.Sub(clock())
@@ -106,7 +111,7 @@ func wait(ctx context.Context, until time.Time) bool {
 	}
 }
 
-// pause waits for d; false: ctx has ended.
+// pause waits for d. It returns false if ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -118,7 +123,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// post posts the note of a due time, and tries again until the next is due. It reports whether the entry goes on.
+// post posts the note of a due time, and retries until the next one is due. It reports whether the
+// entry continues.
 func (e *entry) post(ctx context.Context, due time.Time) bool {
 	p, err := e.note(due)
 	if err != nil {
@@ -134,7 +140,8 @@ func (e *entry) post(ctx context.Context, due time.Time) bool {
 		case err == nil:
 			e.log.Debug("the timetable has posted", "due", due, "seq", r.Seq, "duplicate", r.Duplicate)
 			return true
-		case errors.Is(err, parley.ErrIdempotencyConflict): // it was posted, with other words: the table has changed since
+		case errors.Is(err, parley.ErrIdempotencyConflict):
+			// the note was posted with another content, because the table has changed
 			return true
 		case errors.Is(err, parley.ErrConversationClosed):
 			e.log.Warn("an entry of the timetable has ended: its conversation is closed")
@@ -152,7 +159,7 @@ func (e *entry) post(ctx context.Context, due time.Time) bool {
 	}
 }
 
-// retryAfter is how long the hub asks to wait; 0: it does not say.
+// retryAfter returns the retry delay that the hub requests, or 0.
 func retryAfter(err error) time.Duration {
 	var refused *parley.Error
 	if !errors.As(err, &refused) {
@@ -161,7 +168,7 @@ func retryAfter(err error) time.Duration {
 	return min(time.Duration(refused.RetryAfterMs)*time.Millisecond, mostRetry)
 }
 
-// note is what is posted for a due time.
+// note returns the note for a due time.
 func (e *entry) note(due time.Time) (*parley.SendNoteParams, error) {
 	at := due.Format(time.RFC3339)
 	data := e.Data
@@ -172,6 +179,7 @@ func (e *entry) note(due time.Time) (*parley.SendNoteParams, error) {
 		}
 	}
 	return &parley.SendNoteParams{
-		ConversationID: e.Conversation, Payload: parley.Note{Schema: e.Schema, Tags: e.Tags, Data: data}, ClientRequestID: e.Name + "@" + at,
+		ConversationID: e.Conversation, Payload: parley.Note{Schema: e.Schema, Tags: e.Tags, Data: data},
+		ClientRequestID: e.Name + "@" + at,
 	}, nil
 }

@@ -7,18 +7,19 @@ import (
 	"sync"
 )
 
-// Options are for New. The zero value of each but Entries is good.
+// Options configures New. Only Entries is required.
 type Options struct {
 	// Entries have different names.
 	Entries []Entry
-	// Logger hears what was missed and what cannot be posted; nil: nobody.
+	// Logger receives missed and failed notes; nil discards them.
 	Logger *slog.Logger
 }
 
 // Timetable posts notes.
 type Timetable struct{ entries []*entry }
 
-// New makes a timetable. It fails for an entry without a name or a client, for one whose Cron or Timezone is none, and for two of one name.
+// New creates a timetable. It returns an error for an entry without a name or a client, for an
+// invalid Cron or Timezone, and for duplicate names.
 func New(o *Options) (*Timetable, error) {
 	log := o.Logger
 	if log == nil {
@@ -39,7 +40,8 @@ func New(o *Options) (*Timetable, error) {
 	return t, nil
 }
 
-// Run posts what comes due, until ctx ends or every entry has. It may be called once. Each entry has a goroutine, which has ended when Run returns.
+// Run posts due notes until ctx or every entry ends. It must be called once. Each entry has a
+// goroutine, which ends before Run returns.
 func (t *Timetable) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	for _, e := range t.entries {

@@ -16,7 +16,8 @@ import (
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
-// world is a hub in a bubble, where it is 2000-01-01T00:00:00Z, with a conversation of clock and bot.
+// world is a hub in a synctest bubble that begins at 2000-01-01T00:00:00Z, with a conversation of
+// clock and bot.
 type world struct {
 	t            *testing.T
 	client       parley.Client
@@ -31,10 +32,12 @@ func inWorld(t *testing.T, test func(w *world)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := &world{t: t, client: h.Client(h.LocalPrincipal("clock")), admin: h.Client(h.LocalPrincipal("admin", parley.ScopeAdmin))}
-		snap, err := w.admin.CreateConversation(w.t.Context(), &parley.CreateConversationParams{Participants: []parley.Participant{
-			{ID: "clock", Kind: parley.KindPeer}, {ID: "bot", Kind: parley.KindAgent},
-		}})
+		w := &world{t: t, client: h.Client(h.LocalPrincipal("clock")),
+			admin: h.Client(h.LocalPrincipal("admin", parley.ScopeAdmin))}
+		snap, err := w.admin.CreateConversation(w.t.Context(),
+			&parley.CreateConversationParams{Participants: []parley.Participant{
+				{ID: "clock", Kind: parley.KindPeer}, {ID: "bot", Kind: parley.KindAgent},
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,12 +53,13 @@ func inWorld(t *testing.T, test func(w *world)) {
 	})
 }
 
-// entry is a good one.
+// entry returns a valid entry.
 func (w *world) entry() timetable.Entry {
-	return timetable.Entry{Name: "report", Cron: "30 * * * *", Conversation: w.conversation, Client: w.client, Schema: "due.v1", Tags: []string{"cron"}}
+	return timetable.Entry{Name: "report", Cron: "30 * * * *", Conversation: w.conversation, Client: w.client,
+		Schema: "due.v1", Tags: []string{"cron"}}
 }
 
-// runs runs a timetable for so long.
+// runs runs a timetable for a duration.
 func (w *world) runs(d time.Duration, entries ...timetable.Entry) {
 	w.t.Helper()
 	table, err := timetable.New(&timetable.Options{Entries: entries})
@@ -65,12 +69,12 @@ func (w *world) runs(d time.Duration, entries ...timetable.Entry) {
 	}
 	ctx, cancel := context.WithTimeout(w.t.Context(), d)
 	defer cancel()
-	go func() { <-ctx.Done() }() // so that time goes on where every entry has ended
+	go func() { <-ctx.Done() }() // keeps the time running after every entry ended
 	table.Run(ctx)
 	<-ctx.Done()
 }
 
-// expect holds the keys of the notes, with the times at which they came, against a list.
+// expect compares the keys and times of the notes with a list.
 func (w *world) expect(what string, want ...string) {
 	w.t.Helper()
 	r, err := w.admin.Tail(w.t.Context(), &parley.TailParams{ConversationID: w.conversation, Limit: parley.MaxPage})
@@ -88,23 +92,26 @@ func (w *world) expect(what string, want ...string) {
 	}
 }
 
-// TestDueTimesArePosted: each once, with what the entry says.
+// Each due time is posted once with the content of the entry.
 func TestDueTimesArePosted(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.runs(3*time.Hour, w.entry())
-		w.expect("three hours", "report@2000-01-01T00:30:00Z 01T00:30", "report@2000-01-01T01:30:00Z 01T01:30", "report@2000-01-01T02:30:00Z 01T02:30")
+		w.expect("three hours", "report@2000-01-01T00:30:00Z 01T00:30", "report@2000-01-01T01:30:00Z 01T01:30",
+			"report@2000-01-01T02:30:00Z 01T02:30")
 		r, err := w.admin.Tail(w.t.Context(), &parley.TailParams{ConversationID: w.conversation, SinceSeq: 1, Limit: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		e := r.Events[0]
-		if s, _ := e.System(); e.From != "clock" || s.Schema != "due.v1" || !slices.Equal(s.Tags, []string{"cron"}) || string(s.Data) != `{"due":"2000-01-01T00:30:00Z"}` {
+		if s, _ := e.System(); e.From != "clock" || s.Schema != "due.v1" || !slices.Equal(s.Tags, []string{"cron"}) ||
+			string(s.Data) != `{"due":"2000-01-01T00:30:00Z"}` {
 			t.Errorf("%+v from %s", s, e.From)
 		}
 	})
 }
 
-// TestRestarts: two tables at once, and one after the other within a due minute, post no due time twice; other words are no reason to.
+// Two concurrent timetables, and one after the other within a due minute, post no due time twice,
+// also with another content.
 func TestRestarts(t *testing.T) {
 	inWorld(t, func(w *world) {
 		e := w.entry()
@@ -112,25 +119,28 @@ func TestRestarts(t *testing.T) {
 		go w.runs(90*time.Minute, e)
 		w.runs(45*time.Minute, e)
 		e.Data = json.RawMessage(`{"other":"words"}`)
-		w.runs(20*time.Minute, e) // it catches up with what was posted
+		w.runs(20*time.Minute, e) // it catches up with posted times
 		w.runs(60*time.Minute, e)
-		w.expect("restarts", "report@1999-12-31T23:30:00Z 01T00:00", "report@2000-01-01T00:30:00Z 01T00:30", "report@2000-01-01T01:30:00Z 01T01:30")
+		w.expect("restarts", "report@1999-12-31T23:30:00Z 01T00:00", "report@2000-01-01T00:30:00Z 01T00:30",
+			"report@2000-01-01T01:30:00Z 01T01:30")
 	})
 }
 
-// TestMissed: of due times that were missed the last is posted where the entry catches up, and none where it does not or that is too long ago.
+// Of missed due times, the last one is posted if the entry catches up, and none if it does not or
+// that is too long ago.
 func TestMissed(t *testing.T) {
 	inWorld(t, func(w *world) {
 		plain, near, far := w.entry(), w.entry(), w.entry()
 		plain.Name, near.Name, far.Name = "plain", "near", "far"
 		near.CatchUp, far.CatchUp = 10*time.Minute, 24*time.Hour
-		time.Sleep(5*time.Hour + 50*time.Minute) // as a hub that was down
+		time.Sleep(5*time.Hour + 50*time.Minute) // like a hub that was down
 		w.runs(time.Minute, plain, near, far)
 		w.expect("after five hours", "far@2000-01-01T05:30:00Z 01T05:50")
 	})
 }
 
-// TestClockOfAPlace: an entry goes by the clock of its time zone, in summer too. In the hour that there is twice it is due once, unless it is due in every hour.
+// An entry follows the clock of its time zone, also in summer. In a repeated hour it is due once,
+// unless it is hourly.
 func TestClockOfAPlace(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -140,18 +150,19 @@ func TestClockOfAPlace(t *testing.T) {
 		e.Cron, e.Timezone = "0 9 26,27 3 *", "Europe/Berlin" // summer time begins on March 26th, 2000
 		e.Name = "spring"
 		autumn := w.entry()
-		autumn.Name, autumn.Cron, autumn.Timezone = "autumn", "30 2 29 10 *", "Europe/Berlin" // when 02:30 is there twice
+		autumn.Name, autumn.Cron, autumn.Timezone = "autumn", "30 2 29 10 *", "Europe/Berlin" // 02:30 occurs twice
 		hourly := autumn
 		hourly.Name, hourly.Cron = "hourly", "15 * 29 10 *"
 		w.runs(302*24*time.Hour, e, autumn)
 		w.expect("until October 29th", "spring@2000-03-26T07:00:00Z 26T07:00", "spring@2000-03-27T07:00:00Z 27T07:00")
 		w.runs(2*time.Hour, autumn, hourly)
 		w.expect("when clocks are put back", "spring@2000-03-26T07:00:00Z 26T07:00", "spring@2000-03-27T07:00:00Z 27T07:00",
-			"hourly@2000-10-29T00:15:00Z 29T00:15", "autumn@2000-10-29T00:30:00Z 29T00:30", "hourly@2000-10-29T01:15:00Z 29T01:15")
+			"hourly@2000-10-29T00:15:00Z 29T00:15", "autumn@2000-10-29T00:30:00Z 29T00:30", "hourly@2000-10-29T01:15:00Z "+
+				"29T01:15")
 	})
 }
 
-// refusing is a client that does not post until a time.
+// refusing is a client that fails until a time.
 type refusing struct {
 	parley.Client
 	err   error
@@ -167,10 +178,11 @@ func (c *refusing) SendNote(ctx context.Context, p *parley.SendNoteParams) (*par
 	return c.Client.SendNote(ctx, p)
 }
 
-// TestTriedAgain: a note is tried again until the next is due; that is then the only one.
+// A note is retried until the next one is due, which is then the only one.
 func TestTriedAgain(t *testing.T) {
 	inWorld(t, func(w *world) {
-		c := &refusing{Client: w.client, err: parley.Refuse(parley.ErrUnavailable, "", ""), until: time.Now().Add(2*time.Hour + 10*time.Minute)}
+		c := &refusing{Client: w.client, err: parley.Refuse(parley.ErrUnavailable, "", ""),
+			until: time.Now().Add(2*time.Hour + 10*time.Minute)}
 		e := w.entry()
 		e.Client = c
 		w.runs(3*time.Hour, e)
@@ -181,7 +193,7 @@ func TestTriedAgain(t *testing.T) {
 	})
 }
 
-// TestRefused: what no retry mends is not tried again, but the next due time is.
+// A permanent error is not retried, but the next due time is posted.
 func TestRefused(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := &refusing{Client: w.client, err: parley.Refuse(parley.ErrNotFound, "", ""), until: time.Now().Add(time.Hour)}
@@ -195,10 +207,11 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// TestClosed: an entry whose conversation is closed has ended, and the others go on.
+// An entry ends when its conversation is closed, and the others continue.
 func TestClosed(t *testing.T) {
 	inWorld(t, func(w *world) {
-		if _, err := w.admin.CloseConversation(w.t.Context(), &parley.CloseConversationParams{ConversationID: w.conversation}); err != nil {
+		if _, err := w.admin.CloseConversation(w.t.Context(),
+			&parley.CloseConversationParams{ConversationID: w.conversation}); err != nil {
 			t.Fatal(err)
 		}
 		c := &refusing{Client: w.client}
@@ -211,7 +224,7 @@ func TestClosed(t *testing.T) {
 	})
 }
 
-// TestEntriesThatAreNone: they are refused when the timetable is made.
+// New refuses invalid entries.
 func TestEntriesThatAreNone(t *testing.T) {
 	good := timetable.Entry{Name: "a", Cron: "@daily", Client: &refusing{}}
 	with := func(change func(*timetable.Entry)) []timetable.Entry {
@@ -221,7 +234,7 @@ func TestEntriesThatAreNone(t *testing.T) {
 	}
 	for want, entries := range map[string][]timetable.Entry{
 		"":                      {good, {Name: "b", Cron: "30 7 * * mon-fri", Timezone: "Asia/Tokyo", Client: &refusing{}}},
-		"the name is none":      with(func(e *timetable.Entry) { e.Name = "" }),
+		"invalid name":          with(func(e *timetable.Entry) { e.Name = "" }),
 		"expected minute, hour": with(func(e *timetable.Entry) { e.Cron = "61 * * * *" }),
 		"such as":               with(func(e *timetable.Entry) { e.Cron = "* * * * * *" }),
 		"@daily":                with(func(e *timetable.Entry) { e.Cron = "@every 1h" }),
@@ -229,7 +242,7 @@ func TestEntriesThatAreNone(t *testing.T) {
 		"@hourly":               with(func(e *timetable.Entry) { e.Cron = "@reboot" }),
 		"time zone":             with(func(e *timetable.Entry) { e.Timezone = "Europe/Nowhere" }),
 		"Europe/Berlin":         with(func(e *timetable.Entry) { e.Timezone = "Local" }),
-		"nobody posts":          with(func(e *timetable.Entry) { e.Client = nil }),
+		"missing client":        with(func(e *timetable.Entry) { e.Client = nil }),
 		"it catches up":         with(func(e *timetable.Entry) { e.CatchUp = -1 }),
 		"another has the name":  {good, good},
 	} {

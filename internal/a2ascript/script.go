@@ -1,5 +1,6 @@
-// Package a2ascript is the participant that the conformance kit of the Agent2Agent protocol talks to: what it does is chosen by the beginning of the messageId of the
-// message that it answers, as the kit's scenarios have it.
+// Package a2ascript is the participant that the conformance kit of the Agent2Agent protocol talks
+// to: what it does is chosen by the beginning of the messageId of the message that it answers, as
+// the kit's scenarios have it.
 package a2ascript
 
 import (
@@ -15,7 +16,8 @@ import (
 // Name is that of the agent.
 const Name = "tck"
 
-// Scenario is what is done for the messages whose ids begin with Prefix: after Hold, if it is set, Answer is said.
+// Scenario is what is done for the messages whose ids begin with Prefix: after Hold, if it is set,
+// Answer is said.
 type Scenario struct {
 	Prefix string
 	Hold   bool
@@ -29,7 +31,8 @@ type Answer struct {
 	Tags []string
 	// File is a file that goes with it, and URL one that is elsewhere; both are FileName of FileType.
 	File, URL string
-	// State is what the task is then, by payload.a2a.state; empty: nothing is said of it. Message asks for a message and no task.
+	// State is what the task is then, by payload.a2a.state; empty: nothing is said of it. Message asks
+	// for a message and no task.
 	State   string
 	Message bool
 }
@@ -40,8 +43,8 @@ const (
 	FileType = "text/plain"
 )
 
-// Scenarios are those of the kit's branch 1.0-dev. Where one completes a task without a word, a word is said: in a conversation nothing else is an answer.
-// A text in chunks is said as a whole.
+// Scenarios are those of the kit's branch 1.0-dev. Where one completes a task without a word, a
+// word is said: in a conversation nothing else is an answer. A text in chunks is said as a whole.
 var Scenarios = []Scenario{
 	{Prefix: "tck-complete-task", Answer: Answer{Text: "Hello from TCK"}},
 	{Prefix: "tck-delayed-complete", Hold: true, Answer: Answer{Text: "Done after delay"}},
@@ -62,7 +65,8 @@ var Scenarios = []Scenario{
 	{Prefix: "test-resubscribe-message-id", Hold: true, Answer: Answer{Text: "Done"}},
 }
 
-// Find gives the scenario of a messageId: of several that begin it the longest. Any other is answered with its name.
+// Find gives the scenario of a messageId: of several that begin it the longest. Any other is
+// answered with its name.
 func Find(messageID string) Scenario {
 	found := Scenario{Answer: Answer{Text: "Unhandled messageId prefix: " + messageID}}
 	for _, s := range Scenarios {
@@ -73,7 +77,8 @@ func Find(messageID string) Scenario {
 	return found
 }
 
-// Agent gives the participant. hold is what a scenario that holds waits for; it may end early with ctx.
+// Agent gives the participant. hold is what a scenario that holds waits for; it may end early with
+// ctx.
 func Agent(hold func(ctx context.Context, messageID string) error) parley.Agent {
 	return parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 		id, err := asked(ctx, turn)
@@ -144,7 +149,8 @@ func (a *Answer) payload(ctx context.Context, turn *parley.Turn) (json.RawMessag
 		said.Attachments = []parley.Attachment{file}
 	}
 	if a.URL != "" {
-		said.Text, said.A2A.Parts = FileName+": "+a.URL, []part{{a.URL, FileName, FileType}} // for who knows nothing of A2A, and for who does
+		// for who knows nothing of A2A, and for who does
+		said.Text, said.A2A.Parts = FileName+": "+a.URL, []part{{a.URL, FileName, FileType}}
 	}
 	return json.Marshal(said)
 }

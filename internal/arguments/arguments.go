@@ -1,5 +1,6 @@
-// Package arguments says how the parameters of a session reach a command: as flags, as variables of its environment, or as JSON on its stdin. The hub refuses
-// by it what cannot be given, and the runner gives by it.
+// Package arguments says how the parameters of a session reach a command: as flags, as variables of
+// its environment, or as JSON on its stdin. The hub refuses by it what cannot be given, and the
+// runner gives by it.
 //
 // # What the command gets
 //
@@ -12,13 +13,16 @@
 //	a list     --key=text for each item      PARAM_KEY=[...]
 //	others     --key=text                    PARAM_KEY=text
 //
-// A flag is one argument, so that no value can pose as another flag, and the flags come in the order of the parameters. The name of a variable is that of
-// the parameter in capitals, with _ for . and -. On stdin there is one JSON object, compact and otherwise as it was given.
+// A flag is one argument, so that no value can pose as another flag, and the flags come in the
+// order of the parameters. The name of a variable is that of the parameter in capitals, with _ for
+// . and -. On stdin there is one JSON object, compact and otherwise as it was given.
 //
 // # What is refused
 //
-// As flags and variables: parameters that the schema does not declare by name, a NUL in a text, a flag or variable of more than [MaxBytes], and more than
-// [MaxTotalBytes] in all. On stdin everything may stand. A parameter that is there twice, or half a surrogate pair, is refused everywhere.
+// As flags and variables: parameters that the schema does not declare by name, a NUL in a text, a
+// flag or variable of more than [MaxBytes], and more than [MaxTotalBytes] in all. On stdin
+// everything may stand. A parameter that is there twice, or half a surrogate pair, is refused
+// everywhere.
 package arguments
 
 import (
@@ -44,16 +48,19 @@ const (
 	overhead = 9
 )
 
-// Given are the parameters of one run, in the way that its blueprint says. Of the three one at most is set.
+// Given are the parameters of one run, in the way that its blueprint says. Of the three one at most
+// is set.
 type Given struct {
 	Flags []string
 	Env   []string
 	Stdin []byte
 }
 
-// Give makes them. Declared are the names of the parameters that the schema has, sorted; parameters are an object, or nothing, which is an empty one. What is
-// wrong with single parameters comes back as errors in their order; err is of parameters that are no such object.
-func Give(via parley.ParamsVia, declared []string, parameters json.RawMessage) (g *Given, wrong []parley.ValidationError, err error) {
+// Give makes them. Declared are the names of the parameters that the schema has, sorted; parameters
+// are an object, or nothing, which is an empty one. What is wrong with single parameters comes back
+// as errors in their order; err is of parameters that are no such object.
+func Give(via parley.ParamsVia, declared []string, parameters json.RawMessage) (g *Given,
+	wrong []parley.ValidationError, err error) {
 	members, err := split(parameters)
 	if err != nil {
 		return nil, nil, err
@@ -64,7 +71,8 @@ func Give(via parley.ParamsVia, declared []string, parameters json.RawMessage) (
 	b := &giving{via: via}
 	for _, m := range members {
 		if _, ok := slices.BinarySearch(declared, m.name); !ok {
-			b.refuse(m.name, "properties", "%s is not declared: a command gets none but the properties of its parameters_schema", show(m.name))
+			b.refuse(m.name, "properties", "%s is not declared: a command gets none but the properties of its parameters_schema",
+				show(m.name))
 			continue
 		}
 		b.give(m)
@@ -81,7 +89,8 @@ type member struct {
 	value json.RawMessage
 }
 
-var errNoObject = parley.Refuse(parley.ErrValidationFailed, "the parameters are not one JSON object", "an object, each name once")
+var errNoObject = parley.Refuse(parley.ErrValidationFailed, "the parameters are not one JSON object",
+	"an object, each name once")
 
 // split takes an object apart.
 func split(parameters json.RawMessage) ([]member, error) {
@@ -138,7 +147,8 @@ type giving struct {
 }
 
 func (b *giving) refuse(name, schemaPath, format string, args ...any) {
-	b.wrong = append(b.wrong, parley.ValidationError{Path: path(name), Message: fmt.Sprintf(format, args...), SchemaPath: schemaPath})
+	b.wrong = append(b.wrong, parley.ValidationError{Path: path(name), Message: fmt.Sprintf(format, args...),
+		SchemaPath: schemaPath})
 }
 
 func (b *giving) give(m member) {
@@ -178,13 +188,15 @@ func (b *giving) add(m member, begin string, value json.RawMessage) bool {
 
 func (b *giving) append(m member, text string) bool {
 	if len(text) > MaxBytes {
-		b.refuse(m.name, schemaPath(m.name), "%s takes %d bytes with its name: a command gets at most %d in one argument", show(m.name), len(text), MaxBytes)
+		b.refuse(m.name, schemaPath(m.name), "%s takes %d bytes with its name: a command gets at most %d in one argument",
+			show(m.name), len(text), MaxBytes)
 		return false
 	}
 	if b.total += len(text) + overhead; b.total > MaxTotalBytes {
 		if b.total-len(text)-overhead <= MaxTotalBytes { // once
 			b.wrong = append(b.wrong, parley.ValidationError{
-				Path: "$", Message: fmt.Sprintf("the parameters take more than %d bytes as arguments of a command", MaxTotalBytes), SchemaPath: "properties",
+				Path: "$", Message: fmt.Sprintf("the parameters take more than %d bytes as arguments of a command", MaxTotalBytes),
+				SchemaPath: "properties",
 			})
 		}
 		return false
@@ -215,12 +227,14 @@ func CheckNames(via parley.ParamsVia, names []string) error {
 	variables := map[string]string{}
 	for _, name := range names {
 		if !nameable(name) {
-			return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("the parameter %s cannot be a flag or a variable", show(name)),
+			return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("the parameter %s cannot be a flag or a variable",
+				show(name)),
 				"letters, digits, _ . and -, a letter or digit first; or params_via stdin")
 		}
 		variable := VariableName(name)
 		if other, there := variables[variable]; there && via == parley.ParamsEnv {
-			return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("the parameters %s and %s would be one variable", show(other), show(name)),
+			return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("the parameters %s and %s would be one variable",
+				show(other), show(name)),
 				"names that differ in more than case and signs")
 		}
 		variables[variable] = name

@@ -23,21 +23,29 @@ func TestGive(t *testing.T) {
 	}{
 		{``, nil, nil, `{}`},
 		{` { } `, nil, nil, `{}`},
-		{`{"s":"x y","b":true,"A":false,"n":null}`, []string{"--s=x y", "--b"}, []string{"PARAM_S=x y", "PARAM_B=true", "PARAM_A=false"}, `{"s":"x y","b":true,"A":false,"n":null}`},
+		{`{"s":"x y","b":true,"A":false,"n":null}`, []string{"--s=x y", "--b"}, []string{"PARAM_S=x y", "PARAM_B=true",
+			"PARAM_A=false"}, `{"s":"x y","b":true,"A":false,"n":null}`},
 		{`{"x":["a,b","",1,true,false,null,[1, 2],{"k": "v"}]}`,
 			[]string{"--x=a,b", "--x=", "--x=1", "--x=true", "--x=false", "--x=null", "--x=[1,2]", `--x={"k":"v"}`},
-			[]string{`PARAM_X=["a,b","",1,true,false,null,[1,2],{"k":"v"}]`}, `{"x":["a,b","",1,true,false,null,[1,2],{"k":"v"}]}`},
+			[]string{`PARAM_X=["a,b","",1,true,false,null,[1,2],{"k":"v"}]`},
+			`{"x":["a,b","",1,true,false,null,[1,2],{"k":"v"}]}`},
 		{`{"x":[]}`, nil, []string{"PARAM_X=[]"}, `{"x":[]}`},
 		{`{"s":""}`, []string{"--s="}, []string{"PARAM_S="}, `{"s":""}`},
-		{`{"s":"\u00e9\ud83d\ude00\n\"<"}`, []string{"--s=é😀\n\"<"}, []string{"PARAM_S=é😀\n\"<"}, `{"s":"\u00e9\ud83d\ude00\n\"<"}`},
+		{`{"s":"\u00e9\ud83d\ude00\n\"<"}`, []string{"--s=é😀\n\"<"}, []string{"PARAM_S=é😀\n\"<"},
+			`{"s":"\u00e9\ud83d\ude00\n\"<"}`},
 		{`{"n":12345678901234567890,"x":1e400,"o":-0.10}`, []string{"--n=12345678901234567890", "--x=1e400", "--o=-0.10"},
-			[]string{"PARAM_N=12345678901234567890", "PARAM_X=1e400", "PARAM_O=-0.10"}, `{"n":12345678901234567890,"x":1e400,"o":-0.10}`},
-		{`{"o":{"a" : "\u0000", "__proto__":[1]},"c.d":1,"a-b":2}`, []string{`--o={"a":"\u0000","__proto__":[1]}`, "--c.d=1", "--a-b=2"},
-			[]string{`PARAM_O={"a":"\u0000","__proto__":[1]}`, "PARAM_C_D=1", "PARAM_A_B=2"}, `{"o":{"a":"\u0000","__proto__":[1]},"c.d":1,"a-b":2}`},
-		{`{"s":"--n=1","x":["-rf","--"]}`, []string{"--s=--n=1", "--x=-rf", "--x=--"}, []string{"PARAM_S=--n=1", `PARAM_X=["-rf","--"]`}, `{"s":"--n=1","x":["-rf","--"]}`},
+			[]string{"PARAM_N=12345678901234567890", "PARAM_X=1e400", "PARAM_O=-0.10"},
+			`{"n":12345678901234567890,"x":1e400,"o":-0.10}`},
+		{`{"o":{"a" : "\u0000", "__proto__":[1]},"c.d":1,"a-b":2}`, []string{`--o={"a":"\u0000","__proto__":[1]}`, "--c.d=1",
+			"--a-b=2"},
+			[]string{`PARAM_O={"a":"\u0000","__proto__":[1]}`, "PARAM_C_D=1", "PARAM_A_B=2"},
+			`{"o":{"a":"\u0000","__proto__":[1]},"c.d":1,"a-b":2}`},
+		{`{"s":"--n=1","x":["-rf","--"]}`, []string{"--s=--n=1", "--x=-rf", "--x=--"}, []string{"PARAM_S=--n=1",
+			`PARAM_X=["-rf","--"]`}, `{"s":"--n=1","x":["-rf","--"]}`},
 	} {
 		for via, want := range map[parley.ParamsVia]arguments.Given{
-			parley.ParamsFlags: {Flags: c.flags}, "": {Flags: c.flags}, parley.ParamsEnv: {Env: c.env}, parley.ParamsStdin: {Stdin: []byte(c.stdin)},
+			parley.ParamsFlags: {Flags: c.flags}, "": {Flags: c.flags}, parley.ParamsEnv: {Env: c.env},
+			parley.ParamsStdin: {Stdin: []byte(c.stdin)},
 		} {
 			got, wrong, err := arguments.Give(via, declared, json.RawMessage(c.parameters))
 			if err != nil || wrong != nil {
@@ -57,16 +65,23 @@ func TestRefused(t *testing.T) {
 	for parameters, want := range map[string]string{
 		`{"s":"a\u0000b"}`:                 `$.s: 's' has a NUL in it, where an argument would end (properties.s)`,
 		`{"x":["ok","a\u0000b","\u0000"]}`: `$.x: 'x' has a NUL in it, where an argument would end (properties.x)`,
-		`{"c.d":"\u0000"}`:                 `$["c.d"]: 'c.d' has a NUL in it, where an argument would end (properties["c.d"])`,
-		`{"s":"` + long + `y"}`:            `$.s: 's' takes 131072 bytes with its name: a command gets at most 131071 in one argument (properties.s)`,
-		`{"z":1,"s":"x","é":"","":null}`: `$.z: 'z' is not declared: a command gets none but the properties of its parameters_schema (properties); ` +
+		`{"c.d":"\u0000"}`: `$["c.d"]: 'c.d' has a NUL in it, where an argument would end ` +
+			`(properties["c.d"])`,
+		`{"s":"` + long + `y"}`: `$.s: 's' takes 131072 bytes with its name: a command gets at most 131071 in ` +
+			`one argument (properties.s)`,
+		`{"z":1,"s":"x","é":"","":null}`: `$.z: 'z' is not declared: a command gets none but the properties of its ` +
+			`parameters_schema (properties); ` +
 			`$["é"]: 'é' is not declared: a command gets none but the properties of its parameters_schema (properties); ` +
 			`$[""]: '' is not declared: a command gets none but the properties of its parameters_schema (properties)`,
-		`{"__proto__":{"s":1}}`: `$.__proto__: '__proto__' is not declared: a command gets none but the properties of its parameters_schema (properties)`,
-		`{"s":"` + long + `","x":["` + strings.Repeat(long[3:]+`","`, 8) + `"]}`: `$: the parameters take more than 1048576 bytes as arguments of a command (properties)`,
-		`{"x":[` + strings.Repeat(`"",`, 90_000) + `""]}`:                        `$: the parameters take more than 1048576 bytes as arguments of a command (properties)`,
+		`{"__proto__":{"s":1}}`: `$.__proto__: '__proto__' is not declared: a command gets none but the properties of its ` +
+			`parameters_schema (properties)`,
+		`{"s":"` + long + `","x":["` + strings.Repeat(long[3:]+`","`, 8) +
+			`"]}`: `$: the parameters take more than 1048576 bytes as arguments of a command (properties)`,
+		`{"x":[` + strings.Repeat(`"",`, 90_000) + `""]}`: `$: the parameters take more than ` +
+			`1048576 bytes as arguments of a command (properties)`,
 	} {
-		if _, wrong, err := arguments.Give(parley.ParamsStdin, declared, json.RawMessage(parameters)); err != nil || wrong != nil {
+		if _, wrong, err := arguments.Give(parley.ParamsStdin, declared, json.RawMessage(parameters)); err != nil ||
+			wrong != nil {
 			t.Errorf("%.60s by stdin: %v, %v", parameters, wrong, err)
 		}
 		g, wrong, err := arguments.Give(parley.ParamsFlags, declared, json.RawMessage(parameters))
@@ -79,14 +94,16 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	fitting := json.RawMessage(`{"s":"` + long + `"}`)
-	if g, wrong, err := arguments.Give(parley.ParamsFlags, declared, fitting); err != nil || wrong != nil || len(g.Flags[0]) != arguments.MaxBytes {
+	if g, wrong, err := arguments.Give(parley.ParamsFlags, declared, fitting); err != nil || wrong != nil ||
+		len(g.Flags[0]) != arguments.MaxBytes {
 		t.Errorf("the longest: %v, %v", wrong, err)
 	}
 }
 
 // TestNoObject: parameters that are read in two ways, or in none, are refused as a whole.
 func TestNoObject(t *testing.T) {
-	for _, parameters := range []string{`[]`, `null`, `"x"`, `{`, `{"s":1`, `{"s":1,"s":2}`, `{"s":"\ud800"}`, `{"s":"\xff"}`, `{} {}`, `{}x`, `{"s":01}`, `{"s":tru}`, "\x00"} {
+	for _, parameters := range []string{`[]`, `null`, `"x"`, `{`, `{"s":1`, `{"s":1,"s":2}`, `{"s":"\ud800"}`,
+		`{"s":"\xff"}`, `{} {}`, `{}x`, `{"s":01}`, `{"s":tru}`, "\x00"} {
 		for _, via := range []parley.ParamsVia{parley.ParamsFlags, parley.ParamsEnv, parley.ParamsStdin} {
 			g, wrong, err := arguments.Give(via, declared, json.RawMessage(parameters))
 			if err == nil || g != nil || wrong != nil {
@@ -123,7 +140,8 @@ func TestCheckNames(t *testing.T) {
 	}
 }
 
-// FuzzGive: flags name what is declared and nothing else, no argument has a NUL, and what was a string comes out as it was.
+// FuzzGive: flags name what is declared and nothing else, no argument has a NUL, and what was a
+// string comes out as it was.
 func FuzzGive(f *testing.F) {
 	for _, p := range []string{`{"s":"x","x":["--n",1]}`, `{"n":1e400,"b":true}`, `{"s":"\u0000"}`, `{"z":1}`, `[]`} {
 		f.Add([]byte(p))

@@ -13,8 +13,9 @@ type refusal struct {
 	what   string
 }
 
-// refusals are ranges that are not of the public network: IANA's registries of special-purpose addresses, and the one public address that a platform has taken for
-// its own service. Of IPv6 only global unicast is public; the ranges within it that are not are named here.
+// refusals are ranges that are not of the public network: IANA's registries of special-purpose
+// addresses, and the one public address that a platform has taken for its own service. Of IPv6 only
+// global unicast is public; the ranges within it that are not are named here.
 var refusals = []refusal{
 	r("0.0.0.0/8", "unspecified"),
 	r("10.0.0.0/8", "private"),
@@ -59,7 +60,8 @@ var (
 	nat64         = netip.MustParsePrefix("64:ff9b::/96")
 )
 
-// special says what an address is that is not public; empty: it is public. An IPv4-mapped address is the one that it maps.
+// special says what an address is that is not public; empty: it is public. An IPv4-mapped address
+// is the one that it maps.
 func special(a netip.Addr) string {
 	a = a.Unmap().WithZone("")
 	for _, no := range refusals {
@@ -73,7 +75,8 @@ func special(a netip.Addr) string {
 	return ""
 }
 
-// checkAddress refuses an address that is neither public nor allowed. That a translator is allowed says nothing of what lies behind it.
+// checkAddress refuses an address that is neither public nor allowed. That a translator is allowed
+// says nothing of what lies behind it.
 func checkAddress(a netip.Addr, allowed []netip.Prefix) error {
 	a = a.Unmap().WithZone("")
 	what := special(a)
@@ -90,7 +93,8 @@ func checkAddress(a netip.Addr, allowed []netip.Prefix) error {
 	return nil
 }
 
-// ParseAllowed reads a list of addresses and CIDR ranges for [Options].AllowPrivate; "all" stands for every address.
+// ParseAllowed reads a list of addresses and CIDR ranges for [Options].AllowPrivate; "all" stands
+// for every address.
 func ParseAllowed(list []string) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, s := range list {

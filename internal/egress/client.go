@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// The errors of a client. They are wrapped with what was wrong, in words that may be shown to who has named the URL.
+// The errors of a client. They are wrapped with what was wrong, in words that may be shown to who
+// has named the URL.
 var (
 	ErrRefused  = errors.New("refused")                          // by the rules of this package: nothing was sent
 	ErrRedirect = errors.New("redirects are not followed")       // the other side has answered with one
@@ -28,9 +29,11 @@ type Options struct {
 	AllowPrivate []netip.Prefix
 	// HTTPSOnly refuses http.
 	HTTPSOnly bool
-	// Timeout bounds a whole exchange, its body included; 0: 30 s; negative: only the context does, as it must for streams.
+	// Timeout bounds a whole exchange, its body included; 0: 30 s; negative: only the context does, as
+	// it must for streams.
 	Timeout time.Duration
-	// MaxBody bounds the body of a response, in bytes; 0: 16 MiB; negative: nothing does, which is for streams whose reader counts.
+	// MaxBody bounds the body of a response, in bytes; 0: 16 MiB; negative: nothing does, which is for
+	// streams whose reader counts.
 	MaxBody int64
 	// Resolver finds the addresses of names; nil: that of the system.
 	Resolver *net.Resolver
@@ -56,7 +59,8 @@ func NewClient(o *Options) *http.Client {
 	opts := *o.orDefault()
 	timeout := max(cmp.Or(opts.Timeout, defaultTimeout), 0)
 	opts.MaxBody = cmp.Or(opts.MaxBody, defaultMaxBody)
-	dialer := &net.Dialer{Timeout: dialTimeout, Resolver: opts.Resolver, ControlContext: func(_ context.Context, network, address string, _ syscall.RawConn) error {
+	dialer := &net.Dialer{Timeout: dialTimeout, Resolver: opts.Resolver, ControlContext: func(_ context.Context, network,
+		address string, _ syscall.RawConn) error {
 		return checkDial(network, address, opts.AllowPrivate)
 	}}
 	return &http.Client{
@@ -136,7 +140,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Reason gives an error of a client without the URL that net/http puts before it. Show and log this one.
+// Reason gives an error of a client without the URL that net/http puts before it. Show and log this
+// one.
 func Reason(err error) error {
 	if e := (*url.Error)(nil); errors.As(err, &e) {
 		if e.Timeout() {

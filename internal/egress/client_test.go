@@ -22,7 +22,8 @@ import (
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
-// TestMain says in the environment that a proxy is to be used which is not there: what follows it does not come through.
+// TestMain says in the environment that a proxy is to be used which is not there: what follows it
+// does not come through.
 func TestMain(m *testing.M) {
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
 		if err := os.Setenv(name, "http://127.0.0.1:1"); err != nil {
@@ -32,7 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// names is a server of names that gives the next address at each question, and the last one for ever.
+// names is a server of names that gives the next address at each question, and the last one for
+// ever.
 type names struct {
 	conn net.PacketConn
 	done chan struct{}
@@ -99,7 +101,8 @@ func (n *names) resolver() *net.Resolver {
 	}}
 }
 
-// TestRebinding: a name that was public when it was looked at, and is this machine when it is dialed.
+// TestRebinding: a name that was public when it was looked at, and is this machine when it is
+// dialed.
 func TestRebinding(t *testing.T) {
 	reached := false
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
@@ -112,7 +115,8 @@ func TestRebinding(t *testing.T) {
 		if err := egress.Check(raw, o); err != nil {
 			t.Fatal(err)
 		}
-		if at, err := o.Resolver.LookupNetIP(t.Context(), "ip4", "hook.example.com"); err != nil || at[0].Unmap() != netip.MustParseAddr("1.1.1.1") {
+		if at, err := o.Resolver.LookupNetIP(t.Context(), "ip4", "hook.example.com"); err != nil ||
+			at[0].Unmap() != netip.MustParseAddr("1.1.1.1") {
 			t.Fatal(at, err)
 		}
 		_, err := egress.NewClient(o).Get(raw)
@@ -125,7 +129,8 @@ func TestRebinding(t *testing.T) {
 	}
 	// The same name is reached where its address is allowed.
 	n := newNames(t, "127.0.0.1")
-	a, err := egress.NewClient(&egress.Options{Resolver: n.resolver(), AllowPrivate: loopback}).Get("http://hook.example.com" + port)
+	a, err := egress.NewClient(&egress.Options{Resolver: n.resolver(),
+		AllowPrivate: loopback}).Get("http://hook.example.com" + port)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +232,8 @@ func TestReason(t *testing.T) {
 		_, _ = io.WriteString(w, "s3cret")
 	}))
 	defer s.Close()
-	for _, raw := range []string{s.URL + "/s3cret?a=s3cret", "http://10.0.0.1/s3cret", "http://user:s3cret@example.com/", "http://127.0.0.1:1/s3cret"} {
+	for _, raw := range []string{s.URL + "/s3cret?a=s3cret", "http://10.0.0.1/s3cret", "http://user:s3cret@example.com/",
+		"http://127.0.0.1:1/s3cret"} {
 		_, err := egress.NewClient(&egress.Options{AllowPrivate: loopback}).Get(raw)
 		if err == nil || strings.Contains(egress.Reason(err).Error(), "s3cret") {
 			t.Errorf("%s: %v", raw, egress.Reason(err))
@@ -236,7 +242,8 @@ func TestReason(t *testing.T) {
 			t.Errorf("%v", e)
 		}
 	}
-	if err := egress.Check("http://user:s3cret@example.com/s3cret", nil); err == nil || strings.Contains(err.Error(), "s3cret") {
+	if err := egress.Check("http://user:s3cret@example.com/s3cret", nil); err == nil || strings.Contains(err.Error(),
+		"s3cret") {
 		t.Error(err)
 	}
 }
@@ -245,10 +252,12 @@ func TestReason(t *testing.T) {
 func TestTLS(t *testing.T) {
 	s := httptest.NewTLSServer(http.NotFoundHandler())
 	defer s.Close()
-	if _, err := egress.NewClient(&egress.Options{AllowPrivate: loopback, HTTPSOnly: true}).Get(s.URL); err == nil || errors.Is(err, egress.ErrRefused) {
+	if _, err := egress.NewClient(&egress.Options{AllowPrivate: loopback, HTTPSOnly: true}).Get(s.URL); err == nil ||
+		errors.Is(err, egress.ErrRefused) {
 		t.Error(err)
 	}
-	if _, err := egress.NewClient(&egress.Options{AllowPrivate: loopback, HTTPSOnly: true}).Get(strings.Replace(s.URL, "https", "http", 1)); !errors.Is(err, egress.ErrRefused) {
+	if _, err := egress.NewClient(&egress.Options{AllowPrivate: loopback, HTTPSOnly: true}).Get(strings.Replace(s.URL,
+		"https", "http", 1)); !errors.Is(err, egress.ErrRefused) {
 		t.Error(err)
 	}
 }
@@ -265,7 +274,8 @@ func FuzzCheck(f *testing.F) {
 		if err != nil || u.User != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
 			t.Fatalf("%q is taken", raw)
 		}
-		if ip := net.ParseIP(u.Hostname()); ip != nil && (ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified() || ip.IsMulticast()) {
+		if ip := net.ParseIP(u.Hostname()); ip != nil && (ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() ||
+			ip.IsUnspecified() || ip.IsMulticast()) {
 			t.Fatalf("%q is taken", raw)
 		}
 	})

@@ -6,7 +6,8 @@ import (
 	"github.com/parleyhub/parley/internal/freeport"
 )
 
-// LowAddress gives a free address on loopback whose port the system gives to no client: else one that dials while the hub is down could be given the hub's own port.
+// LowAddress returns a free loopback address whose port the system does not use for clients.
+// Otherwise, a client that dials while the hub is down could receive the port of the hub.
 func LowAddress(t testing.TB) string {
 	t.Helper()
 	addresses, err := freeport.Low(1)

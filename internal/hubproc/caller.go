@@ -12,10 +12,12 @@ import (
 	"github.com/parleyhub/parley/internal/wire"
 )
 
-// ErrGone: the connection was not made, or has ended before the answer came. What was asked may have been done.
+// ErrGone means that the connection failed, or ended before the response. The call may have had an
+// effect.
 var ErrGone = errors.New("connection gone")
 
-// Frame is anything that a hub sends: the answer to a call, or, with a method, a notification. P is what is read of the params of one.
+// Frame is a frame of the hub: a response to a call, or, with a method, a notification. P is the
+// type for the params of a notification.
 type Frame[P any] struct {
 	Method string            `json:"method"`
 	Params P                 `json:"params"`
@@ -24,7 +26,8 @@ type Frame[P any] struct {
 	Error  *parley.WireError `json:"error"`
 }
 
-// Into gives the result of call id in result, unless that is nil. A refusal is one of the sentinels of parley.
+// Into decodes the result of call id into result, unless result is nil. A refusal is one of the
+// sentinels of parley.
 func (f *Frame[P]) Into(id int, result any) error {
 	switch {
 	case f.ID != id || f.Method != "":
@@ -37,21 +40,22 @@ func (f *Frame[P]) Into(id int, result any) error {
 	return json.Unmarshal(f.Result, result)
 }
 
-// CallerOptions are for Dial; the zero value is useful.
+// CallerOptions configures Dial. The zero value is ready to use.
 type CallerOptions struct {
-	// Token is shown; empty: Token of this package.
+	// Token authenticates the caller. The default is Token of this package.
 	Token string
-	// Handshake is how the connection is made; may be nil.
+	// Handshake configures the connection; may be nil.
 	Handshake *wire.DialOptions
-	// DialTimeout bounds the handshake and authenticate, each; 0: 2 min.
+	// DialTimeout limits the handshake and authenticate, each. 0 means 2 min.
 	DialTimeout time.Duration
-	// CallTimeout is how long a call may take until the connection is ended; 0: as long as it likes.
+	// CallTimeout is the time after which a call ends the connection. 0 means no limit.
 	CallTimeout time.Duration
 }
 
-// Caller makes calls on one socket, one after another. One goroutine uses it; any may close it.
+// Caller makes calls over one socket, one at a time. Only one goroutine may use it, but any may
+// close it.
 type Caller[P any] struct {
-	// Ended is the error of the read that found the end of the connection.
+	// Ended is the error of the read that detected the end of the connection.
 	Ended error
 
 	told    func(*Frame[P])
@@ -61,8 +65,9 @@ type Caller[P any] struct {
 	buf     []byte
 }
 
-// Dial connects to the hub at url and authenticates as agent. A hub that is not reachable is parley.ErrUnavailable and ErrGone. told gets each notification that
-// comes while an answer is awaited; if it is nil there must be none.
+// Dial connects to the hub at url and authenticates as agent. If the hub cannot be reached, the
+// error is both parley.ErrUnavailable and ErrGone. told receives the notifications that arrive
+// before a response; if it is nil, there must be none.
 func Dial[P any](url, agent string, told func(*Frame[P]), o CallerOptions) (*Caller[P], error) {
 	if o.Token == "" {
 		o.Token = Token
@@ -80,7 +85,8 @@ func Dial[P any](url, agent string, told func(*Frame[P]), o CallerOptions) (*Cal
 		return nil, err
 	}
 	c := &Caller[P]{told: told, stream: s, timeout: o.DialTimeout}
-	if err := c.Call(methods.Authenticate, parley.AuthenticateParams{Token: o.Token, AgentID: agent}, &parley.AuthenticateResult{}); err != nil {
+	if err := c.Call(methods.Authenticate, parley.AuthenticateParams{Token: o.Token, AgentID: agent},
+		&parley.AuthenticateResult{}); err != nil {
 		c.Close()
 		return nil, err
 	}
@@ -91,7 +97,8 @@ func Dial[P any](url, agent string, told func(*Frame[P]), o CallerOptions) (*Cal
 // Close ends the connection at once.
 func (c *Caller[P]) Close() { c.stream.Close() }
 
-// Call makes a call. A refusal is one of the sentinels of parley; ErrGone means that nobody knows. A nil result is not looked at.
+// Call makes a call. A refusal is one of the sentinels of parley. ErrGone means an unknown outcome.
+// A nil result is ignored.
 func (c *Caller[P]) Call(method string, params, result any) error {
 	if c.timeout > 0 {
 		late := time.AfterFunc(c.timeout, c.Close)
@@ -112,20 +119,21 @@ func (c *Caller[P]) Call(method string, params, result any) error {
 	}
 }
 
-// Ask sends a call and does not wait.
+// Ask sends a call without waiting.
 func (c *Caller[P]) Ask(method string, params any) error {
 	c.n++
 	p, err := json.Marshal(params)
 	if err != nil {
 		return err
 	}
-	if err := c.stream.WriteFrame(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, c.n, method, p)); err != nil {
+	if err := c.stream.WriteFrame(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, c.n, method,
+		p)); err != nil {
 		return ErrGone
 	}
 	return nil
 }
 
-// Read gives the next frame.
+// Read returns the next frame.
 func (c *Caller[P]) Read() (*Frame[P], error) {
 	var err error
 	if c.buf, err = c.stream.ReadFrame(c.buf); err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Terminate is SIGTERM, without waiting for the end. It does nothing to a hub that has ended.
+// Terminate sends SIGTERM without waiting. It does nothing to a hub that has ended.
 func (h *Hub) Terminate(t testing.TB) {
 	t.Helper()
 	if err := h.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -16,7 +16,7 @@ func (h *Hub) Terminate(t testing.TB) {
 	}
 }
 
-// Ended waits until the hub has ended by itself or after Terminate, which it must within a time, and gives its exit code.
+// Ended waits until the hub has ended, which must happen within a time, and returns its exit code.
 func (h *Hub) Ended(t testing.TB, within time.Duration) int {
 	t.Helper()
 	late := time.AfterFunc(within, func() { h.cmd.Process.Kill() })

@@ -10,10 +10,12 @@ import (
 	"time"
 )
 
-// freezeTimeout bounds how long threads may take until they stand still: one in the middle of an fsync ends that first.
+// freezeTimeout limits the time until all threads have stopped. A thread in fsync finishes it
+// first.
 const freezeTimeout = 2 * time.Minute
 
-// Freeze is SIGSTOP to processes, and waits until none of their threads runs any more: the signal alone stops them one after another.
+// Freeze sends SIGSTOP to processes and waits until all their threads have stopped, because the
+// signal stops one after the other.
 func Freeze(t testing.TB, pids ...int) {
 	t.Helper()
 	for _, pid := range pids {
@@ -34,7 +36,7 @@ func Freeze(t testing.TB, pids ...int) {
 	}
 }
 
-// running gives what a thread of a process does that has neither stopped nor ended; empty: there is none.
+// running returns the state of a thread of a process that has neither stopped nor ended, or "".
 func running(pid int) string {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	for _, task := range tasks {
@@ -42,7 +44,7 @@ func running(pid int) string {
 		if err != nil {
 			continue // it has ended
 		}
-		_, after, _ := bytes.Cut(text, []byte(") ")) // the name before it has none in our programs
+		_, after, _ := bytes.Cut(text, []byte(") ")) // the name before it contains none in our programs
 		if len(after) > 0 && !bytes.ContainsRune([]byte("TtZX"), rune(after[0])) {
 			return string(text)
 		}

@@ -1,5 +1,6 @@
-// Package hubproc runs the parley program as a process of its own, for tests that need a real one: to kill it, or to let a
-// stranger talk to it.
+// Package hubproc runs the parley program as a separate process, for tests that need to kill it, or
+// to connect to it from outside. [Main] builds the program for the tests of a package, and
+// [Program.Start] starts a hub.
 package hubproc
 
 import (
@@ -19,10 +20,10 @@ import (
 	"github.com/parleyhub/parley/internal/overlay"
 )
 
-// Token is the admin token of every hub that Start starts.
+// Token is the admin token of every hub of Start.
 const Token = "plt_test_test"
 
-// startTimeout detects a hub that never takes calls.
+// startTimeout detects a hub that never accepts calls.
 const startTimeout = 2 * time.Minute
 
 // Program is a parley binary.
@@ -30,15 +31,15 @@ type Program string
 
 // The environment of tests.
 const (
-	// ProgramVariable is the path of a program that was built from the same source without patches,
-	// so that the tests of many packages link it once.
+	// ProgramVariable is the path of a program without patches that was built from the same source, so
+	// that many test packages link it once.
 	ProgramVariable = "PARLEY_TEST_PROGRAM"
-	// PatchVariable names a patch of package plants. Each program that a test builds then has it.
+	// PatchVariable names a patch of package plants. Each program that a test builds has it.
 	PatchVariable = "PARLEY_TEST_PATCH"
 )
 
-// Main builds the program with patches of package plants, passes it to use, runs the tests and
-// returns the exit code for os.Exit. Without patches it takes the program of ProgramVariable.
+// Main builds the program with patches of package plants, passes it to use, runs the tests, and
+// returns the exit code for os.Exit. Without patches, it uses the program of ProgramVariable.
 func Main(m *testing.M, use func(Program), patches ...string) int {
 	if p := os.Getenv(ProgramVariable); p != "" && len(patches) == 0 && os.Getenv(PatchVariable) == "" {
 		use(Program(p))
@@ -79,7 +80,7 @@ func BuildPatched(t testing.TB, patches ...string) Program {
 	return p
 }
 
-// BuildPackage builds a main package of the product, such as ./cmd/parley, to a path.
+// BuildPackage builds a main package of the product, such as ./cmd/parley, at a path.
 func BuildPackage(path, pkg string) error { return build(Program(path), pkg, nil) }
 
 // build builds a package of the product with the patches, and that of PatchVariable.
@@ -106,7 +107,7 @@ func build(program Program, pkg string, patches []string, flags ...string) error
 	return nil
 }
 
-// Run runs the program to its end, which must be code 0, and gives what it printed.
+// Run runs the program, which must exit with code 0, and returns its output.
 func (p Program) Run(t testing.TB, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -118,7 +119,7 @@ func (p Program) Run(t testing.TB, args ...string) string {
 	return out.String()
 }
 
-// Run is Start, and waits for the end.
+// Run starts a command with Start and waits for its end.
 func Run(cmd *exec.Cmd) error {
 	if err := Start(cmd); err != nil {
 		return err
@@ -126,25 +127,27 @@ func Run(cmd *exec.Cmd) error {
 	return cmd.Wait()
 }
 
-// Hub is a running hub. It is killed at the end of the test if it still runs.
+// Hub is a running hub. If it still runs at the end of the test, it is killed.
 type Hub struct {
-	// URL is where it takes calls.
+	// URL is the address for calls.
 	URL string
 
 	cmd    *exec.Cmd
 	stderr bytes.Buffer
 }
 
-// Start starts a dev hub on dir, with further arguments of serve, and waits until it takes calls.
+// Start starts a dev hub on dir, with further arguments of serve, and waits until it accepts calls.
 func (p Program) Start(t testing.TB, dir string, args ...string) *Hub {
 	t.Helper()
 	return p.Serve(t, []string{"PARLEY_DEV_TOKEN=" + Token}, append([]string{"--dev", "--data", dir}, args...)...)
 }
 
-// Serve starts a hub with more environment and arguments of serve, and waits until it takes calls.
+// Serve starts a hub with additional environment and arguments of serve, and waits until it accepts
+// calls.
 func (p Program) Serve(t testing.TB, env []string, args ...string) *Hub {
 	t.Helper()
-	h := &Hub{cmd: exec.Command(string(p), ServeArgs(append([]string{"--listen", "127.0.0.1:0", "-o", "json"}, args...)...)...)}
+	h := &Hub{cmd: exec.Command(string(p), ServeArgs(append([]string{"--listen", "127.0.0.1:0", "-o", "json"},
+		args...)...)...)}
 	h.cmd.Env = append(os.Environ(), env...)
 	h.cmd.Stderr = &h.stderr
 	stdout, err := h.cmd.StdoutPipe()
@@ -172,18 +175,18 @@ func (p Program) Serve(t testing.TB, env []string, args ...string) *Hub {
 	return h
 }
 
-// HTTP is where its plain HTTP begins: http://HOST:PORT.
+// HTTP returns the base URL of plain HTTP: http://HOST:PORT.
 func (h *Hub) HTTP() string {
 	return "http" + strings.TrimSuffix(strings.TrimPrefix(h.URL, "ws"), "/rpc")
 }
 
-// Pid is the number of its process.
+// Pid returns the id of the process.
 func (h *Hub) Pid() int { return h.cmd.Process.Pid }
 
-// Stderr is what it printed there. It must have ended.
+// Stderr returns the output on stderr. The hub must have ended.
 func (h *Hub) Stderr() []byte { return h.stderr.Bytes() }
 
-// Kill is kill -9. The hub must not have ended by itself before.
+// Kill sends SIGKILL. The hub must not have ended before.
 func (h *Hub) Kill(t testing.TB) {
 	t.Helper()
 	if err := h.cmd.Process.Kill(); err != nil {
@@ -195,7 +198,7 @@ func (h *Hub) Kill(t testing.TB) {
 	}
 }
 
-// Stop is SIGTERM. The hub must end with code 0.
+// Stop sends SIGTERM. The hub must exit with code 0.
 func (h *Hub) Stop(t testing.TB) {
 	t.Helper()
 	if err := h.cmd.Process.Signal(syscall.SIGTERM); err != nil {

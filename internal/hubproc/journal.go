@@ -9,14 +9,17 @@ import (
 	"strings"
 )
 
-// JournalVariable is the address of NATS servers, as --journal takes it but for the stream. Where it is set, every hub keeps its log there, each directory in a stream of its own,
-// and has a replica in the directory.
+// JournalVariable is the address of NATS servers, in the form of --journal without the stream. If
+// it is set, every hub stores its log there, with one stream per directory, and has a replica in
+// the directory.
 const JournalVariable = "PARLEY_TEST_JOURNAL"
 
-// Shared reports whether hubs keep their logs on NATS servers: then what a test does to their files is done to a replica.
+// Shared reports whether hubs store their logs on NATS servers. In that case, tests that modify
+// files modify a replica.
 func Shared() bool { return os.Getenv(JournalVariable) != "" }
 
-// Log is where the log of a hub is that keeps its data in a directory, as --data of "parley log" takes it.
+// Log returns the location of the log of a hub with a data directory, in the form of --data of
+// "parley log".
 func Log(dir string) string {
 	if !Shared() {
 		return dir
@@ -28,7 +31,8 @@ func Log(dir string) string {
 	return os.Getenv(JournalVariable) + "&stream=t" + hex.EncodeToString(sum[:8])
 }
 
-// ServeArgs are the arguments with which the program is a hub with more arguments of serve: they say where the log is.
+// ServeArgs returns the arguments for a hub with further arguments of serve, including the location
+// of the log.
 func ServeArgs(args ...string) []string {
 	all := append([]string{"serve"}, args...)
 	i := slices.Index(all, "--data")
@@ -38,7 +42,7 @@ func ServeArgs(args ...string) []string {
 	return append(all, "--journal", Log(all[i+1]))
 }
 
-// withLog has arguments of a command that reads or writes the log of a directory name the log.
+// withLog replaces the data directory by the location of the log in the arguments of a command.
 func withLog(args []string) []string {
 	i := slices.Index(args, "--data")
 	if i < 0 || strings.Contains(args[i+1], "://") {

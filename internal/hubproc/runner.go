@@ -13,14 +13,14 @@ import (
 // stopTimeout detects a runner that hangs after SIGTERM.
 const stopTimeout = 2 * time.Minute
 
-// Runner is a running parley run. It is killed at the end of the test if it still runs.
+// Runner is a running parley run. If it still runs at the end of the test, it is killed.
 type Runner struct {
 	cmd  *exec.Cmd
-	out  bytes.Buffer  // to be read once it has ended
-	done chan struct{} // closed then
+	out  bytes.Buffer  // complete after the end
+	done chan struct{} // closed at the end
 }
 
-// Runner starts parley run with args for a hub, and does not wait until it is registered there.
+// Runner starts parley run with args for a hub, without waiting for its registration.
 func (p Program) Runner(t testing.TB, h *Hub, token string, args ...string) *Runner {
 	t.Helper()
 	r := &Runner{cmd: exec.Command(string(p), append([]string{"run"}, args...)...), done: make(chan struct{})}
@@ -31,7 +31,7 @@ func (p Program) Runner(t testing.TB, h *Hub, token string, args ...string) *Run
 	}
 	go func() {
 		defer close(r.done)
-		r.cmd.Wait() // how it has ended is looked at by who needs that
+		r.cmd.Wait() // callers that need the result check it
 	}()
 	t.Cleanup(func() {
 		r.cmd.Process.Kill() // does nothing to a process that has ended
@@ -43,13 +43,14 @@ func (p Program) Runner(t testing.TB, h *Hub, token string, args ...string) *Run
 	return r
 }
 
-// Pid is the number of its process.
+// Pid returns the id of the process.
 func (r *Runner) Pid() int { return r.cmd.Process.Pid }
 
-// exitUnreached is the exit code of a runner that was answered by no hub at its start.
+// exitUnreached is the exit code of a runner that reached no hub at its start.
 const exitUnreached = 6
 
-// Unreached reports whether the runner has ended because no hub has answered at its start: it is to be started again, as a service manager does.
+// Unreached reports whether the runner has ended because it reached no hub at its start. It should
+// be restarted, as a service manager does.
 func (r *Runner) Unreached() bool {
 	select {
 	case <-r.done:
@@ -59,7 +60,7 @@ func (r *Runner) Unreached() bool {
 	}
 }
 
-// Kill is kill -9. The runner must not have ended by itself before.
+// Kill sends SIGKILL. The runner must not have ended before.
 func (r *Runner) Kill(t testing.TB) {
 	t.Helper()
 	if err := r.cmd.Process.Kill(); err != nil {
@@ -71,7 +72,7 @@ func (r *Runner) Kill(t testing.TB) {
 	}
 }
 
-// Stop is SIGTERM. The runner must end with code 0, in time.
+// Stop sends SIGTERM. The runner must exit with code 0 in time.
 func (r *Runner) Stop(t testing.TB) {
 	t.Helper()
 	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {

@@ -8,16 +8,17 @@ import (
 	"syscall"
 )
 
-// launcher starts processes on one thread, which lasts as long as this process: the kernel kills them when the thread that has started them ends.
+// launcher starts processes on one thread that lives as long as this process, because the kernel
+// kills them when the thread that started them ends.
 type launcher struct {
-	mounts string // the namespace that the thread is in
+	mounts string // the namespace of the thread
 	queue  chan func()
 }
 
 var launching = sync.OnceValue(func() *launcher {
 	l := &launcher{queue: make(chan func())}
 	mounts := make(chan string)
-	go func() { // as long as the process
+	go func() { // runs as long as the process
 		runtime.LockOSThread()
 		mounts <- mountsOfThread()
 		for start := range l.queue {
@@ -28,14 +29,16 @@ var launching = sync.OnceValue(func() *launcher {
 	return l
 })
 
-// mountsOfThread names the mount namespace of the thread; empty where the system does not tell.
+// mountsOfThread returns the mount namespace of the thread, or "" if the system does not provide
+// it.
 func mountsOfThread() string {
 	name, _ := os.Readlink("/proc/thread-self/ns/mnt")
 	return name
 }
 
-// Start starts a process that does not outlive this one, however this one ends. A test whose goroutine is locked to a thread with mounts of its own starts it there,
-// where it sees them; so it does not outlive that goroutine either.
+// Start starts a process that ends with this one, however this one ends. A test whose goroutine is
+// locked to a thread with its own mounts starts it on that thread; such a process also ends with
+// that goroutine.
 func Start(cmd *exec.Cmd) error {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}

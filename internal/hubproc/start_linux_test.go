@@ -17,13 +17,15 @@ import (
 // envParent has this program start a child, which holds file 3 open, and be killed.
 const envParent = "PARLEY_TEST_PARENT"
 
-// unharmed is how long a child is watched that must not be killed, and killWait bounds the wait for one that must.
+// unharmed is how long a child is watched that must not be killed, and killWait bounds the wait for
+// one that must.
 const (
 	unharmed = 200 * time.Millisecond
 	killWait = 2 * time.Minute
 )
 
-// The first thread of a process does not end with a goroutine: the first goroutine of a parent keeps it.
+// The first thread of a process does not end with a goroutine: the first goroutine of a parent
+// keeps it.
 func init() {
 	if os.Getenv(envParent) != "" {
 		runtime.LockOSThread()
@@ -41,7 +43,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// parent starts a child, says so once the thread on which it was asked for has ended, and waits to be killed.
+// parent starts a child, says so once the thread on which it was asked for has ended, and waits to
+// be killed.
 func parent(how string) error {
 	child := exec.Command("sleep", "600")
 	held := os.NewFile(3, "held")
@@ -78,7 +81,8 @@ func parent(how string) error {
 	select {}
 }
 
-// TestStart kills a process that has started another: that one ends too, and did not before. It may have been asked for on any thread, and on one with mounts of its own.
+// TestStart kills a process that has started another: that one ends too, and did not before. It may
+// have been asked for on any thread, and on one with mounts of its own.
 func TestStart(t *testing.T) {
 	for _, how := range []string{"thread that ends", "apart"} {
 		t.Run(how, func(t *testing.T) {

@@ -172,7 +172,8 @@ func newDeadline() *deadline {
 	return &deadline{past: make(chan struct{}), move: make(chan struct{})}
 }
 
-// now gives what is closed when the moment has come, and what is when it is moved first: both of one moment, or who waits would miss a move in between.
+// now gives what is closed when the moment has come, and what is when it is moved first: both of
+// one moment, or who waits would miss a move in between.
 func (d *deadline) now() (expired, moved <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

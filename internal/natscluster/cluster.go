@@ -1,8 +1,9 @@
-// Package natscluster runs NATS servers with JetStream inside the process, on loopback: for tests, and for trying Parley on several hubs. Nothing here is for
-// production, where servers are processes of their own on machines of their own.
+// Package natscluster runs NATS servers with JetStream inside the process, on loopback: for tests,
+// and for trying Parley on several hubs. Nothing here is for production, where servers are
+// processes of their own on machines of their own.
 //
-// Servers sync always, unless told otherwise: what they acknowledge is on the disk. A server that is stopped and started again has the addresses and the data that it
-// had before.
+// Servers sync always, unless told otherwise: what they acknowledge is on the disk. A server that
+// is stopped and started again has the addresses and the data that it had before.
 package natscluster
 
 import (
@@ -37,15 +38,18 @@ const (
 type Options struct {
 	// Servers is how many there are. 0 means 1.
 	Servers int
-	// Unsynced leaves the servers as they are by default: they acknowledge what is not on the disk yet.
+	// Unsynced leaves the servers as they are by default: they acknowledge what is not on the disk
+	// yet.
 	Unsynced bool
 	// MaxPayload bounds a message, in bytes. 0 means what servers do by default, 1 MiB.
 	MaxPayload int
-	// TLS has the servers take clients over TLS only, and only such as show a certificate. nil: in clear.
+	// TLS has the servers take clients over TLS only, and only such as show a certificate. nil: in
+	// clear.
 	TLS *TLS
 }
 
-// TLS is files: the certificate of the servers with its key, and the authority that has signed those of clients.
+// TLS is files: the certificate of the servers with its key, and the authority that has signed
+// those of clients.
 type TLS struct{ Cert, Key, CA string }
 
 // Cluster is some servers. Make one with Start.
@@ -58,7 +62,8 @@ type Cluster struct {
 	servers []*server.Server
 }
 
-// Start starts servers that keep their data in a directory, and waits until they are ready. Two clusters in one directory do not work.
+// Start starts servers that keep their data in a directory, and waits until they are ready. Two
+// clusters in one directory do not work.
 func Start(ctx context.Context, dir string, o *Options) (*Cluster, error) {
 	var opts Options
 	if o != nil {
@@ -91,7 +96,8 @@ func (c *Cluster) configure(dir string, n int, o Options) error {
 	places := make([]Place, n)
 	for i := range places {
 		name := fmt.Sprintf("nats-%d", i+1)
-		places[i] = Place{Name: name, Client: addresses[3*i], Monitor: addresses[3*i+1], Route: addresses[3*i+2], Dir: filepath.Join(dir, name)}
+		places[i] = Place{Name: name, Client: addresses[3*i], Monitor: addresses[3*i+1], Route: addresses[3*i+2],
+			Dir: filepath.Join(dir, name)}
 	}
 	for i, p := range places {
 		if err := os.MkdirAll(p.Dir, 0o700); err != nil {
@@ -191,7 +197,8 @@ func (c *Cluster) URLAt(address string) string {
 // Monitors are the addresses at which the servers tell about themselves.
 func (c *Cluster) Monitors() []string { return c.monitor }
 
-// Config is the file of a server, with which "nats-server --config" runs the same as a process of its own.
+// Config is the file of a server, with which "nats-server --config" runs the same as a process of
+// its own.
 func (c *Cluster) Config(i int) string { return c.configs[i] }
 
 // Stop stops a server and waits until it has ended.

@@ -10,7 +10,8 @@ import (
 type Place struct {
 	// Name is the server's.
 	Name string
-	// Client, Monitor and Route are where it takes clients, tells about itself and takes the other servers: HOST:PORT.
+	// Client, Monitor and Route are where it takes clients, tells about itself and takes the other
+	// servers: HOST:PORT.
 	Client, Monitor, Route string
 	// Dir is where it keeps its data.
 	Dir string
@@ -33,7 +34,8 @@ func Configuration(places []Place, i int, o *Options) string {
 		text += fmt.Sprintf("max_payload: %d\n", opts.MaxPayload)
 	}
 	if opts.TLS != nil {
-		text += fmt.Sprintf("tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }\n", opts.TLS.Cert, opts.TLS.Key, opts.TLS.CA)
+		text += fmt.Sprintf("tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }\n", opts.TLS.Cert, opts.TLS.Key,
+			opts.TLS.CA)
 	}
 	if len(places) > 1 {
 		routes := make([]string, len(places))
@@ -42,7 +44,8 @@ func Configuration(places []Place, i int, o *Options) string {
 		}
 		text += fmt.Sprintf("cluster { name: parley, listen: %q, routes: [%s] }\n", p.Route, strings.Join(routes, ", "))
 	}
-	return text + fmt.Sprintf("accounts {\n  PARLEY { jetstream: enabled, users: [{user: %s, password: %s}] }\n  SYSTEM { users: [{user: %s, password: %s}] }\n}\nsystem_account: SYSTEM\n",
+	return text + fmt.Sprintf("accounts {\n  PARLEY { jetstream: enabled, users: [{user: %s, password: %s}] }\n  SYSTEM "+
+		"{ users: [{user: %s, password: %s}] }\n}\nsystem_account: SYSTEM\n",
 		user, password, systemUser, password)
 }
 

@@ -7,7 +7,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// TestDeployedConfiguration: the configuration of a server that is there to be copied is one, and syncs always.
+// TestDeployedConfiguration: the configuration of a server that is there to be copied is one, and
+// syncs always.
 func TestDeployedConfiguration(t *testing.T) {
 	t.Setenv("NATS_NAME", "nats-1")
 	t.Setenv("NATS_PASSWORD", "of-this-test")
@@ -15,7 +16,8 @@ func TestDeployedConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !o.SyncAlways || o.ServerName != "nats-1" || len(o.Routes) != 3 || len(o.Accounts) != 1 || len(o.Users) != 1 || o.Users[0].Password != "of-this-test" {
+	if !o.SyncAlways || o.ServerName != "nats-1" || len(o.Routes) != 3 || len(o.Accounts) != 1 || len(o.Users) != 1 ||
+		o.Users[0].Password != "of-this-test" {
 		t.Errorf("the server would be %+v", o)
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Serve runs the server of a configuration file, which is all that the process does, until ctx ends. What the server says it writes to log, unless that is empty: a file.
+// Serve runs the server of a configuration file, which is all that the process does, until ctx
+// ends. What the server says it writes to log, unless that is empty: a file.
 func Serve(ctx context.Context, file, log string) error {
 	o, err := server.ProcessConfigFile(file)
 	if err != nil {
@@ -42,7 +43,8 @@ func Serve(ctx context.Context, file, log string) error {
 // maxStreams bounds what Leader reads, in bytes.
 const maxStreams = 4 << 20
 
-// Leader asks a server, at its monitoring address http://HOST:PORT, which server leads a stream. It is empty where the server knows of none.
+// Leader asks a server, at its monitoring address http://HOST:PORT, which server leads a stream. It
+// is empty where the server knows of none.
 func Leader(ctx context.Context, client *http.Client, monitor, stream string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, monitor+"/jsz?accounts=true&streams=true", nil)
 	if err != nil {

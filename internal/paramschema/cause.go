@@ -9,32 +9,33 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// cause is one thing that is wrong.
+// cause is one violation of a schema.
 type cause struct {
 	schema *node
-	// keyword is empty when the schema is false, and about is what of it is meant: a name that is missing, or not declared.
+	// keyword is empty if the schema is false. about is the member in question: a missing or
+	// undeclared name.
 	keyword string
 	about   string
 	nth     int
-	// value is at path. It is a name of what lies there when inName is set.
+	// value is at path. If inName is set, the violation is in a member name of value.
 	value  *value
 	path   []step
 	inName bool
-	// told is what the library says.
-	told string
+	// libraryMessage is the message of the library.
+	libraryMessage string
 }
 
-// group is causes that stay together. It has one at least.
+// group is a non-empty list of causes that belong together.
 type group []cause
 
-// compare puts groups in the order of the value, then of the schema.
+// compare orders groups by their position in the value, then in the schema.
 func (g group) compare(other group) int {
 	a, b := &g[0], &other[0]
 	return cmp.Or(cmp.Compare(a.value.at, b.value.at), cmp.Compare(a.schema.begin(a.keyword), b.schema.begin(b.keyword)),
 		cmp.Compare(a.nth, b.nth), cmp.Compare(a.about, b.about))
 }
 
-// begin is where in the text of the schema the value of a keyword stands.
+// begin returns the position of the value of a keyword in the text of the schema.
 func (n *node) begin(keyword string) int {
 	if v := n.doc.get(keyword); v != nil {
 		return v.at
@@ -42,33 +43,35 @@ func (n *node) begin(keyword string) int {
 	return n.doc.at
 }
 
-// causes are the first of what is wrong.
+// causes collects the first causes.
 type causes struct {
 	groups []group
-	count  int // of all causes, also of those that are not kept
+	count  int // of all causes, also of dropped ones
 }
 
-// add keeps a group, for as long as it may be one of the first.
-func (c *causes) add(g group) {
+// addGroup adds a group, and drops groups that cannot be among the first.
+func (c *causes) addGroup(g group) {
 	c.count += len(g)
 	if c.groups = append(c.groups, g); len(c.groups) >= 8*MaxErrors {
 		c.first()
 	}
 }
 
-// first gives the first groups in order. They have MaxErrors causes, if there are as many.
+// first returns the first groups in order. They have at least MaxErrors causes, if there are as
+// many.
 func (c *causes) first() []group {
 	slices.SortStableFunc(c.groups, group.compare)
 	c.groups = c.groups[:min(len(c.groups), MaxErrors)]
 	return c.groups
 }
 
-// tell writes the first causes out, each once.
-func (c *causes) tell() []parley.ValidationError {
+// validationErrors returns the first causes without duplicates.
+func (c *causes) validationErrors() []parley.ValidationError {
 	var wrong []parley.ValidationError
 	for _, g := range c.first() {
 		for _, one := range g {
-			e := parley.ValidationError{Path: valuePath(one.path), Message: one.message(), SchemaPath: schemaPath(one.schemaPath())}
+			e := parley.ValidationError{Path: valuePath(one.path), Message: one.message(),
+				SchemaPath: schemaPath(one.schemaPath())}
 			if len(wrong) < MaxErrors && !slices.Contains(wrong, e) {
 				wrong = append(wrong, e)
 			}
@@ -77,21 +80,21 @@ func (c *causes) tell() []parley.ValidationError {
 	return wrong
 }
 
-// collect adds what an error of the library comes from.
+// collect adds the causes of an error of the library.
 func (s *Schema) collect(v *value, e *jsonschema.ValidationError, all *causes) {
 	if len(e.Causes) == 0 {
-		s.cause(v, e).each(all)
+		s.cause(v, e).addEach(all)
 		return
 	}
 	switch last := e.KeywordLocation[strings.LastIndexByte(e.KeywordLocation, '/')+1:]; last {
 	case "anyOf", "oneOf", "minContains":
 		c := s.cause(v, e)
 		if c.keyword == "minContains" {
-			all.add(group{c})
+			all.addGroup(group{c})
 			return
 		}
-		if c.keyword == last { // and it is no property of this name
-			all.add(s.choice(v, c, e.Causes))
+		if c.keyword == last { // and not a property of this name
+			all.addGroup(s.choice(v, c, e.Causes))
 			return
 		}
 	}
@@ -100,28 +103,30 @@ func (s *Schema) collect(v *value, e *jsonschema.ValidationError, all *causes) {
 	}
 }
 
-// choice is the group of a value that fits none of several schemas: with the causes of the schema that has the fewest, of two the one for this type of value.
+// choice returns the group for a value that fits none of several schemas. It has the causes of the
+// schema with the fewest. Of two equal ones, the schema for the type of the value is used.
 func (s *Schema) choice(v *value, c cause, branches []*jsonschema.ValidationError) group {
 	var least causes
 	for i, branch := range branches {
 		var all causes
 		s.collect(v, branch, &all)
 		all.first()
-		if i == 0 || all.count < least.count || all.count == least.count && least.wrongType(c.value) && !all.wrongType(c.value) {
+		if i == 0 || all.count < least.count || all.count == least.count && least.wrongType(c.value) &&
+			!all.wrongType(c.value) {
 			least = all
 		}
 	}
 	return slices.Concat(append([]group{{c}}, least.groups...)...)
 }
 
-// wrongType reports whether the first cause is that a value is not of the type that is wanted.
+// wrongType reports whether the first cause is a wrong type.
 func (c *causes) wrongType(v *value) bool {
 	return len(c.groups) > 0 && c.groups[0][0].keyword == "type" && c.groups[0][0].value == v
 }
 
-// cause reads where an error of the library is.
+// cause returns the cause with the position of an error of the library.
 func (s *Schema) cause(v *value, e *jsonschema.ValidationError) cause {
-	c := cause{schema: s.root, told: e.Message}
+	c := cause{schema: s.root, libraryMessage: e.Message}
 	c.value, c.path = v.locate(e.InstanceLocation)
 	rest := strings.TrimPrefix(e.KeywordLocation, "/")
 	for rest != "" {
@@ -135,7 +140,7 @@ func (s *Schema) cause(v *value, e *jsonschema.ValidationError) cause {
 		if first == "$ref" {
 			next, further = c.schema.ref, after
 		}
-		if next == nil || first == "not" { // what fails under not is no cause
+		if next == nil || first == "not" { // violations under not are no causes
 			break
 		}
 		c.inName = c.inName || first == "propertyNames"
@@ -149,35 +154,36 @@ func (s *Schema) cause(v *value, e *jsonschema.ValidationError) cause {
 	return c
 }
 
-// each adds a cause, or several where the library tells them in one; not many more than are told.
-func (c cause) each(all *causes) {
+// addEach adds a cause, or several if the library reports them in one. It adds few more than are
+// reported.
+func (c cause) addEach(all *causes) {
 	switch c.keyword {
 	case "required":
-		c.missing(all)
+		c.addMissing(all)
 	case "additionalProperties":
-		c.undeclared(all)
+		c.addUndeclared(all)
 	default:
-		all.add(group{c})
+		all.addGroup(group{c})
 	}
 }
 
-// missing adds a cause for each member that is required and not there.
-func (c cause) missing(all *causes) {
+// addMissing adds a cause for each missing required member.
+func (c cause) addMissing(all *causes) {
 	left := MaxErrors
 	for i, name := range c.schema.doc.get("required").items {
 		if c.about = name.string(); c.value.find(c.about) >= 0 {
 			continue
 		}
 		c.nth = i
-		all.add(group{c})
+		all.addGroup(group{c})
 		if left--; left == 0 {
 			return
 		}
 	}
 }
 
-// undeclared adds a cause for each member that is not declared.
-func (c cause) undeclared(all *causes) {
+// addUndeclared adds a cause for each undeclared member.
+func (c cause) addUndeclared(all *causes) {
 	left := MaxErrors
 	for _, m := range c.value.members {
 		if c.schema.declares(m.name) {
@@ -186,14 +192,14 @@ func (c cause) undeclared(all *causes) {
 		one := c
 		one.about, one.value = m.name, m.value
 		one.path = append(c.path[:len(c.path):len(c.path)], step{m.name, -1})
-		all.add(group{one})
+		all.addGroup(group{one})
 		if left--; left == 0 {
 			return
 		}
 	}
 }
 
-// declares reports whether a name is one of properties or patternProperties.
+// declares reports whether properties or patternProperties has a name.
 func (n *node) declares(name string) bool {
 	_, ok := n.properties[name]
 	return ok || slices.ContainsFunc(n.patterns, func(e edge) bool { return e.pattern.MatchString(name) })

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// worked returns the CPU time of this process, which other processes on the machine do not add to.
-func worked() time.Duration {
+// cpuTime returns the CPU time of the process, which does not depend on other processes.
+func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		panic(err)

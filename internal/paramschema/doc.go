@@ -1,26 +1,31 @@
-// Package paramschema compiles the JSON Schemas that agents give for their parameters and results, holds values against them, and fills defaults in.
-// Who writes a schema need not be trusted, nor who writes a value.
+// Package paramschema compiles the JSON Schemas of agents for their parameters and results,
+// validates values, and fills in defaults. Neither the schema nor the value needs to be trusted.
 //
-//	schema  -> Compile  -> Schema, or a refusal that says where in the schema
-//	value   -> Fill     -> the value with the defaults of the schema
-//	value   -> Validate -> what is wrong with it, in the shape of the seed
+//	schema -> Compile  -> Schema, or an error with the place in the schema
+//	value  -> Fill     -> the value with the defaults of the schema
+//	value  -> Validate -> validation errors in the form of the seed
 //
 // # Guarantees
 //
-//   - Nothing outside is read: no file, no address, whatever $ref, $id and $schema say. A $ref points into the schema that has it.
-//   - Compile, Fill and Validate come to an end within a second on a slow machine, for every schema and every value: what would take longer is refused. What
-//     a value will cost is counted before it is held against the schema, from the same tree that the library walks.
-//   - The same schema and value give the same errors in the same order.
-//   - The library never panics through: what makes it panic is refused before, and a panic that is left is ErrInternal.
-//   - The numbers of a value keep their text, its members their order.
+//   - No file and no address is read, whatever $ref, $id and $schema contain. A $ref points into
+//     its own schema.
+//   - Compile, Fill and Validate end within a second on a slow machine, for every schema and value;
+//     anything slower is refused. The cost of a value is counted before its validation, on the tree
+//     that the library visits.
+//   - The same schema and value have the same errors in the same order.
+//   - The library never panics through. Known causes are refused before, and any other panic is
+//     ErrInternal.
+//   - Values keep the text of their numbers and the order of their members.
 //
-// # What is understood
+// # Supported keywords
 //
-// Drafts 4, 6, 7, 2019-09 and 2020-12, by $schema at the root; Draft 7 without. format is asserted, as are contentEncoding base64 and contentMediaType
-// application/json; a format that is not known holds for everything. contentSchema is an annotation: nothing is held against it. Patterns are those of
-// package regexp, which knows no look-ahead and no back-reference; a value of format regex is one of at most 1 KiB.
+// Drafts 4, 6, 7, 2019-09 and 2020-12, by $schema at the root; Draft 7 without $schema. format,
+// contentEncoding base64 and contentMediaType application/json are asserted. An unknown format
+// accepts every value. contentSchema is only an annotation. Patterns are those of package regexp,
+// without look-ahead and back-references. A value of format regex has at most 1 KiB.
 //
-// Refused are $dynamicRef, $recursiveRef, references by $anchor, and $id below the root (at the root it means nothing, as nothing is loaded). A schema may
-// recur through properties, items, prefixItems, additionalItems, additionalProperties and $ref, where each level of a value is looked at once; recursion
-// through other keywords is refused by the name of the keyword.
+// $dynamicRef, $recursiveRef, references by $anchor, and $id below the root are refused. At the
+// root, $id has no effect, because nothing is loaded. A schema may recur through properties, items,
+// prefixItems, additionalItems, additionalProperties and $ref, where each level of a value is
+// visited once. Recursion through other keywords is refused with the name of the keyword.
 package paramschema

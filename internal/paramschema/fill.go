@@ -10,15 +10,18 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// Fill adds the defaults of the schema to a value: to each object, the properties that are declared with a default and are not there. That goes for objects
-// inside, also for those that come by a default, as far as properties, patternProperties, additionalProperties, items, prefixItems, additionalItems, $ref and
-// allOf lead; never into anyOf, oneOf, not, if, then, else and the dependencies. A default beside $ref is one, and else that of what it refers to; of two,
-// the first in the schema. The value is not held against the schema, nor are the defaults.
+// Fill adds the defaults of the schema to a value: to each object, the declared properties that
+// have a default and are missing. It also fills in nested objects and added defaults. It follows
+// properties, patternProperties, additionalProperties, items, prefixItems, additionalItems, $ref
+// and allOf. It never follows anyOf, oneOf, not, if, then, else and dependencies. A default beside
+// $ref has precedence over that of its target, and the first of two in the schema over the second.
+// Neither the value nor the defaults are validated.
 //
-// The result is compact: the members of the value as they were, and behind them the new ones in the order of their names. ErrTooLarge says that the value, or
-// what would be added, is beyond the bounds; ErrInvalidParams, that it is not JSON.
+// The result is compact. It has the members of the value in their order, then the new ones ordered
+// by name. Fill returns ErrTooLarge if the value or the added defaults exceed the limits, and
+// ErrInvalidParams if the value is not JSON.
 func (s *Schema) Fill(raw json.RawMessage) (filled json.RawMessage, err error) {
-	defer caught(&err)
+	defer recoverPanic(&err)
 	v, err := parseValue(raw)
 	if err != nil {
 		return nil, err
@@ -39,29 +42,30 @@ func parseValue(raw json.RawMessage) (*value, error) {
 	return v, nil
 }
 
-// filler fills defaults in. It has steps and bytes left.
+// filler fills in defaults, within its remaining steps and bytes.
 type filler struct {
 	steps, bytes int
 }
 
-// fill fills in one value, at a depth, for which schemas hold; false when it is too much.
+// fill fills in one value at a depth, to which schemas apply. It returns false if a limit is
+// reached.
 func (f *filler) fill(v *value, schemas []*node, depth int) bool {
 	if v.width() == 0 && v.kind != object {
 		return true
 	}
 	var all []*node
 	for _, n := range schemas {
-		all = n.same(all)
+		all = n.withApplied(all)
 	}
 	f.steps -= len(all) * (1 + v.width()) * schemaSteps
-	if depth > limits.MaxDepth || f.steps < 0 || v.kind == object && !f.defaults(v, all) {
+	if depth > limits.MaxDepth || f.steps < 0 || v.kind == object && !f.addDefaults(v, all) {
 		return false
 	}
 	for i := range v.members {
 		m := &v.members[i]
 		var below []*node
 		for _, n := range all {
-			f.steps -= n.matching(m)
+			f.steps -= n.matchingSteps(m)
 			below = n.ofMember(m.name, below)
 		}
 		if f.steps < 0 || len(below) > 0 && !f.fill(m.value, below, depth+1) {
@@ -80,8 +84,8 @@ func (f *filler) fill(v *value, schemas []*node, depth int) bool {
 	return true
 }
 
-// matching gives the steps to match the patterns of n with a name.
-func (n *node) matching(m *member) int {
+// matchingSteps returns the steps to match the patterns of n with a name.
+func (n *node) matchingSteps(m *member) int {
 	steps := 0
 	for _, e := range n.patterns {
 		steps += matchSteps(e.instructions, len(m.raw))
@@ -89,15 +93,17 @@ func (n *node) matching(m *member) int {
 	return steps
 }
 
-// defaults adds the members to an object that it has not, and that have a default; false when they are too large.
-func (f *filler) defaults(v *value, schemas []*node) bool {
+// addDefaults adds the missing members with a default to an object. It returns false if they are
+// too large.
+func (f *filler) addDefaults(v *value, schemas []*node) bool {
 	var added []member
 	for _, n := range schemas {
-		if n.alone {
+		if n.refOnly {
 			continue
 		}
 		for _, e := range n.edges {
-			if e.keyword != "properties" || v.find(e.name) >= 0 || slices.ContainsFunc(added, func(m member) bool { return m.name == e.name }) {
+			if e.keyword != "properties" || v.find(e.name) >= 0 || slices.ContainsFunc(added,
+				func(m member) bool { return m.name == e.name }) {
 				continue
 			}
 			f.steps -= 1 + len(added)/4
@@ -114,13 +120,13 @@ func (f *filler) defaults(v *value, schemas []*node) bool {
 			return false
 		}
 		m.value = m.value.clone()
-		v.add(m)
+		v.addMember(m)
 	}
 	return true
 }
 
-// endless refuses a schema whose defaults, filled in one inside the other, have no end, or are very large.
-func (g *graph) endless() error {
+// checkDefaults refuses a schema whose nested defaults are endless or very large.
+func (g *graph) checkDefaults() error {
 	for _, n := range g.nodes {
 		n.findFallback()
 	}
@@ -131,7 +137,8 @@ func (g *graph) endless() error {
 				continue
 			}
 			if !f.fill(e.to.fallback.clone(), []*node{e.to}, 1) {
-				return refuse(e.to.path, "its default, with the defaults inside it filled in, is too large or has no end", "defaults that come to an end")
+				return refuse(e.to.path, "its default, with the defaults inside it filled in, is too large or has no end",
+					"defaults that come to an end")
 			}
 		}
 	}

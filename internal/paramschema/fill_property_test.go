@@ -13,8 +13,8 @@ import (
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
-// TestFillTwice is a property: what is filled in is filled in, and is still what it was.
-func TestFillTwice(t *testing.T) {
+// Filling in a filled value changes nothing, and the original value is part of the result.
+func TestFillIsIdempotent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		schema := drawSchema(3).Draw(t, "schema")
 		value := drawValue(3).Draw(t, "value")
@@ -52,7 +52,7 @@ func decode(t *rapid.T, s string) any {
 	return v
 }
 
-// holds reports whether all of a value is in another one, at its place.
+// holds reports whether all members of a value are in another one, at the same place.
 func holds(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -88,7 +88,7 @@ func drawList(items *rapid.Generator[string]) *rapid.Generator[string] {
 	})
 }
 
-// drawObject draws an object with values of one kind.
+// drawObject draws an object with values from one generator.
 func drawObject(values *rapid.Generator[string]) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		all := rapid.MapOfN(rapid.SampledFrom([]string{"a", "b", "c", "x y"}), values, 0, 3).Draw(t, "members")
@@ -100,17 +100,18 @@ func drawObject(values *rapid.Generator[string]) *rapid.Generator[string] {
 	})
 }
 
-// definition is what drawn schemas refer to. Its defaults have defaults inside.
-const definition = `"definitions":{"d":{"default":{"b":1},"properties":{"a":{"default":[{}],"items":{"properties":{"b":{"default":2}}}},"c":{"properties":{"b":{"default":true}}}}}}`
+// definition is the target of references in drawn schemas. Its defaults have nested defaults.
+const definition = `"definitions":{"d":{"default":{"b":1},"properties":{"a":{"default":[{}],` +
+	`"items":{"properties":{"b":{"default":2}}}},"c":{"properties":{"b":{"default":true}}}}}}`
 
-// drawSchema draws a schema that is taken.
+// drawSchema draws a valid schema.
 func drawSchema(depth int) *rapid.Generator[string] {
 	return rapid.Map(drawKeywords(depth, false), func(keywords []string) string {
 		return `{` + strings.Join(append(keywords, definition), ",") + `}`
 	})
 }
 
-// drawKeywords draws the members of a schema. One that is below another may refer to the definition.
+// drawKeywords draws the members of a schema. A nested schema may refer to the definition.
 func drawKeywords(depth int, below bool) *rapid.Generator[[]string] {
 	return rapid.Custom(func(t *rapid.T) []string {
 		all := []*rapid.Generator[string]{
@@ -127,8 +128,10 @@ func drawKeywords(depth int, below bool) *rapid.Generator[[]string] {
 			after := func(key string, g *rapid.Generator[string]) *rapid.Generator[string] {
 				return rapid.Map(g, func(s string) string { return key + s })
 			}
-			all = append(all, after(`"properties":`, drawObject(schema)), after(`"items":`, schema), after(`"additionalProperties":`, schema),
-				after(`"allOf":`, two), after(`"anyOf":`, two), after(`"patternProperties":`, rapid.Map(schema, func(s string) string { return `{"^[ab]$":` + s + `}` })))
+			all = append(all, after(`"properties":`, drawObject(schema)), after(`"items":`, schema),
+				after(`"additionalProperties":`, schema),
+				after(`"allOf":`, two), after(`"anyOf":`, two), after(`"patternProperties":`,
+					rapid.Map(schema, func(s string) string { return `{"^[ab]$":` + s + `}` })))
 		}
 		var keywords []string
 		for _, i := range rapid.SliceOfNDistinct(rapid.IntRange(0, len(all)-1), 0, 5, rapid.ID[int]).Draw(t, "keywords") {

@@ -14,10 +14,11 @@ import (
 )
 
 // crawler is the schema of the seed.
-const crawler = `{"type":"object","required":["url"],"properties":{"url":{"type":"string","format":"uri"},"depth":{"type":"integer","default":2}}}`
+const crawler = `{"type":"object","required":["url"],"properties":{"url":{"type":"string","format":"uri"},` +
+	`"depth":{"type":"integer","default":2}}}`
 
-// stallWithin is one minute by default, which only an endless loop takes. With one second it measures the promise, on an idle
-// machine.
+// stallWithin is one minute by default, which only an endless loop reaches. With one second, it
+// measures the promise on an idle machine.
 var stallWithin = flag.Duration("stall.within", time.Minute, "the `CPU time` that any one answer may take")
 
 func compile(t testing.TB, schema string) *paramschema.Schema {
@@ -29,7 +30,7 @@ func compile(t testing.TB, schema string) *paramschema.Schema {
 	return s
 }
 
-// refused compiles a schema that must be refused, and gives the refusal.
+// refused compiles a schema that must be refused, and returns the error.
 func refused(t testing.TB, schema string) *parley.Error {
 	t.Helper()
 	s, err := paramschema.Compile(json.RawMessage(schema))
@@ -40,7 +41,7 @@ func refused(t testing.TB, schema string) *parley.Error {
 	return e
 }
 
-// validate holds a value against a schema, and writes what is wrong one to a line.
+// validate validates a value, and returns one line per error.
 func validate(t testing.TB, s *paramschema.Schema, value string) []string {
 	t.Helper()
 	wrong, err := s.Validate(json.RawMessage(value))
@@ -62,16 +63,16 @@ func within(t *testing.T, what string, f func()) {
 	t.Helper()
 	var took time.Duration
 	for range 3 {
-		begin := worked()
+		begin := cpuTime()
 		f()
-		if took = worked() - begin; took <= *stallWithin {
+		if took = cpuTime() - begin; took <= *stallWithin {
 			return
 		}
 	}
 	t.Errorf("%s took %v of CPU time, three times; expected at most %v", what, took, *stallWithin)
 }
 
-// list writes n parts with commas.
+// list joins n parts with commas.
 func list(n int, part func(i int) string) string {
 	parts := make([]string, n)
 	for i := range parts {
@@ -80,15 +81,16 @@ func list(n int, part func(i int) string) string {
 	return strings.Join(parts, ",")
 }
 
-// same writes n times the same part with commas.
+// same joins n copies of a part with commas.
 func same(n int, part string) string { return list(n, func(int) string { return part }) }
 
-// numbered fills the index of a part into it.
+// numbered joins n copies of a part with its index.
 func numbered(n int, format string) string {
 	return list(n, func(i int) string { return fmt.Sprintf(format, i) })
 }
 
-// chain is definitions a0 to an, each but the last a reference to the next.
+// chain returns the definitions a0 to an, where each but the last refers to the next.
 func chain(n int, last string) string {
-	return list(n, func(i int) string { return fmt.Sprintf(`"a%d":{"$ref":"#/definitions/a%d"}`, i, i+1) }) + fmt.Sprintf(`,"a%d":%s`, n, last)
+	return list(n, func(i int) string { return fmt.Sprintf(`"a%d":{"$ref":"#/definitions/a%d"}`, i, i+1) }) +
+		fmt.Sprintf(`,"a%d":%s`, n, last)
 }

@@ -1,17 +1,17 @@
 package paramschema
 
-// reach is what of a value the schemas under a keyword are held against.
+// reach is the part of a value to which the schemas under a keyword apply.
 type reach byte
 
 const (
-	nowhere reach = iota // they stand there to be referred to
+	nowhere reach = iota // targets of references only
 	here                 // the same value
 	members              // values of members
 	names                // names of members
 	items                // items of an array
 )
 
-// shape is how schemas stand under a keyword.
+// shape is the form of the schemas under a keyword.
 type shape byte
 
 const (
@@ -21,15 +21,16 @@ const (
 	oneOrList
 )
 
-// applicator is a keyword under which schemas stand.
+// applicator is a keyword with subschemas.
 type applicator struct {
 	shape shape
 	reach reach
-	// recurs says that each part of a value is looked at once, if a schema recurs through this keyword.
+	// recurs means that a recursion through this keyword visits each part of a value once.
 	recurs bool
 }
 
-// applicators are those of all drafts. One that a draft does not know is followed all the same: it costs a little, and means nothing.
+// applicators are those of all drafts. Unknown ones of a draft are followed, too, which costs
+// little and has no effect.
 var applicators = map[string]applicator{
 	"$defs":                 {byName, nowhere, true},
 	"definitions":           {byName, nowhere, true},
@@ -54,7 +55,7 @@ var applicators = map[string]applicator{
 	"contains":              {one, items, false},
 }
 
-// switches are keywords whose true and false the library takes as part of the schema around.
+// switches are keywords whose booleans the library treats as part of the parent schema.
 var switches = map[string]bool{"additionalProperties": true, "additionalItems": true}
 
 // counts are keywords with a count.
@@ -63,9 +64,9 @@ var counts = map[string]bool{
 	"minContains": true, "maxContains": true,
 }
 
-// unread are keywords that the library must not see: they would change what a reference means, or it trusts them to be well-formed, or, as $schema, they have
-// been read.
-var unread = map[string]bool{
+// hiddenKeywords are keywords that the library must not see. They change the meaning of references,
+// the library does not check their form, or, like $schema, they are already read.
+var hiddenKeywords = map[string]bool{
 	"$schema": true, "$id": true, "$anchor": true, "$dynamicAnchor": true, "$recursiveAnchor": true, "$vocabulary": true,
 	"contentSchema": true, "regexProperties": true,
 }

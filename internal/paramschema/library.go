@@ -11,15 +11,15 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// base is the address of every schema. To an address of this form the library adds a reference as it is written.
+// base is the id of every schema. The library appends references to an id of this form unchanged.
 const base = "urn:parley:schema"
 
-// errOutside is why nothing is loaded. No schema that comes so far asks for it.
+// errOutside refuses to load a schema. No schema that passes the checks needs it.
 var errOutside = errors.New("schemas refer to nothing outside")
 
-// compile has the library compile the schema. It takes out of it what the library must not see.
+// compile compiles the schema with the library, without the keywords that the library must not see.
 func (g *graph) compile() (*jsonschema.Schema, error) {
-	g.strip()
+	g.removeHidden()
 	c := jsonschema.NewCompiler()
 	c.Draft = g.draft.library
 	c.AssertFormat, c.AssertContent = true, true
@@ -31,7 +31,7 @@ func (g *graph) compile() (*jsonschema.Schema, error) {
 	}
 	compiled, err := c.Compile(base)
 	if err != nil {
-		return nil, g.refused(err)
+		return nil, g.explainRefusal(err)
 	}
 	return compiled, nil
 }
@@ -43,8 +43,8 @@ func isJSON(b []byte) error {
 	return nil
 }
 
-// refused says why the library, or the schema of schemas that it has built in, refuses a schema.
-func (g *graph) refused(err error) error {
+// explainRefusal converts an error of the library or of its metaschema.
+func (g *graph) explainRefusal(err error) error {
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {
 		return refuse(nil, clip(err.Error()), "a JSON Schema of "+g.draft.library.String())
@@ -61,7 +61,8 @@ func (g *graph) refused(err error) error {
 	return refuse(tokensOf(where), clip(first.Message), "a JSON Schema of "+g.draft.library.String())
 }
 
-// leaves gives the causes of an error that have no cause themselves. Where one of several schemas would have had to fit, those of the one that fits best.
+// leaves returns the innermost causes of an error. For a choice of schemas, it returns those of the
+// one that fits best.
 func leaves(e *jsonschema.ValidationError, all []*jsonschema.ValidationError) []*jsonschema.ValidationError {
 	switch {
 	case len(e.Causes) == 0:
@@ -75,7 +76,8 @@ func leaves(e *jsonschema.ValidationError, all []*jsonschema.ValidationError) []
 	return all
 }
 
-// closest gives the leaves of the cause that comes closest: one that is about a part of the value, or else one for this type of value, or else the first.
+// closest returns the leaves of the closest cause: one about a part of the value, otherwise one for
+// the type of the value, otherwise the first.
 func closest(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	var best []*jsonschema.ValidationError
 	rank := 0
@@ -95,7 +97,7 @@ func closest(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	return best
 }
 
-// locate finds a value by the pointer that the library gives, and the steps to it.
+// locate finds a value by a pointer of the library, with the steps to it.
 func (v *value) locate(pointer string) (*value, []step) {
 	var path []step
 	if pointer == "" {
@@ -103,7 +105,7 @@ func (v *value) locate(pointer string) (*value, []step) {
 	}
 	for token := range strings.SplitSeq(pointer[1:], "/") {
 		s := step{unescape(token), -1}
-		next := v.step(s.name)
+		next := v.child(s.name)
 		if next == nil {
 			break
 		}

@@ -7,23 +7,23 @@ import (
 	"unicode/utf8"
 )
 
-// schemaPath is the place of the keyword.
+// schemaPath returns the place of the keyword.
 func (c *cause) schemaPath() []string {
 	switch c.keyword {
 	case "":
 		return c.schema.path
 	case "minContains":
 		if c.schema.doc.get("minContains") == nil {
-			return c.schema.at("contains")
+			return c.schema.pathTo("contains")
 		}
 	case "dependencies", "dependentRequired":
 		name, _, _ := strings.Cut(c.about, "/")
-		return c.schema.at(c.keyword, unescape(name))
+		return c.schema.pathTo(c.keyword, unescape(name))
 	}
-	return c.schema.at(c.keyword)
+	return c.schema.pathTo(c.keyword)
 }
 
-// message is one sentence that says what is wrong, of the value as it is shown.
+// message returns one sentence about the value.
 func (c *cause) message() string {
 	is := show(c.value)
 	if c.inName {
@@ -32,12 +32,12 @@ func (c *cause) message() string {
 	if c.keyword == "" {
 		return c.forbidden(is)
 	}
-	if m, ok := c.ofList(); ok {
+	if m, ok := c.listMessage(); ok {
 		return m
 	}
 	keyword := c.schema.doc.get(c.keyword)
 	if keyword == nil {
-		return clip(c.told)
+		return clip(c.libraryMessage)
 	}
 	if f, ok := sentences[c.keyword]; ok {
 		return fmt.Sprintf(f, is, show(keyword))
@@ -55,10 +55,10 @@ func (c *cause) message() string {
 	case "minProperties", "maxProperties":
 		return fmt.Sprintf("%s has %s: %s", is, counted(len(c.value.members), "member"), bound(c.keyword, keyword))
 	}
-	return clip(c.told)
+	return clip(c.libraryMessage)
 }
 
-// sentences are of the value, and of the value of the keyword.
+// sentences are formats for the value, and the value of the keyword.
 var sentences = map[string]string{
 	"enum":             "%s is not one of %s",
 	"const":            "%s is not %s, which is the only value allowed",
@@ -72,8 +72,9 @@ var sentences = map[string]string{
 	"not":              "%s fits the schema under not, and must not%.0s",
 }
 
-// ofList gives the message of keywords that speak of parts of a value, and of those whose meaning depends on the draft.
-func (c *cause) ofList() (string, bool) {
+// listMessage returns the message for keywords about parts of a value, and for those whose meaning
+// depends on the draft.
+func (c *cause) listMessage() (string, bool) {
 	is := show(c.value)
 	switch c.keyword {
 	case "required":
@@ -84,13 +85,13 @@ func (c *cause) ofList() (string, bool) {
 		return c.dependency(), true
 	case "oneOf":
 		var i, j int
-		if n, _ := fmt.Sscanf(c.told, "valid against schemas at indexes %d and %d", &i, &j); n == 2 {
+		if n, _ := fmt.Sscanf(c.libraryMessage, "valid against schemas at indexes %d and %d", &i, &j); n == 2 {
 			return fmt.Sprintf("%s fits more than one of the schemas under oneOf: %d and %d", is, i, j), true
 		}
 		return is + " does not fit any of the schemas under oneOf", true
 	case "uniqueItems":
 		var i, j int
-		if n, _ := fmt.Sscanf(c.told, "items at index %d and %d are equal", &i, &j); n == 2 {
+		if n, _ := fmt.Sscanf(c.libraryMessage, "items at index %d and %d are equal", &i, &j); n == 2 {
 			return fmt.Sprintf("%s has the same item twice, at %d and %d", is, i, j), true
 		}
 	case "additionalItems":
@@ -99,14 +100,15 @@ func (c *cause) ofList() (string, bool) {
 	case "minContains":
 		return is + " has too few items that fit the schema under contains: " + c.atLeast(), true
 	case "maxContains":
-		return is + " has too many items that fit the schema under contains: at most " + show(c.schema.doc.get("maxContains")), true
+		return is + " has too many items that fit the schema under contains: at most " +
+			show(c.schema.doc.get("maxContains")), true
 	case "exclusiveMinimum", "exclusiveMaximum":
 		return c.exclusive(is), true
 	}
 	return "", false
 }
 
-// atLeast is how many items contains wants.
+// atLeast returns the minimum of contains.
 func (c *cause) atLeast() string {
 	if least := c.schema.doc.get("minContains"); least != nil {
 		return "at least " + show(least)
@@ -114,7 +116,7 @@ func (c *cause) atLeast() string {
 	return "at least 1"
 }
 
-// exclusive is of a bound that does not belong to what it bounds. In draft 4 it stands under another keyword.
+// exclusive returns the message for an exclusive bound. In draft 4, it is under another keyword.
 func (c *cause) exclusive(is string) string {
 	limit := c.schema.doc.get(c.keyword)
 	word, inclusive := "greater", "minimum"
@@ -127,15 +129,15 @@ func (c *cause) exclusive(is string) string {
 	return fmt.Sprintf("%s is not %s than %s", is, word, show(limit))
 }
 
-// dependency is of a member that another one needs.
+// dependency returns the message for a member that another one requires.
 func (c *cause) dependency() string {
 	name, index, _ := strings.Cut(c.about, "/")
 	name = unescape(name)
-	missing := c.schema.doc.get(c.keyword).get(name).step(index)
+	missing := c.schema.doc.get(c.keyword).get(name).child(index)
 	return fmt.Sprintf("%s is a required property where %s is given", showName(missing.string()), showName(name))
 }
 
-// forbidden is of a value whose schema is false.
+// forbidden returns the message for a value whose schema is false.
 func (c *cause) forbidden(is string) string {
 	if n := len(c.path); n > 0 && c.path[n-1].index < 0 && !c.inName {
 		return showName(c.path[n-1].name) + " is not allowed here"
@@ -143,7 +145,7 @@ func (c *cause) forbidden(is string) string {
 	return is + " is not allowed here"
 }
 
-// types names the types that type allows.
+// types lists the types that type allows.
 func types(keyword *value) string {
 	if keyword.kind != array {
 		return show(keyword)
@@ -155,7 +157,7 @@ func types(keyword *value) string {
 	return strings.Join(all, " or ")
 }
 
-// counted is a number of things.
+// counted returns a number with a noun.
 func counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -163,7 +165,7 @@ func counted(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// bound is what a keyword that begins with min or max wants.
+// bound returns the requirement of a keyword that begins with min or max.
 func bound(keyword string, n *value) string {
 	if strings.HasPrefix(keyword, "min") {
 		return "at least " + show(n)

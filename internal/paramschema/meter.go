@@ -6,14 +6,14 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// meter counts the steps that the library takes to hold a value against a schema. It goes the way that the library goes, but looks at nothing: where the
-// library may stop early, it goes on.
+// meter counts the steps that the library takes to check a value against a schema. It visits the
+// same nodes, but does not stop where the library may stop early.
 type meter struct {
 	steps int
 }
 
-// affordable refuses what takes more than MaxSteps.
-func affordable(n *node, v *value) error {
+// checkSteps refuses work over MaxSteps.
+func checkSteps(n *node, v *value) error {
 	m := &meter{steps: v.size / readBytes}
 	if m.apply(n, v, span{}) {
 		return nil
@@ -22,8 +22,8 @@ func affordable(n *node, v *value) error {
 		fmt.Sprintf("a smaller value, or a simpler schema: at most %d steps", MaxSteps))
 }
 
-// span is how far a place is from the root: in schemas, in bytes of the way through the schema, and in bytes of the path in the value. Errors have both ways
-// written out, once for each schema on the way.
+// span is the distance of a place from the root: in schemas, in bytes of the schema path, and in
+// bytes of the value path. Errors have both paths, once for each schema on the way.
 type span struct {
 	schemas, way, place int
 }
@@ -36,13 +36,14 @@ func (s span) steps() int {
 	return 2*s.schemas + s.way/wayBytes + s.schemas*s.way/manyWayBytes + s.place/placeBytes
 }
 
-// apply counts the steps of one schema at one place, and of those under its keywords; false when they are too many.
+// apply counts the steps of one schema at one place, and of its subschemas. It returns false if
+// they are too many.
 func (m *meter) apply(n *node, v *value, at span) bool {
 	m.steps += schemaSteps + len(v.members)*memberSteps + len(v.items)*itemSteps + at.steps()
 	if n.types != 0 && n.types&(1<<v.kind) == 0 {
 		return m.steps <= MaxSteps
 	}
-	m.steps += n.own(v)
+	m.steps += n.ownSteps(v)
 	if m.steps > MaxSteps {
 		return false
 	}
@@ -61,7 +62,7 @@ func (m *meter) apply(n *node, v *value, at span) bool {
 	return m.steps <= MaxSteps
 }
 
-// names counts what the names of members cost.
+// names counts the steps for the names of members.
 func (m *meter) names(e edge, v *value, at span) bool {
 	for i := range v.members {
 		m.steps += 2 * nameSteps
@@ -73,7 +74,7 @@ func (m *meter) names(e edge, v *value, at span) bool {
 	return true
 }
 
-// members counts what a schema for members costs.
+// members counts the steps of a schema for members.
 func (m *meter) members(n *node, e edge, v *value, at span) bool {
 	if e.keyword == "properties" {
 		c := v.get(e.name)
@@ -93,10 +94,10 @@ func (m *meter) members(n *node, e edge, v *value, at span) bool {
 	return true
 }
 
-// items counts what a schema for items costs.
+// items counts the steps of a schema for items.
 func (m *meter) items(e edge, v *value, at span) bool {
 	if e.name != "" {
-		item := v.step(e.name)
+		item := v.child(e.name)
 		return v.kind != array || item == nil || m.apply(e.to, item, at.by(e, len(e.name)))
 	}
 	for _, item := range v.items {

@@ -7,40 +7,40 @@ import (
 
 // node is one schema within a schema.
 type node struct {
-	path []string // of its tokens, from the root
+	path []string // tokens from the root
 	doc  *value
-	// edges are the schemas under its keywords, in the order in which they are written.
+	// edges are the schemas under its keywords, in the order of the text.
 	edges []edge
 	ref   *node
-	// alone says that $ref, which is there, makes all else meaningless.
-	alone bool
-	// byKey finds the schema under a keyword, or a keyword and what follows, as the library writes it.
+	// refOnly means that a $ref disables the other keywords.
+	refOnly bool
+	// byKey has the schema for a keyword, or for a keyword and a name, as the library spells it.
 	byKey map[string]*node
 
 	properties map[string]edge
 	patterns   []edge
-	// fallback is the default that it has, or what it refers to; nil when there is none.
+	// fallback is its default, or that of its reference; nil if none exists.
 	fallback *value
 	searched bool
 	weight
-	seen int // the last search that came by
+	seen int // number of the last search that visited the node
 }
 
 // edge leads to a schema under a keyword.
 type edge struct {
 	applicator
 	keyword string
-	name    string // of the member or index under it; empty when there is none
-	// key is how the library writes the way: properties/url.
+	name    string // name of the member or index under it, or ""
+	// key is the path in the form of the library: properties/url.
 	key string
 	to  *node
-	// pattern is set under patternProperties, and has so many instructions.
+	// pattern is set under patternProperties, with its number of instructions.
 	pattern      *regexp.Regexp
 	instructions int
 }
 
-// add has a schema stand under a keyword.
-func (n *node) add(e edge) {
+// addEdge adds a schema under a keyword.
+func (n *node) addEdge(e edge) {
 	if n.byKey == nil {
 		n.byKey, n.properties = map[string]*node{}, map[string]edge{}
 	}
@@ -58,12 +58,13 @@ func (n *node) add(e edge) {
 	}
 }
 
-// applied calls f with each schema that is held against a value together with n, the one that $ref refers to first, until f returns false.
+// applied calls f with each schema that applies to a value together with n, the target of $ref
+// first, until f returns false.
 func (n *node) applied(f func(edge) bool) {
 	if n.ref != nil && !f(edge{applicator: applicator{one, here, true}, keyword: "$ref", key: "$ref", to: n.ref}) {
 		return
 	}
-	if n.alone {
+	if n.refOnly {
 		return
 	}
 	for _, e := range n.edges {
@@ -73,29 +74,30 @@ func (n *node) applied(f func(edge) bool) {
 	}
 }
 
-// at gives the path to a keyword of n.
-func (n *node) at(more ...string) []string {
+// pathTo returns the path to a keyword of n.
+func (n *node) pathTo(more ...string) []string {
 	return append(n.path[:len(n.path):len(n.path)], more...)
 }
 
-// same gives n and all schemas that hold for a value whenever n does: through $ref and allOf, each in its place.
-func (n *node) same(all []*node) []*node {
+// withApplied appends n and all schemas that apply to a value whenever n does, through $ref and
+// allOf, each at its place.
+func (n *node) withApplied(all []*node) []*node {
 	all = append(all, n)
 	if n.ref != nil {
-		all = n.ref.same(all)
+		all = n.ref.withApplied(all)
 	}
-	if n.alone {
+	if n.refOnly {
 		return all
 	}
 	for _, e := range n.edges {
 		if e.keyword == "allOf" {
-			all = e.to.same(all)
+			all = e.to.withApplied(all)
 		}
 	}
 	return all
 }
 
-// findFallback finds the default that n has, or else what it refers to. It needs that no schema is inside itself.
+// findFallback returns the default of n, or that of its reference. No schema may contain itself.
 func (n *node) findFallback() *value {
 	if n.searched {
 		return n.fallback
@@ -105,7 +107,7 @@ func (n *node) findFallback() *value {
 	if n.fallback == nil && n.ref != nil {
 		n.fallback = n.ref.findFallback()
 	}
-	for i := 0; i < len(n.edges) && n.fallback == nil && !n.alone; i++ {
+	for i := 0; i < len(n.edges) && n.fallback == nil && !n.refOnly; i++ {
 		if n.edges[i].keyword == "allOf" {
 			n.fallback = n.edges[i].to.findFallback()
 		}
@@ -113,9 +115,9 @@ func (n *node) findFallback() *value {
 	return n.fallback
 }
 
-// ofMember gives the schemas that n has for a member, beside those that $ref and allOf bring.
+// ofMember appends the schemas of n for a member, without those of $ref and allOf.
 func (n *node) ofMember(name string, all []*node) []*node {
-	if n.alone {
+	if n.refOnly {
 		return all
 	}
 	before := len(all)
@@ -133,9 +135,9 @@ func (n *node) ofMember(name string, all []*node) []*node {
 	return all
 }
 
-// ofItem gives the schemas that n has for an item, beside those that $ref and allOf bring.
+// ofItem appends the schemas of n for an item, without those of $ref and allOf.
 func (n *node) ofItem(i int, all []*node) []*node {
-	if n.alone {
+	if n.refOnly {
 		return all
 	}
 	index := strconv.Itoa(i)

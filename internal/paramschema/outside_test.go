@@ -10,17 +10,18 @@ import (
 	"sync/atomic"
 	"testing"
 
-	_ "github.com/santhosh-tekuri/jsonschema/v5/httploader" // so that the library would load from addresses, were it let
+	_ "github.com/santhosh-tekuri/jsonschema/v5/httploader" // so that the library could load from addresses
 
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
-// TestNothingOutsideIsRead points at a file and at a server with everything that could name one. Both hold a schema that would be taken; so a schema that is
-// refused has not read them, and nothing of them is in a refusal.
-func TestNothingOutsideIsRead(t *testing.T) {
+// Everything that can name a file or a server points at valid ones. A refused schema has not read
+// them, and the error contains nothing of them.
+func TestNothingIsLoaded(t *testing.T) {
 	const canary = "canary-in-the-file"
 	file := filepath.Join(t.TempDir(), "a.json")
-	if err := os.WriteFile(file, []byte(`{"title":"`+canary+`","definitions":{"a":{}},"$anchor":"a"}`), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(`{"title":"`+canary+`","definitions":{"a":{}},"$anchor":"a"}`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	var asked atomic.Int64
@@ -32,10 +33,12 @@ func TestNothingOutsideIsRead(t *testing.T) {
 	t.Chdir(filepath.Dir(file))
 
 	var targets []string
-	for _, base := range []string{"file://" + file, "file:" + file, "FILE://" + file, file, "a.json", "./a.json", "//" + file, server.URL, server.URL + "/a.json", "urn:a", "a b"} {
+	for _, base := range []string{"file://" + file, "file:" + file, "FILE://" + file, file, "a.json", "./a.json",
+		"//" + file, server.URL, server.URL + "/a.json", "urn:a", "a b"} {
 		targets = append(targets, base, base+"#", base+"#/definitions/a", base+"#a")
 	}
-	targets = append(targets, "http://json-schema.org/draft-07/schema#", "http://json-schema.org/draft-04/schema", "?", "", "urn:parley:schema", "urn:parley:schema#", "/definitions/a", "#a")
+	targets = append(targets, "http://json-schema.org/draft-07/schema#", "http://json-schema.org/draft-04/schema", "?", "",
+		"urn:parley:schema", "urn:parley:schema#", "/definitions/a", "#a")
 	for _, target := range targets {
 		ref, _ := json.Marshal(target)
 		for _, schema := range []string{
@@ -65,13 +68,16 @@ func TestNothingOutsideIsRead(t *testing.T) {
 		}
 	}
 
-	// What is said here is taken, and means nothing: nothing is loaded by it.
+	// These keywords are accepted without effect: nothing is loaded.
 	for _, schema := range []string{
 		`{"$id":"` + server.URL + `","properties":{"a":{"$ref":"#/definitions/a"}},"definitions":{"a":{"type":"null"}}}`,
 		`{"$id":"file://` + file + `","properties":{"$ref":{"type":"null"},"a":{"type":"null"}}}`,
-		`{"$schema":"https://json-schema.org/draft/2020-12/schema","$vocabulary":{"` + server.URL + `":false},"properties":{"a":{"type":"null"}}}`,
-		`{"properties":{"a":{"type":"null"}},"examples":[{"$ref":"a.json"}],"enum":[{"a":1},{"$ref":"a.json","$id":"` + server.URL + `"}]}`,
-		`{"$schema":"https://json-schema.org/draft/2020-12/schema","contentSchema":{"$ref":"` + server.URL + `"},"properties":{"a":{"type":"null"}}}`,
+		`{"$schema":"https://json-schema.org/draft/2020-12/schema","$vocabulary":{"` + server.URL +
+			`":false},"properties":{"a":{"type":"null"}}}`,
+		`{"properties":{"a":{"type":"null"}},"examples":[{"$ref":"a.json"}],"enum":[{"a":1},{"$ref":"a.json","$id":"` +
+			server.URL + `"}]}`,
+		`{"$schema":"https://json-schema.org/draft/2020-12/schema","contentSchema":{"$ref":"` + server.URL +
+			`"},"properties":{"a":{"type":"null"}}}`,
 	} {
 		s, err := paramschema.Compile(json.RawMessage(schema))
 		if err != nil {

@@ -1,6 +1,6 @@
 package paramschema
 
-// From inside: no schema and no value is known that makes the library panic.
+// An internal test, because no schema or value is known that makes the library panic.
 
 import (
 	"encoding/json"
@@ -10,8 +10,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-func TestAPanicIsAnError(t *testing.T) {
-	s := &Schema{root: &node{doc: &value{}}} // without what the library has compiled
+func TestPanicBecomesError(t *testing.T) {
+	s := &Schema{root: &node{doc: &value{}}} // without the compiled schema of the library
 	wrong, err := s.Validate(json.RawMessage(`1`))
 	if !errors.Is(err, parley.ErrInternal) || wrong != nil {
 		t.Errorf("%v, %v", wrong, err)

@@ -11,12 +11,12 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// parseLimits are the limits of one JSON text.
+// parseLimits are the limits of a JSON text.
 type parseLimits struct {
 	bytes, depth, nodes int
 }
 
-// fault is why JSON was not taken, and where it is in it.
+// fault is the reason to refuse JSON, and its place.
 type fault struct {
 	sentinel error
 	path     []step
@@ -24,7 +24,7 @@ type fault struct {
 	expected string
 }
 
-// step is one step into a value: by the name of a member, or by an index where that is not negative.
+// step is one step into a value: the name of a member, or an index that is not negative.
 type step struct {
 	name  string
 	index int
@@ -39,10 +39,11 @@ type parser struct {
 	path  []step
 }
 
-// parse reads JSON: in UTF-8, each name once in an object, numbers of a size that can be reckoned with.
+// parse reads JSON. It must be UTF-8, without duplicate names, and with numbers of a limited size.
 func parse(raw []byte, most parseLimits) (*value, *fault) {
 	if len(raw) > most.bytes {
-		return nil, &fault{parley.ErrTooLarge, nil, fmt.Sprintf("it has %d bytes", len(raw)), fmt.Sprintf("at most %d", most.bytes)}
+		return nil, &fault{parley.ErrTooLarge, nil, fmt.Sprintf("it has %d bytes", len(raw)), fmt.Sprintf("at most %d",
+			most.bytes)}
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, raw); err != nil || !utf8.Valid(raw) {
@@ -52,11 +53,11 @@ func parse(raw []byte, most parseLimits) (*value, *fault) {
 	return p.value(1)
 }
 
-// value reads the value at the position, which is at the given depth.
+// value reads the value at the position, which has the given depth.
 func (p *parser) value(depth int) (*value, *fault) {
 	p.nodes++
-	if p.nodes > p.parseLimits.nodes {
-		return nil, p.fault(parley.ErrTooLarge, "there are too many values", fmt.Sprintf("at most %d", p.parseLimits.nodes))
+	if p.nodes > p.nodes {
+		return nil, p.fault(parley.ErrTooLarge, "there are too many values", fmt.Sprintf("at most %d", p.nodes))
 	}
 	v := &value{at: p.pos, nodes: 1}
 	var f *fault
@@ -89,15 +90,15 @@ func (p *parser) object(v *value, depth int) *fault {
 			return f
 		}
 		p.path = p.path[:len(p.path)-1]
-		v.add(m)
+		v.addMember(m)
 		v.nodes += m.value.nodes
 	}
 	p.pos++
 	return nil
 }
 
-// add adds a member at the end.
-func (v *value) add(m member) {
+// addMember adds a member at the end.
+func (v *value) addMember(m member) {
 	v.members = append(v.members, m)
 	switch n := len(v.members); {
 	case n == manyMembers+1:
@@ -125,14 +126,14 @@ func (p *parser) array(v *value, depth int) *fault {
 	return nil
 }
 
-// comma passes one, if there is one.
+// comma skips a comma, if there is one.
 func (p *parser) comma() {
 	if p.text[p.pos] == ',' {
 		p.pos++
 	}
 }
 
-// string passes a text, and gives it as it was written.
+// string skips a JSON string and returns its text.
 func (p *parser) string() string {
 	begin := p.pos
 	for p.pos++; p.text[p.pos] != '"'; p.pos++ {
@@ -167,16 +168,17 @@ func (p *parser) scalar(v *value) *fault {
 	return nil
 }
 
-// Beyond these a number is large: those of a double, as they are mostly written, are within.
+// Numbers over these limits are large. Usual spellings of doubles are below them.
 const (
 	largeBytes    = 24
 	largeExponent = 32
 )
 
-// number refuses numbers that are long to reckon with.
+// number refuses numbers that are slow to process.
 func (p *parser) number(v *value) *fault {
 	if len(v.raw) > MaxNumberBytes {
-		return p.fault(parley.ErrTooLarge, clip(v.raw)+" is a number too long", fmt.Sprintf("at most %d bytes", MaxNumberBytes))
+		return p.fault(parley.ErrTooLarge, clip(v.raw)+" is a number too long", fmt.Sprintf("at most %d bytes",
+			MaxNumberBytes))
 	}
 	v.large = len(v.raw) > largeBytes
 	i := strings.IndexAny(v.raw, "eE")
@@ -185,7 +187,8 @@ func (p *parser) number(v *value) *fault {
 	}
 	e, err := strconv.Atoi(v.raw[i+1:])
 	if err != nil || max(e, -e) > MaxExponent {
-		return p.fault(parley.ErrTooLarge, clip(v.raw)+" has an exponent too large", fmt.Sprintf("at most %d to either side", MaxExponent))
+		return p.fault(parley.ErrTooLarge, clip(v.raw)+" has an exponent too large", fmt.Sprintf("at most %d to either side",
+			MaxExponent))
 	}
 	v.large = v.large || max(e, -e) > largeExponent
 	return nil

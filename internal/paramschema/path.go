@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// valuePath writes a place in a value: $.list[2].name, $["odd name"].
+// valuePath formats a place in a value: $.list[2].name, $["odd name"].
 func valuePath(path []step) string {
 	var b strings.Builder
 	b.WriteByte('$')
@@ -24,7 +24,8 @@ func valuePath(path []step) string {
 	return b.String()
 }
 
-// schemaPath writes a place in a schema: properties.url.format, properties["odd name"].anyOf.0. The root is empty.
+// schemaPath formats a place in a schema: properties.url.format, properties["odd name"].anyOf.0.
+// The root is "".
 func schemaPath(tokens []string) string {
 	var b strings.Builder
 	for _, t := range tokens {
@@ -40,7 +41,8 @@ func schemaPath(tokens []string) string {
 	return b.String()
 }
 
-// plainName reports whether a name stands in a path without quotes. In a schema it may begin with a digit, and have $ and -.
+// plainName reports whether a name needs no quotes in a path. In a schema, it may begin with a
+// digit, and have $ and -.
 func plainName(s string, inSchema bool) bool {
 	for i, c := range []byte(s) {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
@@ -55,7 +57,7 @@ func plainName(s string, inSchema bool) bool {
 	return s != ""
 }
 
-// tokensOf gives a path as the tokens of a place in a schema.
+// tokensOf converts a path to the tokens of a place in a schema.
 func tokensOf(path []step) []string {
 	tokens := make([]string, len(path))
 	for i, s := range path {
@@ -67,7 +69,7 @@ func tokensOf(path []step) []string {
 	return tokens
 }
 
-// clip keeps at most maxShown bytes of s, whole characters, and says that more was there.
+// clip cuts s to at most maxShown bytes at a character boundary, and marks the cut.
 func clip(s string) string {
 	if len(s) <= maxShown {
 		return s
@@ -79,14 +81,14 @@ func clip(s string) string {
 	return s[:n] + "…"
 }
 
-// showName writes a name, or another text, in single quotes on one line.
+// showName returns a text in single quotes on one line.
 func showName(s string) string {
 	q := strconv.Quote(clip(s))
 	q = strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
 	return "'" + strings.ReplaceAll(q, "'", `\'`) + "'"
 }
 
-// show writes a value on one line, in about maxShown bytes.
+// show returns a value on one line, in about maxShown bytes.
 func show(v *value) string {
 	var b strings.Builder
 	showTo(&b, v)
@@ -121,7 +123,8 @@ func showTo(b *strings.Builder, v *value) {
 	}
 }
 
-// showNext goes on to the next part of a list, and reports whether there is room for it.
+// showNext writes the separator of the next part of a list, and reports whether there is room for
+// it.
 func showNext(b *strings.Builder, i int) bool {
 	if i > 0 {
 		b.WriteString(", ")
@@ -133,13 +136,13 @@ func showNext(b *strings.Builder, i int) bool {
 	return false
 }
 
-// escape writes a token of a JSON pointer as the library does.
+// escape encodes a token of a JSON pointer in the form of the library.
 func escape(token string) string {
 	token = strings.ReplaceAll(token, "~", "~0")
 	return url.PathEscape(strings.ReplaceAll(token, "/", "~1"))
 }
 
-// pointer writes a place in a schema as the library does.
+// pointer formats a place in a schema in the form of the library.
 func pointer(tokens []string) string {
 	var b strings.Builder
 	b.WriteByte('#')
@@ -149,7 +152,7 @@ func pointer(tokens []string) string {
 	return b.String()
 }
 
-// unescape reads a token that the library has written.
+// unescape decodes a token of the library.
 func unescape(token string) string {
 	if t, err := url.PathUnescape(token); err == nil {
 		token = t

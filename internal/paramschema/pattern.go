@@ -8,27 +8,31 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// pattern reads a pattern of a schema, and gives its instructions, if it is small enough. The longest that is taken is given.
+// pattern parses a pattern of a schema and returns its instructions. It refuses patterns with more
+// than longest instructions.
 func (g *graph) pattern(path []string, expression string, longest int) (int, error) {
 	if len(expression) > longest {
 		return 0, refuse(path, fmt.Sprintf("the pattern has %d bytes", len(expression)), fmt.Sprintf("at most %d", longest))
 	}
 	n, err := instructions(expression)
 	if err != nil {
-		return 0, refuse(path, showName(expression)+" is no pattern: "+reason(err), "a regular expression of RE2: no look-ahead, no back-reference")
+		return 0, refuse(path, showName(expression)+" is no pattern: "+reason(err),
+			"a regular expression of RE2: no look-ahead, no back-reference")
 	}
 	g.instructions += n
 	switch {
 	case n > MaxInstructions:
 		return 0, refuse(path, "the pattern is too large",
-			fmt.Sprintf("at most %d instructions of RE2, where x{1,9} counts as nine x, and \\p{..} as %d", MaxInstructions, unicodeHeft))
+			fmt.Sprintf("at most %d instructions of RE2, where x{1,9} counts as nine x, and \\p{..} as %d", MaxInstructions,
+				unicodeHeft))
 	case g.instructions > MaxAllInstructions:
-		return 0, refuse(path, "the patterns up to here are too large together", fmt.Sprintf("at most %d instructions of RE2", MaxAllInstructions))
+		return 0, refuse(path, "the patterns up to here are too large together", fmt.Sprintf("at most %d instructions of RE2",
+			MaxAllInstructions))
 	}
 	return n, nil
 }
 
-// reason says what is wrong with a pattern, without the pattern.
+// reason returns the fault of a pattern, without the pattern.
 func reason(err error) string {
 	if e, ok := err.(*syntax.Error); ok {
 		return e.Code.String()
@@ -36,9 +40,10 @@ func reason(err error) string {
 	return "it cannot be compiled"
 }
 
-// instructions counts those of a pattern. Beyond MaxInstructions the count is not exact: a repetition is not written out to be counted.
+// instructions counts the instructions of a pattern. Above MaxInstructions the count is an
+// estimate, because repetitions are not written out.
 func instructions(expression string) (int, error) {
-	h := heft(expression)
+	h := parseCost(expression)
 	if h > MaxInstructions {
 		return h, nil
 	}
@@ -56,11 +61,11 @@ func instructions(expression string) (int, error) {
 	return h + len(compiled.Inst), nil
 }
 
-// What the parts of a pattern count that take long to read, though they become one instruction.
+// The cost of parts of a pattern that are slow to parse although they become one instruction.
 const (
 	unicodeHeft = 32
-	foldedHeft  = 128                 // a class of Unicode, both cases of each letter
-	rangeHeft   = MaxInstructions + 1 // a range beyond ASCII, both cases of each letter: each is looked up
+	foldedCost  = 128                 // a Unicode class with both cases of each letter
+	rangeCost   = MaxInstructions + 1 // a range beyond ASCII with both cases: each letter is looked up
 )
 
 var (
@@ -69,16 +74,17 @@ var (
 	wideRange    = regexp.MustCompile(`-(\\[^-\]]|[^\x00-\x7f])`)
 )
 
-// heft counts those parts, by how they are written.
-func heft(expression string) int {
+// parseCost adds up the cost of those parts, by their text.
+func parseCost(expression string) int {
 	classes := len(unicodeClass.FindAllStringIndex(expression, -1))
 	if !folding.MatchString(expression) {
 		return classes * unicodeHeft
 	}
-	return classes*foldedHeft + len(wideRange.FindAllStringIndex(expression, -1))*rangeHeft
+	return classes*foldedCost + len(wideRange.FindAllStringIndex(expression, -1))*rangeCost
 }
 
-// estimate is about how many instructions a pattern has when its repetitions are written out; never much less, and at most a little over MaxInstructions.
+// estimate returns about the number of instructions of a pattern with its repetitions written out.
+// It is never much too low, and at most a little over MaxInstructions.
 func estimate(re *syntax.Regexp) int {
 	n := 0
 	for _, sub := range re.Sub {
@@ -93,31 +99,32 @@ func estimate(re *syntax.Regexp) int {
 	return min(n+1, MaxInstructions+1)
 }
 
-// formats stand for those of the library that take too long over a value that is made for it, or too much memory.
+// formats replace those of the library that take too long or too much memory for malicious values.
 var formats = map[string]func(any) bool{
 	"regex": func(v any) bool {
 		s, ok := v.(string)
 		if !ok {
 			return true
 		}
-		if len(s) > maxRegexBytes || heft(s) > maxRegexHeft {
+		if len(s) > maxRegexBytes || parseCost(s) > maxRegexCost {
 			return false
 		}
-		_, err := syntax.Parse(s, syntax.Perl) // it is not to be run
+		_, err := syntax.Parse(s, syntax.Perl) // only the syntax matters
 		return err == nil
 	},
 	"duration": short("duration"),
 	"period":   short("period"),
 }
 
-// maxRegexBytes and maxRegexHeft bound values of the format regex, and maxTimeBytes durations and periods of time.
+// maxRegexBytes and maxRegexCost limit values of the format regex, and maxTimeBytes those of
+// durations and periods.
 const (
 	maxRegexBytes = 1 << 10
-	maxRegexHeft  = MaxInstructions
+	maxRegexCost  = MaxInstructions
 	maxTimeBytes  = 256
 )
 
-// short is a format of the library for short texts.
+// short limits a format of the library to short texts.
 func short(format string) func(any) bool {
 	holds := jsonschema.Formats[format]
 	return func(v any) bool {

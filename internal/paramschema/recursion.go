@@ -1,9 +1,10 @@
 package paramschema
 
-const expectedRecursion = "recursion through properties, items, prefixItems, additionalItems or additionalProperties only"
+const expectedRecursion = "recursion through properties, items, prefixItems, additionalItems or additionalProperties " +
+	"only"
 
-// recursion refuses schemas that recur otherwise than level by level of a value.
-func (g *graph) recursion() error {
+// checkRecursion refuses recursion other than one level of a value at a time.
+func (g *graph) checkRecursion() error {
 	for _, n := range g.nodes {
 		if err := g.recursionOf(n); err != nil {
 			return err
@@ -14,7 +15,7 @@ func (g *graph) recursion() error {
 
 func (g *graph) recursionOf(n *node) error {
 	if n.loops(len(g.nodes)) {
-		return refuse(n.at("$ref"), "it refers to itself without end", "a schema")
+		return refuse(n.pathTo("$ref"), "it refers to itself without end", "a schema")
 	}
 	refRecurs := n.ref != nil && g.reaches(n.ref, n)
 	var err error
@@ -24,14 +25,15 @@ func (g *graph) recursionOf(n *node) error {
 		case !e.recurs && g.reaches(e.to, n):
 			err = refuse(e.to.path, "the schema contains itself through "+e.keyword, expectedRecursion)
 		case refRecurs && g.reaches(e.to, n):
-			err = refuse(n.at("$ref"), "the schema contains itself through $ref and through "+e.keyword+" beside it", "one of the two")
+			err = refuse(n.pathTo("$ref"), "the schema contains itself through $ref and through "+e.keyword+" beside it",
+				"one of the two")
 		}
 		return err == nil
 	})
 	return err
 }
 
-// loops reports whether following nothing but references leads from n to n.
+// loops reports whether references alone lead from n to n.
 func (n *node) loops(nodes int) bool {
 	at := n
 	for range nodes {
@@ -45,7 +47,7 @@ func (n *node) loops(nodes int) bool {
 	return false
 }
 
-// reaches reports whether target is held against a value, or a part of it, together with n.
+// reaches reports whether target applies to a value, or a part of it, together with n.
 func (g *graph) reaches(n, target *node) bool {
 	g.searches++
 	n.seen = g.searches

@@ -11,8 +11,8 @@ import (
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
-// attack is a schema, and values for it that grow with n. With n of most they are held against it, if only just; with four times as many, or what more is
-// given, they are refused.
+// attack is a schema with values that grow with n. With n = most they are just accepted. With four
+// times as many, or the given number, they are refused.
 type attack struct {
 	name   string
 	schema string
@@ -34,47 +34,83 @@ func long(part string) func(int) string {
 }
 
 var attacks = []attack{
-	{name: "items of the wrong type", schema: `{"items":{"type":"integer"}}`, value: items(`"x"`), most: 100_000, more: 200_000},
+	{name: "items of the wrong type", schema: `{"items":{"type":"integer"}}`, value: items(`"x"`), most: 100_000,
+		more: 200_000},
 	{name: "items where none may be", schema: `{"items":false}`, value: items(`{}`), most: 100_000, more: 200_000},
-	{name: "multiples with many digits", schema: `{"items":{"multipleOf":1.` + strings.Repeat("3", 120) + `e-390}}`, value: items(`9.` + strings.Repeat("7", 120) + `e-400`), most: 1_000, more: 10_000},
-	{name: "multiples of very little", schema: `{"items":{"multipleOf":1e-400}}`, value: items(`1e308`), most: 1_500, more: 20_000},
-	{name: "a long enum of numbers", schema: `{"items":{"enum":[` + numbered(5000, `%d`) + `]}}`, value: items(`-3`), most: 32},
-	{name: "a long enum of lists", schema: `{"items":{"enum":[` + numbered(800, `[[[1,2,3,4,5,6,7,8,%d]]]`) + `]}}`, value: items(`[[[1,2,3,4,5,6,7,8,-3]]]`), most: 15},
-	{name: "a long const", schema: `{"items":{"const":"` + strings.Repeat("x", 60_000) + `"}}`, value: items(`-3`), most: 40},
-	{name: "many names required", schema: `{"items":{"required":[` + numbered(5000, `"%d"`) + `]}}`, value: items(`{}`), most: 50},
-	{name: "a wide object for many schemas", schema: `{"allOf":[` + same(1900, `{"minProperties":1}`) + `]}`, value: members(`"k%d":0`), most: 250},
-	{name: "a wide array for many schemas", schema: `{"allOf":[` + same(1900, `{"minItems":1000000}`) + `]}`, value: items(`0`), most: 600},
-	{name: "names that are not declared", schema: `{"patternProperties":{"(a|b|c)*(y|x){30}$":{}},"additionalProperties":false}`, value: members(`"k%daaaaaaaaaaaaaaaaa":0`), most: 3_000},
-	{name: "names that do not match", schema: `{"propertyNames":{"pattern":"^z","maxLength":1}}`, value: members(`"k%d":0`), most: 40_000},
-	{name: "a long text and a large pattern", schema: `{"items":{"pattern":"(a{1,10}){1,10}c"}}`, value: long("a"), most: 60_000},
-	{name: "a long text and a pattern of dots", schema: `{"items":{"pattern":".*.*.*.*.*.*.*=.*.*.*x"}}`, value: long("a="), most: 290_000},
-	{name: "a text of many formats", schema: `{"allOf":[` + same(1000, `{"format":"ipv4"}`) + `]}`, value: func(n int) string { return `"` + strings.Repeat(".", n) + `"` }, most: 4_900},
-	{name: "a long duration", schema: `{"format":"duration"}`, value: func(n int) string { return `"P` + strings.Repeat("1Y", n) + `"` }, most: 1_000_000, more: 9_000_000},
-	{name: "values that are to be patterns", schema: `{"items":{"format":"regex"}}`, value: items(`"` + strings.Repeat(`[\\pL\\pN]`, 4) + `"`), most: 200},
-	{name: "values that are to be wide patterns", schema: `{"items":{"format":"regex"}}`, value: items(`"(?i)[A-\\x{1e900}]"`), most: 200},
-	{name: "values that are to be nested patterns", schema: `{"items":{"format":"regex"}}`, value: items(`"` + strings.Repeat(`(`, 100) + `a` + strings.Repeat(`{1,2})`, 100) + `"`), most: 2_000},
+	{name: "multiples with many digits", schema: `{"items":{"multipleOf":1.` + strings.Repeat("3", 120) + `e-390}}`,
+		value: items(`9.` + strings.Repeat("7", 120) + `e-400`), most: 1_000, more: 10_000},
+	{name: "multiples of very little", schema: `{"items":{"multipleOf":1e-400}}`, value: items(`1e308`), most: 1_500,
+		more: 20_000},
+	{name: "a long enum of numbers", schema: `{"items":{"enum":[` + numbered(5000, `%d`) + `]}}`, value: items(`-3`),
+		most: 32},
+	{name: "a long enum of lists", schema: `{"items":{"enum":[` + numbered(800, `[[[1,2,3,4,5,6,7,8,%d]]]`) + `]}}`,
+		value: items(`[[[1,2,3,4,5,6,7,8,-3]]]`), most: 15},
+	{name: "a long const", schema: `{"items":{"const":"` + strings.Repeat("x", 60_000) + `"}}`, value: items(`-3`),
+		most: 40},
+	{name: "many names required", schema: `{"items":{"required":[` + numbered(5000, `"%d"`) + `]}}`, value: items(`{}`),
+		most: 50},
+	{name: "a wide object for many schemas", schema: `{"allOf":[` + same(1900, `{"minProperties":1}`) + `]}`,
+		value: members(`"k%d":0`), most: 250},
+	{name: "a wide array for many schemas", schema: `{"allOf":[` + same(1900, `{"minItems":1000000}`) + `]}`,
+		value: items(`0`), most: 600},
+	{name: "names that are not declared",
+		schema: `{"patternProperties":{"(a|b|c)*(y|x){30}$":{}},"additionalProperties":false}`,
+		value:  members(`"k%daaaaaaaaaaaaaaaaa":0`), most: 3_000},
+	{name: "names that do not match", schema: `{"propertyNames":{"pattern":"^z","maxLength":1}}`,
+		value: members(`"k%d":0`), most: 40_000},
+	{name: "a long text and a large pattern", schema: `{"items":{"pattern":"(a{1,10}){1,10}c"}}`, value: long("a"),
+		most: 60_000},
+	{name: "a long text and a pattern of dots", schema: `{"items":{"pattern":".*.*.*.*.*.*.*=.*.*.*x"}}`,
+		value: long("a="), most: 290_000},
+	{name: "a text of many formats", schema: `{"allOf":[` + same(1000, `{"format":"ipv4"}`) + `]}`,
+		value: func(n int) string { return `"` + strings.Repeat(".", n) + `"` }, most: 4_900},
+	{name: "a long duration", schema: `{"format":"duration"}`, value: func(n int) string {
+		return `"P` +
+			strings.Repeat("1Y", n) + `"`
+	}, most: 1_000_000, more: 9_000_000},
+	{name: "values that are to be patterns", schema: `{"items":{"format":"regex"}}`,
+		value: items(`"` + strings.Repeat(`[\\pL\\pN]`, 4) + `"`), most: 200},
+	{name: "values that are to be wide patterns", schema: `{"items":{"format":"regex"}}`,
+		value: items(`"(?i)[A-\\x{1e900}]"`), most: 200},
+	{name: "values that are to be nested patterns", schema: `{"items":{"format":"regex"}}`,
+		value: items(`"` + strings.Repeat(`(`, 100) + `a` + strings.Repeat(`{1,2})`, 100) + `"`), most: 2_000},
 	{name: "lists made to have one hash", schema: `{"uniqueItems":true}`, most: 1_500, more: 5_000, value: collisions},
-	{name: "100,000 unique numbers", schema: `{"uniqueItems":true}`, value: func(n int) string { return `[` + numbered(n, `%d`) + `]` }, most: 100_000, more: 200_000},
-	{name: "twenty lists each", schema: `{"items":{"uniqueItems":true}}`, value: items(`[` + numbered(20, `[1,2,3,4,5,6,7,8,9,%d]`) + `]`), most: 35},
-	{name: "a long chain", schema: `{"items":{"$ref":"#/definitions/a0"},"definitions":{` + chain(60, `{"type":"string"}`) + `}}`, value: items(`3`), most: 450},
-	{name: "deep recursion", schema: `{"items":{"$ref":"#"},"type":"array"}`, value: items(strings.Repeat("[", 60) + "3" + strings.Repeat("]", 60)), most: 100},
-	{name: "a wide anyOf", schema: `{"items":{"anyOf":[` + same(1900, `{"type":"string"}`) + `]}}`, value: items(`3`), most: 60},
-	{name: "a wide oneOf", schema: `{"items":{"oneOf":[` + same(900, `{"properties":{"a":{"type":"string"}}}`) + `]}}`, value: items(`{"a":3,"b":4}`), most: 45},
-	{name: "a long name in the value", schema: `{"additionalProperties":{"items":{"type":"integer"}}}`, most: 30, value: func(n int) string {
-		return `{"` + strings.Repeat("é", 300_000) + `":[` + same(n, `"x"`) + `]}`
-	}},
-	{name: "a long name in the schema", schema: `{"properties":{"` + strings.Repeat("é", 120) + `":{"items":{"type":"integer"}}}}`, most: 25_000, value: func(n int) string {
+	{name: "100,000 unique numbers", schema: `{"uniqueItems":true}`, value: func(n int) string {
+		return `[` + numbered(n,
+			`%d`) + `]`
+	}, most: 100_000, more: 200_000},
+	{name: "twenty lists each", schema: `{"items":{"uniqueItems":true}}`,
+		value: items(`[` + numbered(20, `[1,2,3,4,5,6,7,8,9,%d]`) + `]`), most: 35},
+	{name: "a long chain", schema: `{"items":{"$ref":"#/definitions/a0"},"definitions":{` + chain(60,
+		`{"type":"string"}`) + `}}`, value: items(`3`), most: 450},
+	{name: "deep recursion", schema: `{"items":{"$ref":"#"},"type":"array"}`, value: items(strings.Repeat("[", 60) + "3" +
+		strings.Repeat("]", 60)), most: 100},
+	{name: "a wide anyOf", schema: `{"items":{"anyOf":[` + same(1900, `{"type":"string"}`) + `]}}`, value: items(`3`),
+		most: 60},
+	{name: "a wide oneOf", schema: `{"items":{"oneOf":[` + same(900, `{"properties":{"a":{"type":"string"}}}`) + `]}}`,
+		value: items(`{"a":3,"b":4}`), most: 45},
+	{name: "a long name in the value", schema: `{"additionalProperties":{"items":{"type":"integer"}}}`, most: 30,
+		value: func(n int) string {
+			return `{"` + strings.Repeat("é", 300_000) + `":[` + same(n, `"x"`) + `]}`
+		}},
+	{name: "a long name in the schema", schema: `{"properties":{"` + strings.Repeat("é", 120) +
+		`":{"items":{"type":"integer"}}}}`, most: 25_000, value: func(n int) string {
 		return `{"` + strings.Repeat("é", 120) + `":[` + same(n, `"x"`) + `]}`
 	}},
-	{name: "a type that means nothing", schema: `{"items":{"$ref":"#/definitions/a","type":"null"},"definitions":{"a":{"allOf":[` + same(1900, `{"type":"string"}`) + `]}}}`,
+	{name: "a type that means nothing",
+		schema: `{"items":{"$ref":"#/definitions/a","type":"null"},"definitions":{"a":{"allOf":[` + same(1900,
+			`{"type":"string"}`) + `]}}}`,
 		value: items(`3`), most: 55},
-	{name: "many dependencies", schema: `{"items":{"dependencies":{"a":[` + numbered(2000, `"%d"`) + `]}}}`, value: items(`{"a":3}`), most: 60},
-	{name: "unevaluated members", schema: `{"$schema":"https://json-schema.org/draft/2020-12/schema","allOf":[` + same(500, `{"properties":{"k1":true}}`) + `],"unevaluatedProperties":false}`,
+	{name: "many dependencies", schema: `{"items":{"dependencies":{"a":[` + numbered(2000, `"%d"`) + `]}}}`,
+		value: items(`{"a":3}`), most: 60},
+	{name: "unevaluated members", schema: `{"$schema":"https://json-schema.org/draft/2020-12/schema","allOf":[` + same(500,
+		`{"properties":{"k1":true}}`) + `],"unevaluatedProperties":false}`,
 		value: members(`"k%d":0`), most: 750},
 	{name: "nothing is asked", schema: `{}`, value: items(`0`), most: 250_000, more: 300_000},
 }
 
-// collisions is lists of four texts that the library gives the same hash: between two texts it puts the byte 3, and so do they.
+// collisions returns lists of four texts with the same hash in the library: it separates texts by
+// the byte 3, which they contain.
 func collisions(n int) string {
 	const length = 30
 	words := func(n int) string { return `"x` + strings.Repeat(`\u0003x`, n) + `"` }
@@ -89,8 +125,9 @@ func collisions(n int) string {
 	return `[` + strings.Join(lists[:min(n, len(lists))], ",") + `]`
 }
 
-// TestValidateComesToAnEnd holds values against schemas that are made to take long: just less than what is refused, and more.
-func TestValidateComesToAnEnd(t *testing.T) {
+// TestValidateEnds checks values that take as long as possible: just below the limit, and
+// above it.
+func TestValidateEnds(t *testing.T) {
 	for i, a := range attacks {
 		if testing.Short() && i%8 != 0 {
 			continue
@@ -114,24 +151,29 @@ func TestValidateComesToAnEnd(t *testing.T) {
 	}
 }
 
-// TestTooManySteps holds the words of the refusal.
+// TestTooManySteps checks the message of the refusal.
 func TestTooManySteps(t *testing.T) {
 	s := compile(t, `{"items":{"type":"integer"}}`)
 	_, err := s.Validate(json.RawMessage(`[` + same(200_000, `1`) + `]`))
-	want := "too_large: it would take too long to hold the value against its schema (expected a smaller value, or a simpler schema: at most 3000000 steps)"
+	want := "too_large: it would take too long to hold the value against its schema (expected a smaller value, or a " +
+		"simpler schema: at most 3000000 steps)"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
-// TestCompileComesToAnEnd compiles schemas that are made to take long, in the drafts that differ most. Some are refused.
-func TestCompileComesToAnEnd(t *testing.T) {
+// TestCompileEnds compiles schemas that take as long as possible, in the drafts that differ
+// most. Some are refused.
+func TestCompileEnds(t *testing.T) {
 	name := strings.Repeat("é", 120)
 	for _, c := range []struct{ name, body string }{
 		{"many schemas", `"properties":{` + numbered(1990, `"p%d":{"type":["null"]}`) + `}`},
-		{"many references", `"allOf":[` + numbered(1300, `{"$ref":"#/definitions/%d"}`) + `],"definitions":{` + numbered(600, `"%d":{"type":"string"}`) + `}`},
-		{"many references to one schema", `"items":[` + same(1500, `{"$ref":"#/definitions/a"}`) + `],"definitions":{"a":{}}`},
-		{"a reference in many spellings", `"definitions":{"aaaaaaaa":{"enum":["` + strings.Repeat("x", 10_000) + `"]}},"items":[` + list(1300, func(i int) string {
+		{"many references", `"allOf":[` + numbered(1300, `{"$ref":"#/definitions/%d"}`) + `],"definitions":{` + numbered(600,
+			`"%d":{"type":"string"}`) + `}`},
+		{"many references to one schema", `"items":[` + same(1500, `{"$ref":"#/definitions/a"}`) +
+			`],"definitions":{"a":{}}`},
+		{"a reference in many spellings", `"definitions":{"aaaaaaaa":{"enum":["` + strings.Repeat("x", 10_000) +
+			`"]}},"items":[` + list(1300, func(i int) string {
 			spelt := ""
 			for bit := range 8 {
 				if spelt += "a"; i>>bit&1 == 1 {
@@ -140,18 +182,23 @@ func TestCompileComesToAnEnd(t *testing.T) {
 			}
 			return `{"$ref":"#/definitions/` + spelt + `"}`
 		}) + `]`},
-		{"long names inside each other", strings.Repeat(`"properties":{"`+name+`":{`, 2) + `"properties":{` + numbered(1900, `"p%d":{}`) + `}` + strings.Repeat(`}}`, 2)},
-		{"short names inside each other", strings.Repeat(`"properties":{"`+strings.Repeat("x", 120)+`":{`, 14) + `"properties":{` + numbered(1900, `"p%d":{}`) + `}` + strings.Repeat(`}}`, 14)},
+		{"long names inside each other", strings.Repeat(`"properties":{"`+name+`":{`, 2) + `"properties":{` + numbered(1900,
+			`"p%d":{}`) + `}` + strings.Repeat(`}}`, 2)},
+		{"short names inside each other", strings.Repeat(`"properties":{"`+strings.Repeat("x", 120)+`":{`, 14) +
+			`"properties":{` + numbered(1900, `"p%d":{}`) + `}` + strings.Repeat(`}}`, 14)},
 		{"recursion that is looked for", `"items":{"$ref":"#"},"properties":{` + numbered(900, `"p%d":{"allOf":[{}]}`) + `}`},
 		{"many that recur", `"properties":{` + numbered(1900, `"p%d":{"$ref":"#"}`) + `}`},
-		{"many anyOf that end at one schema", `"definitions":{` + numbered(450, `"a%d":{"anyOf":[{"items":{"$ref":"#/definitions/b"}}]}`) + `,"b":{"properties":{` +
+		{"many anyOf that end at one schema", `"definitions":{` + numbered(450,
+			`"a%d":{"anyOf":[{"items":{"$ref":"#/definitions/b"}}]}`) + `,"b":{"properties":{` +
 			numbered(400, `"%d":{}`) + `}}}`},
-		{"many classes in patterns", `"properties":{` + numbered(120, `"p%d":{"pattern":"[`+strings.Repeat(`\\pL`, 1)+`]"}`) + `}`},
+		{"many classes in patterns", `"properties":{` + numbered(120, `"p%d":{"pattern":"[`+strings.Repeat(`\\pL`, 1)+`]"}`) +
+			`}`},
 		{"folded classes in patterns", `"properties":{` + numbered(30, `"p%d":{"pattern":"(?i)[^\\pL]"}`) + `}`},
 		{"long patterns", `"properties":{` + numbered(30, `"p%d":{"pattern":"[`+strings.Repeat("a-z", 650)+`]"}`) + `}`},
 		{"wide patterns", `"patternProperties":{` + numbered(1000, `"%d(?i)[A-\\x{1e900}]":{}`) + `}`},
 		{"patterns of names", `"patternProperties":{` + numbered(300, `"^%d(ab|cd)$":{}`) + `}`},
-		{"large multiples", `"items":[` + same(300, `{"multipleOf":1.`+strings.Repeat("3", 120)+`e-390,"minimum":1e400}`) + `]`},
+		{"large multiples", `"items":[` + same(300, `{"multipleOf":1.`+strings.Repeat("3", 120)+`e-390,"minimum":1e400}`) +
+			`]`},
 		{"nested lists of items", `"items":` + strings.Repeat(`[`, 31) + strings.Repeat(`]`, 31)},
 		{"nested schemas", strings.Repeat(`"items":{`, 31) + strings.Repeat(`}`, 31)},
 		{"nested choices", strings.Repeat(`"anyOf":[{`, 15) + `"type":"x"` + strings.Repeat(`}]`, 15)},

@@ -9,18 +9,19 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// Validate holds a value against the schema, and gives what is wrong with it: nil when nothing is, and at most MaxErrors. Each is one cause, in the order in
-// which the causes stand in the value, and for one place in the schema. Where one of several schemas would have had to fit, by anyOf or oneOf, that comes first,
-// and then the causes of the one with the fewest.
+// Validate validates a value and returns at most MaxErrors errors, or nil. Each has one cause. They
+// are ordered by their position in the value, then in the schema. If one of several schemas must
+// fit, by anyOf or oneOf, that error comes first, then the causes for the schema with the fewest.
 //
-// An error says that the value was not held against the schema: ErrTooLarge that it is beyond the bounds, ErrInvalidParams that it is not JSON.
+// It returns an error if the value was not validated: ErrTooLarge if it exceeds the limits,
+// ErrInvalidParams if it is not JSON.
 func (s *Schema) Validate(raw json.RawMessage) (wrong []parley.ValidationError, err error) {
-	defer caught(&err)
+	defer recoverPanic(&err)
 	v, err := parseValue(raw)
 	if err != nil {
 		return nil, err
 	}
-	if err := affordable(s.root, v); err != nil {
+	if err := checkSteps(s.root, v); err != nil {
 		return nil, err
 	}
 	err = s.library.Validate(v.plain())
@@ -33,5 +34,5 @@ func (s *Schema) Validate(raw json.RawMessage) (wrong []parley.ValidationError, 
 	}
 	var all causes
 	s.collect(v, invalid, &all)
-	return all.tell(), nil
+	return all.validationErrors(), nil
 }

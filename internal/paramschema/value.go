@@ -17,30 +17,30 @@ const (
 	object
 )
 
-// value is a JSON value as it was written: with the order of its members and the text of its numbers.
+// value is a JSON value that keeps the order of its members and the text of its numbers.
 type value struct {
 	kind    kind
-	raw     string   // the text of a value that is no array and no object
+	raw     string   // the text of a value other than an array or object
 	items   []*value // of an array
 	members []member // of an object
 	byName  map[string]int
-	at      int  // where it begins in the text, in bytes
-	size    int  // of its text, in bytes
-	nodes   int  // the values that it is made of, itself included
-	large   bool // a number that has many digits when it is written out
+	at      int  // offset in the text, in bytes
+	size    int  // length of its text, in bytes
+	nodes   int  // number of values in it, including itself
+	large   bool // a number with many digits when it is written out
 }
 
-// member is a member of an object. raw is its name as it was written.
+// member is a member of an object. raw is the text of its name.
 type member struct {
 	name  string
 	raw   string
 	value *value
 }
 
-// manyMembers is from when on members are looked up in a map.
+// manyMembers is the number of members from which a map is used to find them.
 const manyMembers = 8
 
-// get gives the value of a member, or nil. It is right for any value: none but an object has members.
+// get returns the value of a member, or nil. A value other than an object has no members.
 func (v *value) get(name string) *value {
 	if i := v.find(name); i >= 0 {
 		return v.members[i].value
@@ -48,7 +48,7 @@ func (v *value) get(name string) *value {
 	return nil
 }
 
-// find gives the index of a member, or -1.
+// find returns the index of a member, or -1.
 func (v *value) find(name string) int {
 	if v.byName != nil {
 		if i, ok := v.byName[name]; ok {
@@ -64,7 +64,7 @@ func (v *value) find(name string) int {
 	return -1
 }
 
-// setMembers changes the members of an object.
+// setMembers replaces the members of an object.
 func (v *value) setMembers(members []member) {
 	v.members, v.byName = members, nil
 	if len(members) <= manyMembers {
@@ -76,10 +76,10 @@ func (v *value) setMembers(members []member) {
 	}
 }
 
-// width is how many values it directly holds.
+// width returns the number of its direct children.
 func (v *value) width() int { return len(v.items) + len(v.members) }
 
-// string gives the content of a text, and nothing of what is none.
+// string returns the content of a string, or "" for other values.
 func (v *value) string() string {
 	if v.kind != text {
 		return ""
@@ -87,7 +87,7 @@ func (v *value) string() string {
 	return unquote(v.raw)
 }
 
-// plain gives the value as the library takes it. Numbers are json.Number.
+// plain returns the value in the form of the library. Numbers are json.Number.
 func (v *value) plain() any {
 	switch v.kind {
 	case boolean:
@@ -112,7 +112,7 @@ func (v *value) plain() any {
 	return nil
 }
 
-// appendTo adds the compact text of the value to b.
+// appendTo appends the compact text of the value to b.
 func (v *value) appendTo(b []byte) []byte {
 	switch v.kind {
 	case array:
@@ -138,7 +138,7 @@ func (v *value) appendTo(b []byte) []byte {
 	return append(b, v.raw...)
 }
 
-// clone copies a value, so that the copy can be changed.
+// clone returns a deep copy.
 func (v *value) clone() *value {
 	c := *v
 	if v.kind == array {
@@ -157,21 +157,21 @@ func (v *value) clone() *value {
 	return &c
 }
 
-// unquote gives the content of valid JSON text.
+// unquote returns the content of a valid JSON string.
 func unquote(raw string) string {
 	if strings.IndexByte(raw, '\\') < 0 {
 		return raw[1 : len(raw)-1]
 	}
 	var s string
-	_ = json.Unmarshal([]byte(raw), &s) // it is valid
+	_ = json.Unmarshal([]byte(raw), &s) // raw is valid
 	return s
 }
 
-// quoted gives JSON text of s.
+// quoted returns s as a JSON string.
 func quoted(s string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string always can be
+	_ = enc.Encode(s) // a string can always be encoded
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -2,57 +2,61 @@ package paramschema
 
 import "fmt"
 
-// weight is what one schema, without those under its keywords, costs.
+// weight is the cost of one schema without its subschemas.
 type weight struct {
-	// types has the bit of each kind that type allows; 0 allows all.
+	// types has one bit for each allowed kind; 0 allows all.
 	types byte
-	// instructions are those of pattern.
+	// instructions is the number of instructions of pattern.
 	instructions int
-	// parts is what it counts of MaxExpanded.
+	// parts is its part of MaxExpanded.
 	parts int
-	// fixed is in steps, for any value. compared is added for a number, an array or an object, and reckoned for a number.
+	// fixed is in steps, for any value. compared is added for numbers, arrays and objects, and
+	// reckoned for numbers.
 	fixed, compared, reckoned int
-	// read is in steps for each sixteen bytes of a text.
+	// read is in steps for each 16 bytes of a string.
 	read int
-	// unique, closed and regex say that uniqueItems, additionalProperties false and format regex are there.
+	// unique, closed and regex mean that uniqueItems, additionalProperties false and format regex are
+	// present.
 	unique, closed, regex bool
 
-	// expanded is parts, and those of all that is held against a value with it; 0 until it is known.
+	// expanded is parts, plus those of all schemas that apply to a value with it; 0 if unknown.
 	expanded  int
 	expanding bool
-	// chain is how many schemas are held against the same part of a value; 0 until it is known.
+	// chain is the number of schemas that apply to the same part of a value; 0 if unknown.
 	chain int
 }
 
-// kindOf is the kind that a word of type stands for. Each whole number is a number, and it costs a little to tell.
+// kindOf is the kind for a value of type. An integer is a number, and checking it costs little.
 var kindOf = map[string]kind{
-	"null": null, "boolean": boolean, "number": number, "integer": number, "string": text, "array": array, "object": object,
+	"null": null, "boolean": boolean, "number": number, "integer": number, "string": text, "array": array,
+	"object": object,
 }
 
-// Steps, as they were measured on the library: TestValidateComesToAnEnd holds values against it that cost just less than what is refused.
+// Steps, measured on the library: TestValidateEnds validates values that cost just less
+// than the limit.
 const (
-	schemaSteps  = 20 // to hold one schema against one value, and to say that it does not fit
-	memberSteps  = 6  // for each member of an object, and each schema
-	itemSteps    = 2  // for each item of an array, and each schema
-	reckonSteps  = 16 // to read a number, or to compare it
-	largeTimes   = 10 // so many times more for one with many digits
-	nameSteps    = 8  // to say that a name is missing, or not declared
-	readSteps    = 8  // to read sixteen bytes of a text
-	heftSteps    = 50 // to read a part of a pattern that takes long
-	wayBytes     = 16
-	manyWayBytes = 2 << 10
-	placeBytes   = 8
-	readBytes    = 64
-	messageBytes = 6
+	schemaSteps      = 20 // to check one value against one schema, and to report a violation
+	memberSteps      = 6  // for each member of an object and each schema
+	itemSteps        = 2  // for each item of an array and each schema
+	parseNumberSteps = 16 // to parse or compare a number
+	largeTimes       = 10 // factor for a number with many digits
+	nameSteps        = 8  // to report a missing or undeclared name
+	readSteps        = 8  // to read 16 bytes of a string
+	costlySteps      = 50 // to parse an expensive part of a pattern
+	wayBytes         = 16
+	manyWayBytes     = 2 << 10
+	placeBytes       = 8
+	readBytes        = 64
+	messageBytes     = 6
 )
 
-// matchSteps is to match a text of some bytes with a pattern.
+// matchSteps returns the steps to match a string with a pattern.
 func matchSteps(instructions, bytes int) int { return instructions * 3 * (bytes/16 + 1) }
 
-// weigh reckons what a schema costs.
-func (n *node) weigh() {
+// measure computes the cost of a schema.
+func (n *node) measure() {
 	n.parts = 1
-	if n.alone { // type beside it means nothing
+	if n.refOnly { // type is disabled beside $ref
 		return
 	}
 	n.parts += n.instructions / 16
@@ -69,12 +73,12 @@ func (n *node) weighKeyword(keyword string, v *value) {
 	switch keyword {
 	case "type":
 		n.types = typesOf(v)
-		n.reckoned += reckonSteps
+		n.reckoned += parseNumberSteps
 	case "enum", "const":
 		n.parts += v.nodes - 1
 		n.fixed += v.nodes + v.size/messageBytes
-		n.compared += v.reckoning()
-		if keyword == "const" { // the library writes it anew for each error
+		n.compared += v.numberSteps()
+		if keyword == "const" { // the library encodes it for each error
 			n.fixed += v.size
 		}
 	case "required":
@@ -87,7 +91,7 @@ func (n *node) weighKeyword(keyword string, v *value) {
 	case "additionalProperties":
 		n.closed = v.raw == "false"
 	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf":
-		n.reckoned += reckonSteps + v.reckoning()
+		n.reckoned += parseNumberSteps + v.numberSteps()
 	case "uniqueItems":
 		n.unique = v.raw == "true"
 	case "pattern":
@@ -100,7 +104,7 @@ func (n *node) weighKeyword(keyword string, v *value) {
 	}
 }
 
-// typesOf reads type.
+// typesOf parses type.
 func typesOf(v *value) byte {
 	var types byte
 	for _, t := range v.items {
@@ -112,31 +116,31 @@ func typesOf(v *value) byte {
 	return types
 }
 
-// reckoning gives the steps to read all numbers that a value is made of.
-func (v *value) reckoning() int {
+// numberSteps returns the steps to parse all numbers in a value.
+func (v *value) numberSteps() int {
 	n := 0
 	if v.kind == number {
-		n = reckonSteps
+		n = parseNumberSteps
 		if v.large {
 			n *= largeTimes
 		}
 	}
 	for _, item := range v.items {
-		n += item.reckoning()
+		n += item.numberSteps()
 	}
 	for _, m := range v.members {
-		n += m.value.reckoning()
+		n += m.value.numberSteps()
 	}
 	return n
 }
 
-// own gives the steps to hold a schema against a value, without the schemas under its keywords.
-func (w *weight) own(v *value) int {
+// ownSteps returns the steps to check a value against a schema without its subschemas.
+func (w *weight) ownSteps(v *value) int {
 	switch v.kind {
 	case text:
 		steps := w.fixed + w.read*(v.size/16+1)
 		if w.regex && v.size <= 2*maxRegexBytes {
-			steps += v.size + heft(v.raw)*heftSteps
+			steps += v.size + parseCost(v.raw)*costlySteps
 		}
 		return steps
 	case number:
@@ -145,7 +149,7 @@ func (w *weight) own(v *value) int {
 		}
 		return w.fixed + w.compared + w.reckoned
 	case array:
-		return w.fixed + w.compared + w.comparing(v)
+		return w.fixed + w.compared + w.uniqueSteps(v)
 	case object:
 		if w.closed {
 			return w.fixed + w.compared + len(v.members)*nameSteps + v.size/messageBytes
@@ -154,14 +158,15 @@ func (w *weight) own(v *value) int {
 	return w.fixed + w.compared
 }
 
-// comparing gives the steps to tell whether the items of an array are unique. The library compares each two where there are few; where there are many, those
-// with the same hash, and all can have it that are arrays or objects made for it.
-func (w *weight) comparing(v *value) int {
+// uniqueSteps returns the steps to check that the items of an array are unique. The library
+// compares each pair of few items. For many items, it compares those with the same hash, and
+// malicious arrays or objects can all have the same.
+func (w *weight) uniqueSteps(v *value) int {
 	n := len(v.items)
 	if !w.unique || n < 2 {
 		return 0
 	}
-	steps := v.nodes*itemSteps + v.reckoning()
+	steps := v.nodes*itemSteps + v.numberSteps()
 	switch {
 	case n <= 20:
 		return steps * n
@@ -171,7 +176,8 @@ func (w *weight) comparing(v *value) int {
 	return steps
 }
 
-// expand counts what a schema is made of when each reference is written out, recursion once; a little more than MaxExpanded stands for all that is more.
+// expand returns the size of a schema with each reference written out, and recursion once. Sizes
+// over MaxExpanded are not exact.
 func (n *node) expand() int {
 	if n.expanded > 0 || n.expanding {
 		return n.expanded
@@ -186,15 +192,16 @@ func (n *node) expand() int {
 	return total
 }
 
-// tallest counts the schemas, one inside the other, that are held against one part of a value. It needs that none is inside itself.
-func (n *node) tallest() int {
+// chainLength returns the number of nested schemas that apply to one part of a value. No schema may
+// contain itself.
+func (n *node) chainLength() int {
 	if n.chain > 0 {
 		return n.chain
 	}
 	most := 0
 	n.applied(func(e edge) bool {
 		if e.reach == here {
-			most = max(most, e.to.tallest())
+			most = max(most, e.to.chainLength())
 		}
 		return true
 	})
@@ -202,15 +209,16 @@ func (n *node) tallest() int {
 	return n.chain
 }
 
-// bounded refuses a schema that would cost too much whatever the value.
-func (g *graph) bounded() error {
+// checkCost refuses a schema that is too expensive for any value.
+func (g *graph) checkCost() error {
 	for _, n := range g.nodes {
 		if n.expand() > MaxExpanded {
 			return refuse(n.path, "it is too large when its references are written out",
 				fmt.Sprintf("at most %d schemas, values of enum and required names", MaxExpanded))
 		}
-		if n.tallest() > MaxChain {
-			return refuse(n.path, "too many schemas are inside each other for the same value", fmt.Sprintf("at most %d", MaxChain))
+		if n.chainLength() > MaxChain {
+			return refuse(n.path, "too many schemas are inside each other for the same value", fmt.Sprintf("at most %d",
+				MaxChain))
 		}
 	}
 	return nil

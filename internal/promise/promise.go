@@ -1,7 +1,9 @@
-// Package promise is how tests say which of Parley's promises they have tried to break, and how hard.
+// Package promise is how tests say which of Parley's promises they have tried to break, and how
+// hard.
 //
-// Each test that attacks a promise ends with Kept, or says with Left why it could not try. Both print one line of a fixed form, which
-// torture/summary gathers from the output of go test: one row for each promise.
+// Each test that attacks a promise ends with Kept, or says with Left why it could not try. Both
+// print one line of a fixed form, which torture/summary gathers from the output of go test: one row
+// for each promise.
 package promise
 
 import (
@@ -20,15 +22,18 @@ func (id ID) String() string { return fmt.Sprintf("P%d", int(id)) }
 
 // Tried says how hard a test has tried.
 type Tried struct {
-	// Faults is how often something was broken on purpose: a kill, a cut, a failed write, a crash of a simulation.
+	// Faults is how often something was broken on purpose: a kill, a cut, a failed write, a crash of a
+	// simulation.
 	Faults int `json:"faults"`
 	// Operations is how many acknowledged operations, events or looks were held against the promise.
 	Operations int `json:"operations"`
-	// Unknown is how many operations had an outcome that their caller could not know; they were checked as such.
+	// Unknown is how many operations had an outcome that their caller could not know; they were
+	// checked as such.
 	Unknown int `json:"unknown,omitempty"`
 	// Violations is how often the promise was broken. More than 0 fails the test.
 	Violations int `json:"violations"`
-	// Figure is one measured figure that belongs to the promise, as "slowest takeover 1.2 s"; may be empty.
+	// Figure is one measured figure that belongs to the promise, as "slowest takeover 1.2 s"; may be
+	// empty.
 	Figure string `json:"figure,omitempty"`
 }
 
@@ -44,7 +49,8 @@ type Line struct {
 // Mark stands before each Line, which is JSON and ends with the line of output.
 const Mark = "promise: "
 
-// Kept says how hard the test has tried to break a promise. A test that broke it fails, and so does one that tried nothing.
+// Kept says how hard the test has tried to break a promise. A test that broke it fails, and so does
+// one that tried nothing.
 func (id ID) Kept(t testing.TB, tried Tried) {
 	t.Helper()
 	write(t, Line{Promise: id.String(), Test: t.Name(), Tried: tried})

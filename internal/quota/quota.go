@@ -1,4 +1,5 @@
-// Package quota shares out room, such as memory, among many users, so that one of them alone cannot take it all.
+// Package quota shares out room, such as memory, among many users, so that one of them alone cannot
+// take it all.
 package quota
 
 import (
@@ -8,7 +9,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Quota is an amount of room, of which one user has at most a part. All methods may be called from any goroutine.
+// Quota is an amount of room, of which one user has at most a part. All methods may be called from
+// any goroutine.
 type Quota struct {
 	all   *semaphore.Weighted
 	ofOne int64
@@ -28,7 +30,8 @@ func New(all, ofOne int64) *Quota {
 	return &Quota{all: semaphore.NewWeighted(all), ofOne: ofOne, users: map[string]*user{}}
 }
 
-// Acquire waits for n of the room, at most what one user may have; the caller owes one release. It fails with ctx's error.
+// Acquire waits for n of the room, at most what one user may have; the caller owes one release. It
+// fails with ctx's error.
 func (q *Quota) Acquire(ctx context.Context, who string, n int64) (release func(), err error) {
 	u := q.enter(who)
 	if err = u.room.Acquire(ctx, n); err != nil {

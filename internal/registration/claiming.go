@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// Claiming are the claims that are being taken: a registration that is said again in the meantime names them, or the hub would end them.
+// Claiming are the claims that are being taken: a registration that is said again in the meantime
+// names them, or the hub would end them.
 type Claiming struct {
 	mu     sync.Mutex // guards the field below
 	claims map[string]int

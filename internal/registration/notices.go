@@ -9,10 +9,12 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// Notices wait for the loop over a registration. Adding never blocks, and what waits is bounded: an offer takes the place of an older one to the same
-// participant; one more than the executor's capacity takes that of the oldest, whose turn has gone to somebody else, as no more than that are offered
-// at once; of the ends of claims the last [limits.MaxHolding] are kept: who holds an older one is told claim_lost when it is renewed; and whether a turn
-// waits takes the place of what was said of that claim before, for the last [limits.MaxHolding] claims.
+// Notices wait for the loop over a registration. Adding never blocks, and what waits is bounded: an
+// offer takes the place of an older one to the same participant; one more than the executor's
+// capacity takes that of the oldest, whose turn has gone to somebody else, as no more than that are
+// offered at once; of the ends of claims the last [limits.MaxHolding] are kept: who holds an older
+// one is told claim_lost when it is renewed; and whether a turn waits takes the place of what was
+// said of that claim before, for the last [limits.MaxHolding] claims.
 type Notices struct {
 	capacity int
 	wake     chan struct{} // a token: there is something

@@ -11,7 +11,8 @@ import (
 )
 
 func offer(conversation string, n int) parley.ExecutorNotification {
-	return parley.ExecutorNotification{RequestTurn: &parley.RequestTurn{ConversationID: conversation, AgentID: "a", ClaimID: fmt.Sprint("clm_", n)}}
+	return parley.ExecutorNotification{RequestTurn: &parley.RequestTurn{ConversationID: conversation, AgentID: "a",
+		ClaimID: fmt.Sprint("clm_", n)}}
 }
 
 func ended(n int) parley.ExecutorNotification {
@@ -19,7 +20,8 @@ func ended(n int) parley.ExecutorNotification {
 }
 
 func waits(n int, waiting bool) parley.ExecutorNotification {
-	return parley.ExecutorNotification{ClaimWaiting: &parley.ClaimWaitingNotification{ClaimID: fmt.Sprint("clm_", n), Waiting: waiting}}
+	return parley.ExecutorNotification{ClaimWaiting: &parley.ClaimWaitingNotification{ClaimID: fmt.Sprint("clm_", n),
+		Waiting: waiting}}
 }
 
 func claims(n *registration.Notices) []string {
@@ -37,7 +39,8 @@ func claims(n *registration.Notices) []string {
 	return ids
 }
 
-// TestNoticesKeepTheirOrder: what comes is given in that order, once, but that a newer offer of a turn takes the place of an older one, at the end.
+// TestNoticesKeepTheirOrder: what comes is given in that order, once, but that a newer offer of a
+// turn takes the place of an older one, at the end.
 func TestNoticesKeepTheirOrder(t *testing.T) {
 	n := registration.NewNotices(0)
 	select {
@@ -62,7 +65,8 @@ func TestNoticesKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// TestNoticesAreBounded: of the offers that nobody looks at, as many as the capacity are kept, and of the ends the last.
+// TestNoticesAreBounded: of the offers that nobody looks at, as many as the capacity are kept, and
+// of the ends the last.
 func TestNoticesAreBounded(t *testing.T) {
 	n := registration.NewNotices(3)
 	for i := range 10 {
@@ -91,13 +95,16 @@ func TestNoticesAreBounded(t *testing.T) {
 	}
 }
 
-// TestWaitingIsTheLatest: of whether a claim's turn waits the last word is kept, at the end, and of all claims no more than can be held.
+// TestWaitingIsTheLatest: of whether a claim's turn waits the last word is kept, at the end, and of
+// all claims no more than can be held.
 func TestWaitingIsTheLatest(t *testing.T) {
 	n := registration.NewNotices(1)
-	for _, x := range []parley.ExecutorNotification{waits(1, true), waits(2, true), offer("c", 3), waits(1, false), ended(2)} {
+	for _, x := range []parley.ExecutorNotification{waits(1, true), waits(2, true), offer("c", 3), waits(1, false),
+		ended(2)} {
 		n.Add(x)
 	}
-	if got, want := claims(n), []string{"waits true clm_2", "offer clm_3", "waits false clm_1", "end clm_2"}; !slices.Equal(got, want) {
+	if got, want := claims(n), []string{"waits true clm_2", "offer clm_3", "waits false clm_1",
+		"end clm_2"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	n.Add(waits(1, true))
@@ -108,7 +115,8 @@ func TestWaitingIsTheLatest(t *testing.T) {
 		n.Add(waits(i, true))
 	}
 	n.Add(waits(0, false)) // forgotten, so it is a new one
-	if got := claims(n); len(got) != limits.MaxHolding || got[0] != "waits true clm_6" || got[len(got)-1] != "waits false clm_0" {
+	if got := claims(n); len(got) != limits.MaxHolding || got[0] != "waits true clm_6" ||
+		got[len(got)-1] != "waits false clm_0" {
 		t.Errorf("%d, from %s to %s", len(got), got[0], got[len(got)-1])
 	}
 }

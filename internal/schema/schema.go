@@ -1,5 +1,6 @@
-// Package schema holds the published documents of the protocol: OpenRPC, AsyncAPI, and a JSON Schema for everything that goes over
-// the wire. They are generated (see package generate) and kept true by the tests of package rpc:
+// Package schema holds the published documents of the protocol: OpenRPC, AsyncAPI, and a JSON
+// Schema for everything that goes over the wire. They are generated (see package generate) and kept
+// true by the tests of package rpc:
 //
 //	go test ./rpc -run Schemas -update
 package schema
@@ -42,7 +43,8 @@ var loaded = sync.OnceValue(func() collection {
 	return c
 })
 
-// Names are those of the JSON Schemas, in order: nouns such as event, and createConversation.params and .result for each method.
+// Names are those of the JSON Schemas, in order: nouns such as event, and createConversation.params
+// and .result for each method.
 func Names() []string { return slices.Sorted(maps.Keys(loaded().Names)) }
 
 // Lookup gives the JSON Schema (2020-12) of a name, complete in itself; false when there is none.

@@ -15,7 +15,8 @@ import (
 	"github.com/parleyhub/parley/internal/schematest"
 )
 
-// TestDocumentsAreWhatTheyClaim holds the documents against the meta-schemas of OpenRPC and AsyncAPI.
+// TestDocumentsAreWhatTheyClaim holds the documents against the meta-schemas of OpenRPC and
+// AsyncAPI.
 func TestDocumentsAreWhatTheyClaim(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -39,10 +40,12 @@ func TestDocumentsAreWhatTheyClaim(t *testing.T) {
 	}
 }
 
-// TestEverySchemaStandsAlone compiles each schema by itself, as 2020-12 and as draft-07, which OpenRPC and AsyncAPI speak.
+// TestEverySchemaStandsAlone compiles each schema by itself, as 2020-12 and as draft-07, which
+// OpenRPC and AsyncAPI speak.
 func TestEverySchemaStandsAlone(t *testing.T) {
 	names := schema.Names()
-	if len(names) < 60 || !slices.IsSorted(names) || !slices.Contains(names, "event") || !slices.Contains(names, "createConversation.params") {
+	if len(names) < 60 || !slices.IsSorted(names) || !slices.Contains(names, "event") || !slices.Contains(names,
+		"createConversation.params") {
 		t.Fatalf("%d names: %v", len(names), names)
 	}
 	for _, name := range names {
@@ -51,7 +54,8 @@ func TestEverySchemaStandsAlone(t *testing.T) {
 			t.Fatalf("%s is listed and not there", name)
 		}
 		schematest.Compile(t, document)
-		old := bytes.ReplaceAll(document, []byte(`"https://json-schema.org/draft/2020-12/schema"`), []byte(`"http://json-schema.org/draft-07/schema#"`))
+		old := bytes.ReplaceAll(document, []byte(`"https://json-schema.org/draft/2020-12/schema"`),
+			[]byte(`"http://json-schema.org/draft-07/schema#"`))
 		if bytes.Equal(old, document) {
 			t.Errorf("%s does not say its draft", name)
 		}
@@ -73,14 +77,18 @@ func TestStrictAndOpen(t *testing.T) {
 		{"ping.params", `{"new":1}`, false},
 		{"ping.result", `{"nowMs":1,"new":1}`, true},
 		{"ping.result", `{}`, false},
-		{"event", `{"seq":1,"turn":1,"type":"message","from":"a","at":"2000-01-01T00:00:00.000Z","finality":"turn","payload":{"text":"a","new":1},"new":1}`, true},
-		{"event", `{"seq":1,"turn":1,"type":"message","from":"a","at":"2000-01-01T00:00:00.000Z","finality":"later","payload":{"text":"a"}}`, true},
+		{"event", `{"seq":1,"turn":1,"type":"message","from":"a","at":"2000-01-01T00:00:00.000Z","finality":"turn",` +
+			`"payload":{"text":"a","new":1},"new":1}`, true},
+		{"event", `{"seq":1,"turn":1,"type":"message","from":"a","at":"2000-01-01T00:00:00.000Z","finality":"later",` +
+			`"payload":{"text":"a"}}`, true},
 		{"event", `{"seq":1,"type":"hologram","from":"a","at":"2000-01-01T00:00:00.000Z","payload":7}`, true},
 		{"event", `{"seq":1,"type":"system","from":"hub","at":"2000-01-01T00:00:00.000Z","payload":{"kind":"new"}}`, true},
 		{"event", `{"seq":1,"type":"system","from":"hub","at":"2000-01-01T00:00:00.000Z","payload":{"kind":"note"}}`, false},
 		{"event", `{"seq":1,"type":"system","from":"hub","at":"2000-01-01T00:00:00.000Z","payload":{}}`, false},
-		{"event", `{"seq":1,"turn":1,"type":"message","from":"a","at":"2000-01-01T00:00:00.000Z","payload":{"text":"a"}}`, false},
-		{"event", `{"seq":1,"turn":1,"type":"trace","from":"a","at":"2000-01-01T00:00:00.000Z","payload":{"text":"a"}}`, false},
+		{"event", `{"seq":1,"turn":1,"type":"message","from":"a","at":"2000-01-01T00:00:00.000Z","payload":{"text":"a"}}`,
+			false},
+		{"event", `{"seq":1,"turn":1,"type":"trace","from":"a","at":"2000-01-01T00:00:00.000Z","payload":{"text":"a"}}`,
+			false},
 		{"event", `{"seq":0,"type":"hologram","from":"a","at":"2000-01-01T00:00:00.000Z","payload":7}`, false},
 		{"event", `{"seq":1,"type":"hologram","from":"a","at":"2000-01-01T00:00:00Z","payload":7}`, false},
 		{"message", `{"data":null}`, true},
@@ -121,7 +129,8 @@ func decode(t *testing.T, b []byte) any {
 	return v
 }
 
-// references fails for a $ref that leads nowhere, and for one beside which something stands that draft-07 would not look at.
+// references fails for a $ref that leads nowhere, and for one beside which something stands that
+// draft-07 would not look at.
 func references(t *testing.T, document any) {
 	t.Helper()
 	var walk func(v any)

@@ -6,5 +6,5 @@ import "time"
 
 var begin = time.Now()
 
-// worked returns how long the process has run.
-func worked() time.Duration { return time.Since(begin) }
+// cpuTime returns the run time of the process.
+func cpuTime() time.Duration { return time.Since(begin) }

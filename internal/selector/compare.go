@@ -2,7 +2,8 @@ package selector
 
 import "strings"
 
-// equal reports whether two values are the same JSON: numbers by value, texts by their bytes, objects without regard to order.
+// equal reports whether two values are the same JSON: numbers by value, strings by their bytes, and
+// objects in any order.
 func (w *walk) equal(a, b *value) bool {
 	if a.kind != b.kind || !w.step(costOf(a, b)) {
 		return false
@@ -24,7 +25,7 @@ func (w *walk) equal(a, b *value) bool {
 	return a.raw == b.raw
 }
 
-// costOf is how many steps it takes to compare two values, without those in them.
+// costOf returns the steps to compare two values without their children.
 func costOf(a, b *value) int {
 	switch a.kind {
 	case number:
@@ -55,7 +56,7 @@ func (w *walk) equalMembers(a, b *value) bool {
 	return true
 }
 
-// order compares two numbers, or two texts by their bytes; false for others.
+// order compares two numbers, or two strings by their bytes. It returns false for other values.
 func (w *walk) order(a, b *value) (int, bool) {
 	if a.kind != b.kind || !w.step(costOf(a, b)) {
 		return 0, false
@@ -69,7 +70,8 @@ func (w *walk) order(a, b *value) (int, bool) {
 	return 0, false
 }
 
-// contains reports whether a text has another as a part, or a list has a value as an element.
+// contains reports whether a string has another as a substring, or a list has a value as an
+// element.
 func (w *walk) contains(in, v *value) bool {
 	switch {
 	case in.kind == text && v.kind == text:

@@ -9,7 +9,7 @@ import (
 	"github.com/parleyhub/parley/internal/selector"
 )
 
-// faultsOf gives the faults as path: message.
+// faultsOf returns the faults as path: message.
 func faultsOf(t testing.TB, raw string) (all []string) {
 	t.Helper()
 	set, faults := selector.Compile(json.RawMessage(raw))
@@ -22,7 +22,7 @@ func faultsOf(t testing.TB, raw string) (all []string) {
 	return all
 }
 
-// TestPathFaults: what is no path is refused by its path, with what is wrong, and what would cost too much is no path.
+// Invalid paths and paths that are too expensive are refused, with their place and the fault.
 func TestPathFaults(t *testing.T) {
 	const at = "$[0].context_match[0].path: expected a JSONPath of RFC 9535: "
 	for path, want := range map[string]string{
@@ -45,10 +45,14 @@ func TestPathFaults(t *testing.T) {
 		"$[?match(@.a, '(')]":     "error parsing regexp",
 		"$[?match(@.a, '(?i)a')]": "pattern (?i)a has (?, which RFC 9485 does not know",
 		"$[?search(@, 'x{999}')]": "pattern x{999} is too large",
-		"$[?search(@, '" + strings.Repeat("x", 300) + "')]":                                                       "patterns have at most 256 bytes, and together 2048",
-		"$[?" + strings.Repeat("(", 17) + "@.a" + strings.Repeat(")", 17) + "]":                                   "parentheses and functions may stand in each other at most 16 deep",
-		"$[?" + strings.Repeat("!(", 17) + "@.a" + strings.Repeat(")", 17) + "]":                                  "parentheses and functions may stand",
-		"$[?value($[?count(@.*) == " + strings.Repeat("length(", 16) + "1" + strings.Repeat(")", 16) + "]) == 1]": "parentheses and functions may stand",
+		"$[?search(@, '" + strings.Repeat("x", 300) +
+			"')]": "patterns have at most 256 bytes, and together 2048",
+		"$[?" + strings.Repeat("(", 17) + "@.a" + strings.Repeat(")", 17) +
+			"]": "parentheses and functions may stand in each other at most 16 deep",
+		"$[?" + strings.Repeat("!(", 17) + "@.a" + strings.Repeat(")", 17) +
+			"]": "parentheses and functions may stand",
+		"$[?value($[?count(@.*) == " + strings.Repeat("length(", 16) + "1" + strings.Repeat(")", 16) +
+			"]) == 1]": "parentheses and functions may stand",
 	} {
 		got := faultsOf(t, "["+when(is(path, "exists", ""))+"]")
 		if len(got) != 1 || !strings.HasPrefix(got[0], at+want) {
@@ -56,7 +60,8 @@ func TestPathFaults(t *testing.T) {
 		}
 	}
 	for _, path := range []string{
-		"$", "$ .a ['b']", "$.ü", `$["a\u00fc\ud83d\ude00\n\/"]`, "$['it\\'s']", "$[?@[?@[?@.a]]]", "$[?match(@.a, '[(?]+\\\\(?')]", "$[?!@.a && !(@.b || !match(@.c,'x'))]", "$[?-1.5e3 < @.a]", "$[ 1 : 2 : -1 , 'a' ]",
+		"$", "$ .a ['b']", "$.ü", `$["a\u00fc\ud83d\ude00\n\/"]`, "$['it\\'s']", "$[?@[?@[?@.a]]]",
+		"$[?match(@.a, '[(?]+\\\\(?')]", "$[?!@.a && !(@.b || !match(@.c,'x'))]", "$[?-1.5e3 < @.a]", "$[ 1 : 2 : -1 , 'a' ]",
 		"$[?true == @]", "$[?null != @]", "$.true", "$..[0]", "$..['a',*]",
 	} {
 		if got := faultsOf(t, "["+when(is(path, "exists", ""))+"]"); len(got) > 0 {
@@ -65,13 +70,16 @@ func TestPathFaults(t *testing.T) {
 	}
 }
 
-// TestAllFaultsAtOnce: what is wrong with paths is told with all the rest, by where it stands.
+// Faults of paths are reported with all other faults, ordered by place.
 func TestAllFaultsAtOnce(t *testing.T) {
 	for raw, want := range map[string][]string{
-		`{"selectors":[{"context_match":[{"path":"$.","op":"exists"}]},{"context_match":[{"path":"$","op":"exists"},{"path":"$[","op":"exists"}]}]}`: {
+		`{"selectors":[{"context_match":[{"path":"$.","op":"exists"}]},{"context_match":[{"path":"$","op":"exists"},` +
+			`{"path":"$[","op":"exists"}]}]}`: {
 			"$.selectors[0].context_match[0].path", "$.selectors[1].context_match[1].path"},
-		`{"selectors":[{"role":"x","context_match":[{"path":"$.","op":"exists"}]}]}`: {"$.selectors[0].role", "$.selectors[0].context_match[0].path"},
-		`[{"context_match":[{"path":"$.","op":"like"},{"path":"a","op":"exists"},{"path":1}]},{"context_match":1}]`: {"$[0].context_match[2].path", "$[1].context_match", "$[0].context_match[0].op",
+		`{"selectors":[{"role":"x","context_match":[{"path":"$.","op":"exists"}]}]}`: {"$.selectors[0].role",
+			"$.selectors[0].context_match[0].path"},
+		`[{"context_match":[{"path":"$.","op":"like"},{"path":"a","op":"exists"},{"path":1}]},` +
+			`{"context_match":1}]`: {"$[0].context_match[2].path", "$[1].context_match", "$[0].context_match[0].op",
 			"$[0].context_match[1].path", "$[0].context_match[2].op", "$[0].context_match[0].path"},
 	} {
 		got := faultsOf(t, raw)
@@ -87,9 +95,11 @@ func TestAllFaultsAtOnce(t *testing.T) {
 	}
 }
 
-// TestFirstTrigger: the first trigger that matches counts, a context selector hides none, and each scope has its own.
+// The first matching trigger counts, a context selector hides none, and each scope has its own
+// triggers.
 func TestFirstTrigger(t *testing.T) {
-	set := compile(t, `{"selectors":[{"role":"context","schema_name":"a.v1"},{"schema_name":"a.v1","all_tags":["x"]},{"schema_name":"a.v1","scope":"workspace"},{"schema_name":"a.v1","role":"trigger"},{}]}`)
+	set := compile(t, `{"selectors":[{"role":"context","schema_name":"a.v1"},{"schema_name":"a.v1","all_tags":["x"]},`+
+		`{"schema_name":"a.v1","scope":"workspace"},{"schema_name":"a.v1","role":"trigger"},{}]}`)
 	for _, c := range []struct {
 		event     string
 		here, all int
@@ -115,14 +125,17 @@ func TestFirstTrigger(t *testing.T) {
 	}
 }
 
-// TestWhyMatched: the sentence names all that was asked for.
+// The sentence has every condition of the selector.
 func TestWhyMatched(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{}`:                     "the selector takes every note and message",
 		`{"schema_name":"a.v1"}`: "its schema is a.v1",
-		`{"schema_name":"a.v1","any_tags":["z","y"]}`:                                                   "its schema is a.v1 and it has the tag y",
-		`{"schema_name":"a.v1","any_tags":["x"],"all_tags":["x","y"],` + when(is("$.k", "eq", "1"))[1:]: "its schema is a.v1, it has the tag x, it has all 2 tags and its data meets the condition",
-		when(is("$.k", "eq", "1"), is("$.l", "exists", "false")):                                        "its data meets all 2 conditions",
+		`{"schema_name":"a.v1","any_tags":["z","y"]}`: "its schema is " +
+			"a.v1 and it has the tag y",
+		`{"schema_name":"a.v1","any_tags":["x"],"all_tags":["x","y"],` + when(is("$.k", "eq", "1"))[1:]: "its schema is " +
+			"a.v1, it has the tag x, it has all 2 tags and its data meets the condition",
+		when(is("$.k", "eq", "1"), is("$.l", "exists", "false")): "its data meets " +
+			"all 2 conditions",
 	} {
 		if ok, because := compile(t, "["+raw+"]").Why(0, eventOf(`a.v1 x y {"k":1}`)); !ok || because != want {
 			t.Errorf("%s: %v, %q", raw, ok, because)

@@ -12,7 +12,7 @@ import (
 type condition struct {
 	path  *query
 	op    parley.MatchOp
-	value *value // nil where exists has none
+	value *value // nil if exists has none
 	given parley.ContextMatch
 }
 
@@ -28,23 +28,23 @@ func compileCondition(m parley.ContextMatch, p *patterns) (condition, error) {
 	return c, nil
 }
 
-// outcome is how a condition saw the data.
+// outcome is the result of a condition on the data.
 type outcome struct {
 	holds bool
-	found *value // the value that decided, or the first one where none did
-	count int    // how many it found until the outcome was known
+	found *value // the value that decided, otherwise the first one
+	count int    // number of values found until the result was known
 	over  bool   // it took too many steps
 }
 
-// see holds the data against the condition.
-func (c *condition) see(w *walk) (o outcome) {
+// evaluate checks the condition on the data.
+func (c *condition) evaluate(w *walk) (o outcome) {
 	some := false
 	ended := w.root == nil || c.path.each(w, w.root, func(v *value) bool {
 		if o.count == 0 {
 			o.found = v
 		}
 		o.count++
-		if some = c.one(w, v); some {
+		if some = c.holdsFor(w, v); some {
 			o.found = v
 		}
 		return !some && !w.over()
@@ -53,17 +53,18 @@ func (c *condition) see(w *walk) (o outcome) {
 	if o.over {
 		return o
 	}
-	o.holds = some != c.opposite()
+	o.holds = some != c.negated()
 	return o
 }
 
-// opposite reports whether it holds where no value that the path finds does.
-func (c *condition) opposite() bool {
+// negated reports whether the condition holds if no value of the path holds.
+func (c *condition) negated() bool {
 	return c.op == parley.OpNe || c.op == parley.OpExists && c.value != nil && c.value.raw == "false"
 }
 
-// one reports whether one value that the path finds does: for ne whether it is equal, and for exists always.
-func (c *condition) one(w *walk, v *value) bool {
+// holdsFor reports whether one value of the path holds: for ne whether it is equal, and for exists
+// always.
+func (c *condition) holdsFor(w *walk, v *value) bool {
 	switch c.op {
 	case parley.OpEq, parley.OpNe:
 		return w.equal(v, c.value)
@@ -93,7 +94,7 @@ func (c *condition) one(w *walk, v *value) bool {
 	return n <= 0
 }
 
-// because says why it does not hold.
+// because returns why the condition does not hold.
 func (c *condition) because(o outcome) string {
 	path := show(c.given.Path)
 	asked := string(c.op)
@@ -105,16 +106,17 @@ func (c *condition) because(o outcome) string {
 		return fmt.Sprintf("to look for %s took more than %d steps", path, MaxSteps)
 	case o.count == 0:
 		return fmt.Sprintf("nothing stands at %s, and %s is asked for", path, asked)
-	case o.count == 1 || c.opposite():
+	case o.count == 1 || c.negated():
 		return fmt.Sprintf("%s is %s, and %s is asked for", path, show(o.found.raw), asked)
 	}
-	return fmt.Sprintf("none of the %d values at %s is what %s asks for: the first is %s", o.count, path, asked, show(o.found.raw))
+	return fmt.Sprintf("none of the %d values at %s is what %s asks for: the first is %s", o.count, path, asked,
+		show(o.found.raw))
 }
 
-// maxShown is about how much of a path, a value or a name a sentence shows.
+// maxShown is about the maximum length of a path, value or name in a sentence.
 const maxShown = 80
 
-// show is s on one line, not longer than that.
+// show returns s on one line, shortened to maxShown.
 func show(s string) string {
 	if len(s) > maxShown {
 		n := maxShown

@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// test is what a filter asks of a value.
+// test is a test of a filter on a value.
 type test interface {
 	holds(w *walk, current *value) bool
 }
 
-// operand is what a filter compares; nil is nothing.
+// operand is an operand of a comparison; a nil value is nothing.
 type operand interface {
 	value(w *walk, current *value) *value
 }
@@ -26,7 +26,7 @@ type (
 		left, right operand
 		op          string
 	}
-	// matching is match and search: the pattern of match is bound to both ends.
+	// matching is match or search. The pattern of match is anchored at both ends.
 	matching struct {
 		of      operand
 		pattern *regexp.Regexp
@@ -93,7 +93,7 @@ func (t compared) holds(w *walk, current *value) bool {
 	return c >= 0
 }
 
-// same is equal, where nothing is the same as nothing.
+// same is equal, except that nothing equals nothing.
 func (w *walk) same(a, b *value) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -108,7 +108,7 @@ func (t matching) holds(w *walk, current *value) bool {
 
 func (o literal) value(*walk, *value) *value { return o.is }
 
-func (o singular) value(w *walk, current *value) *value { return o.one(w, current) }
+func (o singular) value(w *walk, current *value) *value { return o.findOne(w, current) }
 
 func (o lengthOf) value(w *walk, current *value) *value {
 	v := o.of.value(w, current)
@@ -116,7 +116,7 @@ func (o lengthOf) value(w *walk, current *value) *value {
 	case v == nil:
 		return nil
 	case v.kind == text:
-		w.step(4 * len(v.text) / bytesOfStep) // to count takes longer than to compare
+		w.step(4 * len(v.text) / bytesOfStep) // counting takes longer than comparing
 		return integer(utf8.RuneCountInString(v.text))
 	case v.kind == list || v.kind == object:
 		return integer(v.width())

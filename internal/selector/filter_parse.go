@@ -1,6 +1,6 @@
 package selector
 
-// deeper counts parentheses and functions in each other.
+// deeper counts nested parentheses and functions.
 func (r *pathReader) deeper() {
 	if r.nesting++; r.nesting > maxNesting {
 		r.fail("parentheses and functions may stand in each other at most %d deep", maxNesting)
@@ -29,7 +29,7 @@ func (r *pathReader) and() test {
 	return tests
 }
 
-// basic reads a test, or a comparison.
+// basic parses a test or a comparison.
 func (r *pathReader) basic() test {
 	if r.look() == '!' {
 		r.i++
@@ -69,7 +69,7 @@ func (r *pathReader) comparison() string {
 	return ""
 }
 
-// term reads what can be compared, or a test that cannot: a query that is not singular, match or search.
+// term parses an operand of a comparison, or a test: a query that is not singular, match or search.
 func (r *pathReader) term() (operand, test) {
 	switch c := r.look(); {
 	case c == '$' || c == '@':
@@ -107,7 +107,7 @@ func (r *pathReader) constant(name string) operand {
 	return literal{&value{kind: null, raw: "null"}}
 }
 
-// function reads the arguments of a function.
+// function parses the arguments of a function.
 func (r *pathReader) function(name string) (operand, test) {
 	if name == "count" || name == "value" {
 		q := r.nodes()
@@ -130,7 +130,7 @@ func (r *pathReader) function(name string) (operand, test) {
 	return nil, nil
 }
 
-// nodes reads a query as an argument.
+// nodes parses a query as an argument.
 func (r *pathReader) nodes() *query {
 	c := r.look()
 	if c != '$' && c != '@' {
@@ -140,7 +140,8 @@ func (r *pathReader) nodes() *query {
 	return r.query(c == '$')
 }
 
-// pattern reads the second argument of match and search. It has to be a text: a pattern out of the data would have to be made ready for each value.
+// pattern parses the second argument of match and search. It must be a string: a pattern from the
+// data would have to be compiled for each value.
 func (r *pathReader) pattern(of operand, whole bool) test {
 	r.expect(",")
 	if c := r.look(); c != '"' && c != '\'' {

@@ -8,7 +8,7 @@ import (
 	"github.com/parleyhub/parley/internal/selector"
 )
 
-// FuzzParse compiles what may be subscriptions: there are some, or there are faults.
+// FuzzParse compiles random text: the result is either triggers or faults.
 func FuzzParse(f *testing.F) {
 	for _, c := range table {
 		f.Add("[" + c.selector + "]")
@@ -23,7 +23,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzMatch holds data against subscriptions: whether, why, who wakes and the index say the same, and hints make JSON of JSON.
+// FuzzMatch matches data: Matches, Why, Wakes and the index agree, and Apply returns valid JSON.
 func FuzzMatch(f *testing.F) {
 	for _, c := range table {
 		e := eventOf(c.event)

@@ -11,15 +11,15 @@ import (
 
 // hints are compiled llm_hints.
 type hints struct {
-	include  *names // nil: everything
+	include  *names // nil means everything
 	exclude  *names
 	template []part
 }
 
-// names are those of members, by their first part; nil stands for all that is below.
+// names is a tree of dotted member names. nil stands for everything below.
 type names struct{ below map[string]*names }
 
-// part is a text of a template, or the name that stands after it.
+// part is a text of a template and the name after it.
 type part struct {
 	text string
 	name []string
@@ -53,13 +53,13 @@ func compileHints(h *parley.Hints) hints {
 func namesOf(dotted []string) *names {
 	root := &names{below: map[string]*names{}}
 	for _, name := range dotted {
-		root.add(strings.Split(name, "."))
+		root.addName(strings.Split(name, "."))
 	}
 	return root
 }
 
-// add adds a name; one that stands for all that is below it stays.
-func (n *names) add(name []string) {
+// addName adds a name, unless a shorter one includes it.
+func (n *names) addName(name []string) {
 	next, there := n.below[name[0]]
 	switch {
 	case len(name) == 1:
@@ -71,12 +71,14 @@ func (n *names) add(name []string) {
 		next = &names{below: map[string]*names{}}
 		n.below[name[0]] = next
 	}
-	next.add(name[1:])
+	next.addName(name[1:])
 }
 
-// Apply gives data by the hints of selector i, compact and in the order of the data: what include names, without what exclude names, as the text of the template. A dotted name
-// leads through objects, and through lists to each of their elements; what is no object where one is needed becomes null by include, and stays with exclude. ErrTooLarge says
-// that the text of a template has more than MaxEventBytes.
+// Apply applies the hints of selector i to data. The result is compact and in the order of the
+// data: the include names without the exclude names, or the text of the template. A dotted name
+// leads through objects, and through each element of lists. A value that should be an object
+// becomes null under include, and stays under exclude. Apply returns ErrTooLarge if the text of a
+// template exceeds MaxEventBytes.
 func (s *Set) Apply(i int, data json.RawMessage) (json.RawMessage, error) {
 	if i < 0 || i >= len(s.hints) || s.Subscriptions.Selectors[i].LLMHints == nil {
 		return data, nil
@@ -158,7 +160,7 @@ func eachItem(v *value, n *names, project func(*value, *names) value) value {
 	return out
 }
 
-// write writes a value without space. The texts and numbers in it stay as they were written.
+// write writes a value without whitespace, and keeps the text of strings and numbers.
 func (v *value) write(b *bytes.Buffer) {
 	switch v.kind {
 	case object:
@@ -186,7 +188,7 @@ func (v *value) write(b *bytes.Buffer) {
 	}
 }
 
-// fill gives the text of the template, as JSON.
+// fill returns the text of the template as JSON.
 func (h *hints) fill(root *value) (json.RawMessage, error) {
 	var b bytes.Buffer
 	for _, p := range h.template {
@@ -195,13 +197,15 @@ func (h *hints) fill(root *value) (json.RawMessage, error) {
 			put(&b, root, p.name)
 		}
 		if b.Len() > parley.MaxEventBytes {
-			return nil, parley.Refuse(parley.ErrTooLarge, "the text of the template has too many bytes", fmt.Sprintf("at most %d", parley.MaxEventBytes))
+			return nil, parley.Refuse(parley.ErrTooLarge, "the text of the template has too many bytes",
+				fmt.Sprintf("at most %d", parley.MaxEventBytes))
 		}
 	}
 	return quote(b.String())
 }
 
-// put writes what stands at a name: a text as it is, and anything else as JSON; nothing where there is nothing.
+// put writes the value of a name: a string as it is, any other value as JSON, and nothing if there
+// is none.
 func put(b *bytes.Buffer, root *value, name []string) {
 	switch v := root.lookup(name); {
 	case v == nil:
@@ -212,7 +216,8 @@ func put(b *bytes.Buffer, root *value, name []string) {
 	}
 }
 
-// lookup gives what stands at a name: through a list, the list of what stands there in its elements.
+// lookup returns the value of a name. Through a list, it returns the list of the values in its
+// elements.
 func (v *value) lookup(name []string) *value {
 	switch {
 	case len(name) == 0:
@@ -235,7 +240,7 @@ func (v *value) lookup(name []string) *value {
 	return found
 }
 
-// quote gives a text as JSON without escapes of HTML.
+// quote returns a string as JSON without HTML escapes.
 func quote(s string) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

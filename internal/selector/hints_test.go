@@ -9,11 +9,14 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestApply: include, then exclude, then the template, in the order of the data, and as it was written.
+// include, exclude and the template apply in this order, and keep the order and the text of the
+// data.
 func TestApply(t *testing.T) {
-	const data = `{"z": 1.0, "user":{"name":"<Ada>\u00fc","mail":"a@b","tags":["x","y"]}, "items":[{"id":1,"n":{"a":1,"b":2}},7,[{"id":2}]], "a":null, "e":1e400}`
+	const data = `{"z": 1.0, "user":{"name":"<Ada>\u00fc","mail":"a@b","tags":["x","y"]}, "items":[{"id":1,"n":{"a":1,` +
+		`"b":2}},7,[{"id":2}]], "a":null, "e":1e400}`
 	for _, c := range []struct{ hints, data, want string }{
-		{`{}`, data, `{"z":1.0,"user":{"name":"<Ada>\u00fc","mail":"a@b","tags":["x","y"]},"items":[{"id":1,"n":{"a":1,"b":2}},7,[{"id":2}]],"a":null,"e":1e400}`},
+		{`{}`, data, `{"z":1.0,"user":{"name":"<Ada>\u00fc","mail":"a@b","tags":["x","y"]},"items":[{"id":1,"n":{"a":1,` +
+			`"b":2}},7,[{"id":2}]],"a":null,"e":1e400}`},
 		{`{"include":["a","z"]}`, data, `{"z":1.0,"a":null}`},
 		{`{"include":["e","none"]}`, data, `{"e":1e400}`},
 		{`{"include":[]}`, data, `{}`},
@@ -24,9 +27,11 @@ func TestApply(t *testing.T) {
 		{`{"include":["items.n.b"]}`, data, `{"items":[{"n":{"b":2}},null,[{}]]}`},
 		{`{"include":["z.x"]}`, data, `{"z":null}`},
 		{`{"exclude":["user","items","e","none"]}`, data, `{"z":1.0,"a":null}`},
-		{`{"exclude":["user.mail","user.tags","items.n","e","a","z.x"]}`, data, `{"z":1.0,"user":{"name":"<Ada>\u00fc"},"items":[{"id":1},7,[{"id":2}]]}`},
+		{`{"exclude":["user.mail","user.tags","items.n","e","a","z.x"]}`, data,
+			`{"z":1.0,"user":{"name":"<Ada>\u00fc"},"items":[{"id":1},7,[{"id":2}]]}`},
 		{`{"include":["user"],"exclude":["user.name","user.tags"]}`, data, `{"user":{"mail":"a@b"}}`},
-		{`{"template":"{{user.name}} has {{ user.tags }} & {{z}}{{none}}{{a}} }}"}`, data, `"<Ada>ü has [\"x\",\"y\"] & 1.0null }}"`},
+		{`{"template":"{{user.name}} has {{ user.tags }} & {{z}}{{none}}{{a}} }}"}`, data,
+			`"<Ada>ü has [\"x\",\"y\"] & 1.0null }}"`},
 		{`{"template":"{{items.id}}"}`, data, `"[1,[2]]"`},
 		{`{"exclude":["user.name"],"template":"{{user.name}}-{{user.mail}}"}`, data, `"-a@b"`},
 		{`{"template":"only\nwords"}`, data, `"only\nwords"`},
@@ -49,7 +54,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestApplyNothing: without hints the data stays as it is, byte by byte.
+// Without hints, the data is unchanged, byte by byte.
 func TestApplyNothing(t *testing.T) {
 	set := compile(t, `[{}]`)
 	for _, data := range []string{`{"a": [ 1 ]}`, ``, `null`} {
@@ -61,10 +66,11 @@ func TestApplyNothing(t *testing.T) {
 	}
 }
 
-// TestApplyIsBounded: a template does not make more out of data than an event may have.
-func TestApplyIsBounded(t *testing.T) {
+// A template cannot produce more than an event may have.
+func TestApplyIsLimited(t *testing.T) {
 	set := compile(t, `[{"llm_hints":{"template":"`+strings.Repeat("{{a}}", 800)+`"}}]`)
-	if _, err := set.Apply(0, json.RawMessage(`{"a":"`+strings.Repeat("x", 10_000)+`"}`)); !errors.Is(err, parley.ErrTooLarge) {
+	if _, err := set.Apply(0, json.RawMessage(`{"a":"`+strings.Repeat("x", 10_000)+`"}`)); !errors.Is(err,
+		parley.ErrTooLarge) {
 		t.Error(err)
 	}
 	if _, err := set.Apply(0, json.RawMessage(`{"a"`)); err == nil {

@@ -5,13 +5,15 @@ import (
 	"sync"
 )
 
-// MaxIndexSteps is how many candidates and steps of looking at data one Match may take, about: those that are not reached are left out, and counted.
+// MaxIndexSteps is about the maximum number of candidates and data steps of one Match. Sets beyond
+// it are left out and counted.
 const MaxIndexSteps = 5_000_000
 
-// Index finds the Sets of which a trigger of scope workspace may match an event, by schema and tags, without looking at the others. What it costs to match an event grows with
-// the sets that ask for its schema, or for no schema and one of its tags, or for neither. The zero Index is empty. It may be used from several goroutines at once.
+// Index finds the Sets with a trigger of scope workspace that may match an event, by schema and
+// tags. The cost of an event grows with the sets that name its schema, or no schema and one of its
+// tags, or neither. The zero value is empty and ready to use. It is safe for concurrent use.
 type Index[K comparable] struct {
-	mu      sync.RWMutex // guards the fields below; what a slice holds is never changed
+	mu      sync.RWMutex // guards the fields below; the elements of a slice never change
 	entries map[K]*entry[K]
 	last    int64
 	schemas map[string][]*entry[K]
@@ -19,7 +21,7 @@ type Index[K comparable] struct {
 	rest    []*entry[K]
 }
 
-// entry is a set and its place among the others.
+// entry is a set with its position.
 type entry[K comparable] struct {
 	key     K
 	set     *Set
@@ -29,7 +31,8 @@ type entry[K comparable] struct {
 	rest    bool
 }
 
-// Put makes set what key subscribes to, and Remove forgets it. A key that is put again keeps its place.
+// Put sets the triggers of a key, and Remove deletes them. A key that is put again keeps its
+// position.
 func (x *Index[K]) Put(key K, set *Set) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -46,17 +49,17 @@ func (x *Index[K]) Put(key K, set *Set) {
 	}
 	x.entries[key] = e
 	for _, s := range e.schemas {
-		x.schemas[s] = with(x.schemas[s], e)
+		x.schemas[s] = insert(x.schemas[s], e)
 	}
 	for _, t := range e.tags {
-		x.tags[t] = with(x.tags[t], e)
+		x.tags[t] = insert(x.tags[t], e)
 	}
 	if e.rest {
-		x.rest = with(x.rest, e)
+		x.rest = insert(x.rest, e)
 	}
 }
 
-// Remove forgets what key subscribes to.
+// Remove deletes the triggers of a key.
 func (x *Index[K]) Remove(key K) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -85,8 +88,9 @@ func takeOut[K comparable](m map[string][]*entry[K], name string, e *entry[K]) {
 	}
 }
 
-// with adds an entry at its place. A slice that others may be reading is only ever added to at its end.
-func with[K comparable](list []*entry[K], e *entry[K]) []*entry[K] {
+// insert returns the list with an entry at its position. It only ever appends to a slice that
+// others may read.
+func insert[K comparable](list []*entry[K], e *entry[K]) []*entry[K] {
 	if n := len(list); n == 0 || list[n-1].place < e.place {
 		return append(list, e)
 	}
@@ -98,7 +102,8 @@ func without[K comparable](list []*entry[K], e *entry[K]) []*entry[K] {
 	return slices.DeleteFunc(slices.Clone(list), func(o *entry[K]) bool { return o == e })
 }
 
-// newEntry says by what events a set is found: each of its triggers of scope workspace by its schema, else by a tag without which it matches nothing, else always.
+// newEntry records how a set is found: each of its triggers of scope workspace by its schema,
+// otherwise by a required tag, otherwise always.
 func newEntry[K comparable](key K, set *Set) *entry[K] {
 	e := &entry[K]{key: key, set: set}
 	for i := range set.Subscriptions.Selectors {
@@ -120,14 +125,15 @@ func newEntry[K comparable](key K, set *Set) *entry[K] {
 	return e
 }
 
-// Hit is a set of which a trigger matches.
+// Hit is a set with a matching trigger.
 type Hit[K comparable] struct {
 	Key      K
 	Selector int
 }
 
-// Match gives the hits of an event, in the order in which their sets were first put; at most limit, or all where it is less than 0. It says how many more candidates, of which
-// it is not known whether they match, were left out.
+// Match returns the hits of an event in the order in which their sets were first put: at most
+// limit, or all if limit is negative. more is the number of further candidates, which may or may
+// not match.
 func (x *Index[K]) Match(e *Event, limit int) (hits []Hit[K], more int) {
 	m := merge[K]{lists: x.candidates(e)}
 	steps := MaxIndexSteps
@@ -144,7 +150,7 @@ func (x *Index[K]) Match(e *Event, limit int) (hits []Hit[K], more int) {
 	return hits, more
 }
 
-// candidates gives the lists in which the sets stand that may match.
+// candidates returns the lists of sets that may match.
 func (x *Index[K]) candidates(e *Event) [][]*entry[K] {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -159,7 +165,7 @@ func (x *Index[K]) candidates(e *Event) [][]*entry[K] {
 	return slices.DeleteFunc(lists, func(l []*entry[K]) bool { return len(l) == 0 })
 }
 
-// merge gives what stands in lists by its place, each once.
+// merge yields the entries of sorted lists in order and without duplicates.
 type merge[K comparable] struct{ lists [][]*entry[K] }
 
 func (m *merge[K]) next() *entry[K] {
@@ -180,7 +186,7 @@ func (m *merge[K]) next() *entry[K] {
 	return first
 }
 
-// Len is how many sets there are.
+// Len returns the number of sets.
 func (x *Index[K]) Len() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -15,8 +15,9 @@ import (
 	"github.com/parleyhub/parley/internal/selector"
 )
 
-// TestIndexAgreesWithALook: what the index finds is what a look at every set finds, in the order in which they were put, whatever was put, put again and removed.
-func TestIndexAgreesWithALook(t *testing.T) {
+// The index finds the same sets in the same order as a scan of all sets, after any sequence of Put
+// and Remove.
+func TestIndexMatchesScan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var x selector.Index[int]
 		sets := map[int]*selector.Set{}
@@ -110,12 +111,13 @@ func drawEvent(t *rapid.T) *selector.Event {
 	}
 }
 
-// TestIndexIsShared: events are matched while sets come and go.
-func TestIndexIsShared(t *testing.T) {
+// Events are matched while sets are put and removed.
+func TestIndexConcurrentUse(t *testing.T) {
 	var x selector.Index[int]
 	wide := numbered(40, `"k%d":0`)
 	for i := range 20 {
-		x.Put(i, compile(t, `[{"scope":"workspace","schema_name":"a","context_match":[`+is("$", "ne", "{"+wide+"}")+`,`+is("$", "eq", `{"d":1}`)+`]}]`))
+		x.Put(i, compile(t, `[{"scope":"workspace","schema_name":"a","context_match":[`+is("$", "ne",
+			"{"+wide+"}")+`,`+is("$", "eq", `{"d":1}`)+`]}]`))
 	}
 	changed := compile(t, `[{"scope":"workspace","all_tags":["x"]}]`)
 	var all sync.WaitGroup
@@ -139,8 +141,8 @@ func TestIndexIsShared(t *testing.T) {
 	all.Wait()
 }
 
-// TestIndexLooksAtCandidatesOnly: sets that ask for something else are not even counted as left out.
-func TestIndexLooksAtCandidatesOnly(t *testing.T) {
+// Sets that name something else are not candidates.
+func TestIndexCandidates(t *testing.T) {
 	var x selector.Index[string]
 	x.Put("schema", compile(t, `[{"scope":"workspace","schema_name":"b"}]`))
 	x.Put("tag", compile(t, `[{"scope":"workspace","all_tags":["y"]}]`))
@@ -159,22 +161,23 @@ func TestIndexLooksAtCandidatesOnly(t *testing.T) {
 	}
 }
 
-// TestIndexComesToAnEnd: many sets that look long at an event are left out, and counted.
-func TestIndexComesToAnEnd(t *testing.T) {
+// Many expensive sets are left out and counted.
+func TestIndexEnds(t *testing.T) {
 	var x selector.Index[int]
 	set := compile(t, "["+same(limits.MaxSelectors, `{"scope":"workspace",`+when(is("$..*..*..*", "eq", "1"))[1:])+"]")
 	for i := range 100 {
 		x.Put(i, set)
 	}
 	within(t, "100 sets", func() {
-		e := &selector.Event{Type: parley.TypeSystem, Data: json.RawMessage(strings.Repeat("[", 60) + same(3000, "0") + strings.Repeat("]", 60))}
+		e := &selector.Event{Type: parley.TypeSystem, Data: json.RawMessage(strings.Repeat("[", 60) + same(3000, "0") +
+			strings.Repeat("]", 60))}
 		if hits, more := x.Match(e, -1); len(hits) != 0 || more < 50 || more >= 100 {
 			t.Errorf("%v and %d more", hits, more)
 		}
 	})
 }
 
-// BenchmarkRoute finds who is woken by an event: with the index, and by a look at every set.
+// BenchmarkRoute finds the matching sets of an event with the index and with a scan.
 func BenchmarkRoute(b *testing.B) {
 	for _, n := range []int{10, 1_000, 10_000} {
 		for _, matching := range []int{1, 100} {
@@ -188,12 +191,14 @@ func BenchmarkRoute(b *testing.B) {
 				if i%(n/matching) == 0 {
 					schema = "tool.request.v1"
 				}
-				set := compile(b, fmt.Sprintf(`[{"scope":"workspace","schema_name":%q,"context_match":[{"path":"$.tool","op":"eq","value":"t"}]},{"scope":"workspace","all_tags":["tag%d"]}]`, schema, i))
+				set := compile(b, fmt.Sprintf(`[{"scope":"workspace","schema_name":%q,"context_match":[{"path":"$.tool",`+
+					`"op":"eq","value":"t"}]},{"scope":"workspace","all_tags":["tag%d"]}]`, schema, i))
 				x.Put(i, set)
 				all = append(all, set)
 			}
 			event := func() *selector.Event {
-				return &selector.Event{Type: parley.TypeSystem, Schema: "tool.request.v1", Tags: []string{"a", "b"}, Data: json.RawMessage(`{"tool":"t","input":{"query":"what stands here","n":[1,2,3]}}`)}
+				return &selector.Event{Type: parley.TypeSystem, Schema: "tool.request.v1", Tags: []string{"a", "b"},
+					Data: json.RawMessage(`{"tool":"t","input":{"query":"what stands here","n":[1,2,3]}}`)}
 			}
 			b.Run(fmt.Sprintf("subscriptions=%d/matches=%d/index", n, matching), func(b *testing.B) {
 				b.ReportAllocs()
@@ -222,8 +227,8 @@ func BenchmarkRoute(b *testing.B) {
 	}
 }
 
-// TestIndexKeepsPlaces: a set that is put again is found where it was, and one that was removed comes last.
-func TestIndexKeepsPlaces(t *testing.T) {
+// A set that is put again keeps its position, and one that was removed comes last.
+func TestIndexKeepsPositions(t *testing.T) {
 	var x selector.Index[string]
 	set := compile(t, `[{"scope":"workspace","schema_name":"a"}]`)
 	for _, key := range []string{"1", "2", "3", "1", "2"} {

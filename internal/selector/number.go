@@ -6,17 +6,19 @@ import (
 	"strings"
 )
 
-// maxExponent bounds the exponents of numbers that are compared: one beyond it is neither less, nor more, nor the same as any.
+// maxExponent limits the exponents of numbers in comparisons. A number above it is neither less
+// than, greater than nor equal to any other.
 const maxExponent = 1_000_000_000_000_000
 
-// decimal is a number exactly: 0.digits times ten to the power of exp. digits neither begins nor ends with a zero, and is empty for zero.
+// decimal is an exact number: 0.digits times ten to the power of exp. digits has no zero at its
+// ends, and is empty for zero.
 type decimal struct {
 	negative bool
 	digits   string
 	exp      int64
 }
 
-// decimalOf reads a number of JSON; false where its exponent is beyond the bound.
+// decimalOf parses a JSON number. It returns false if its exponent exceeds maxExponent.
 func decimalOf(raw string) (decimal, bool) {
 	d := decimal{}
 	rest, negative := strings.CutPrefix(raw, "-")
@@ -43,7 +45,8 @@ func decimalOf(raw string) (decimal, bool) {
 	return d, true
 }
 
-// compareNumbers compares two numbers of JSON by value, exactly; false where one of them cannot be.
+// compareNumbers compares two JSON numbers exactly. It returns false if one of them cannot be
+// compared.
 func compareNumbers(a, b string) (int, bool) {
 	x, ok := decimalOf(a)
 	if !ok {

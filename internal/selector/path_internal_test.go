@@ -1,4 +1,5 @@
-// These tests hold paths against the library, which has no bounds and rounds numbers: a path that is compiled is not to be had from outside.
+// These tests compare paths with the library, which has no limits and rounds numbers. They are
+// internal, because queries are not exported.
 package selector
 
 import (
@@ -12,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// found gives what a path finds in data, as JSON, sorted: false where it took too many steps.
+// found returns the sorted results of a path as JSON. It returns false if it took too many steps.
 func found(q *query, data []byte) ([]string, bool) {
 	w := walk{root: decode(data), left: MaxSteps}
 	var all []string
@@ -36,7 +37,8 @@ func canonical(raw []byte) string {
 	return string(b)
 }
 
-// foundByLibrary does the same; false where the library panics, as it does for match of what is not there.
+// foundByLibrary does the same with the library. It returns false if the library panics, as for
+// match of nothing.
 func foundByLibrary(path string, data []byte) (all []string, ok bool) {
 	defer func() {
 		if recover() != nil {
@@ -58,8 +60,8 @@ func foundByLibrary(path string, data []byte) (all []string, ok bool) {
 	return all, true
 }
 
-// TestPathsAsTheLibrary: what a path finds is what the library finds.
-func TestPathsAsTheLibrary(t *testing.T) {
+// A path finds what the library finds.
+func TestPathsMatchLibrary(t *testing.T) {
 	held, tried := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		path, data := drawPath(t, 2), []byte(drawJSON(t, 4))
@@ -83,14 +85,18 @@ func TestPathsAsTheLibrary(t *testing.T) {
 	}
 }
 
-// TestComparisons are examples of RFC 9535, section 2.3.5.3, in some of which the library is wrong.
+// TestComparisons has examples of RFC 9535, section 2.3.5.3. The library fails for some of them.
 func TestComparisons(t *testing.T) {
 	data := []byte(`{"obj": {"x": "y"}, "arr": [2, 3]}`)
 	for test, want := range map[string]bool{
-		"$.absent1 == $.absent2": true, "$.absent1 <= $.absent2": true, "$.absent == 'g'": false, "$.absent1 != $.absent2": false, "$.absent != 'g'": true,
-		"1 <= 2": true, "1 > 2": false, "13 == '13'": false, "'a' <= 'b'": true, "'a' > 'b'": false, "$.obj == $.arr": false, "$.obj != $.arr": true, "$.obj == $.obj": true,
-		"$.obj != $.obj": false, "$.arr == $.arr": true, "$.arr != $.arr": false, "$.obj == 17": false, "$.obj != 17": true, "$.obj <= $.arr": false, "$.obj < $.arr": false,
-		"$.obj <= $.obj": true, "$.arr <= $.arr": true, "1 <= $.arr": false, "1 >= $.arr": false, "1 > $.arr": false, "1 < $.arr": false, "true <= true": true, "true > true": false,
+		"$.absent1 == $.absent2": true, "$.absent1 <= $.absent2": true, "$.absent == 'g'": false,
+		"$.absent1 != $.absent2": false, "$.absent != 'g'": true,
+		"1 <= 2": true, "1 > 2": false, "13 == '13'": false, "'a' <= 'b'": true, "'a' > 'b'": false, "$.obj == $.arr": false,
+		"$.obj != $.arr": true, "$.obj == $.obj": true,
+		"$.obj != $.obj": false, "$.arr == $.arr": true, "$.arr != $.arr": false, "$.obj == 17": false, "$.obj != 17": true,
+		"$.obj <= $.arr": false, "$.obj < $.arr": false,
+		"$.obj <= $.obj": true, "$.arr <= $.arr": true, "1 <= $.arr": false, "1 >= $.arr": false, "1 > $.arr": false,
+		"1 < $.arr": false, "true <= true": true, "true > true": false,
 		"9007199254740993 == 9007199254740992": false, "0.1e1 == 1": true,
 	} {
 		q, err := compilePath("$[?"+test+"]", &patterns{})
@@ -193,14 +199,16 @@ func drawTest(t *rapid.T, filters, deep int) string {
 	}
 	switch rapid.IntRange(0, kinds-1).Draw(t, "test") {
 	case 0, 1:
-		if rapid.Bool().Draw(t, "same") { // of nothing and nothing, the library has it that neither is less than or the same as the other
+		if rapid.Bool().Draw(t, "same") { // for the library, nothing is neither less than nor equal to nothing
 			return drawTerm(t, filters) + rapid.SampledFrom([]string{"<= ", " >="}).Draw(t, "op") + drawLiteral(t)
 		}
-		return drawTerm(t, filters) + rapid.SampledFrom([]string{"==", " != ", "<", " >"}).Draw(t, "op") + drawTerm(t, filters)
+		return drawTerm(t, filters) + rapid.SampledFrom([]string{"==", " != ", "<", " >"}).Draw(t, "op") + drawTerm(t,
+			filters)
 	case 2:
 		return drawQuery(t, filters)
 	case 3:
-		return rapid.SampledFrom([]string{"match", "search"}).Draw(t, "function") + "(" + drawSingular(t) + rapid.SampledFrom([]string{", 'a')", `,"[ab]+")`, ", 'x.y')"}).Draw(t, "pattern")
+		return rapid.SampledFrom([]string{"match", "search"}).Draw(t, "function") + "(" + drawSingular(t) +
+			rapid.SampledFrom([]string{", 'a')", `,"[ab]+")`, ", 'x.y')"}).Draw(t, "pattern")
 	case 4:
 		return rapid.SampledFrom([]string{"!(", "("}).Draw(t, "not") + drawTest(t, filters, deep-1) + " )"
 	case 5:

@@ -11,14 +11,14 @@ import (
 	"github.com/theory/jsonpath"
 )
 
-// Bounds of paths: how deep filters stand in filters, and parentheses and functions in each other.
+// Limits of paths: nested filters, and nested parentheses and functions.
 const (
 	maxFilters = 3
 	maxNesting = 16
 )
 
-// compilePath reads a JSONPath of RFC 9535. The library says what is one and what is wrong with it; what it means is read here, so that looking at data can be bounded and
-// numbers are compared exactly.
+// compilePath compiles a JSONPath of RFC 9535. The library checks the syntax and reports faults.
+// This package evaluates the path itself, with limits and exact numbers.
 func compilePath(path string, p *patterns) (*query, error) {
 	if _, err := jsonpath.Parse(path); err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "jsonpath: "))
@@ -35,7 +35,8 @@ func compilePath(path string, p *patterns) (*query, error) {
 	return q, nil
 }
 
-// pathReader reads what the library has found to be a JSONPath. After an error it goes on without sense, to its end.
+// pathReader parses a path that the library has accepted. After an error, it continues to the end
+// without meaning.
 type pathReader struct {
 	s        string
 	i        int
@@ -54,7 +55,7 @@ func (r *pathReader) fail(format string, args ...any) {
 
 func (r *pathReader) unexpected() { r.fail("unexpected text at position %d", r.i+1) }
 
-// peek gives the next byte, 0 at the end.
+// peek returns the next byte, or 0 at the end.
 func (r *pathReader) peek() byte {
 	if r.i >= len(r.s) {
 		return 0
@@ -62,7 +63,7 @@ func (r *pathReader) peek() byte {
 	return r.s[r.i]
 }
 
-// look gives the next byte after space.
+// look returns the next byte after whitespace.
 func (r *pathReader) look() byte {
 	for r.i < len(r.s) && strings.IndexByte(" \t\r\n", r.s[r.i]) >= 0 {
 		r.i++
@@ -70,7 +71,7 @@ func (r *pathReader) look() byte {
 	return r.peek()
 }
 
-// take takes a text that comes next, after space.
+// take skips the given text after whitespace, if it comes next.
 func (r *pathReader) take(s string) bool {
 	r.look()
 	if !strings.HasPrefix(r.s[r.i:], s) {
@@ -86,7 +87,7 @@ func (r *pathReader) expect(s string) {
 	}
 }
 
-// query reads what follows $ or @.
+// query parses the rest of a query after $ or @.
 func (r *pathReader) query(root bool) *query {
 	q := &query{root: root, singular: true}
 	for r.err == nil {
@@ -128,7 +129,7 @@ func (r *pathReader) nameOrAll() pick {
 	return pick{kind: pickName, name: r.word()}
 }
 
-// word reads a name without quotes.
+// word parses an unquoted name.
 func (r *pathReader) word() string {
 	start := r.i
 	for r.i < len(r.s) && (r.s[r.i] >= 0x80 || r.s[r.i] == '_' || letterOrDigit(r.s[r.i])) {
@@ -178,7 +179,7 @@ func (r *pathReader) pick() pick {
 	return pick{kind: pickSlice, slice: s}
 }
 
-// integer reads one, or gives nil where there is none.
+// integer parses an integer, or returns nil.
 func (r *pathReader) integer() *int64 {
 	r.look()
 	raw := r.number()
@@ -200,7 +201,7 @@ func (r *pathReader) number() string {
 	return r.s[start:r.i]
 }
 
-// quoted reads a text in quotes of either kind.
+// quoted parses a string in single or double quotes.
 func (r *pathReader) quoted() string {
 	quote := r.peek()
 	var b strings.Builder
@@ -220,7 +221,7 @@ func (r *pathReader) quoted() string {
 	return b.String()
 }
 
-// escape reads what follows a backslash, and leaves its last byte.
+// escape parses an escape after the backslash, up to its last byte.
 func (r *pathReader) escape(b *strings.Builder) {
 	const letters, stand = "bfnrt", "\b\f\n\r\t"
 	c := r.peek()
@@ -244,7 +245,7 @@ func (r *pathReader) unicode(b *strings.Builder) {
 	b.WriteRune(utf16.DecodeRune(first, r.hex()))
 }
 
-// hex reads the four digits after a u, and leaves the last one.
+// hex parses the four digits after a u, up to the last one.
 func (r *pathReader) hex() rune {
 	if r.i+5 > len(r.s) {
 		r.unexpected()
@@ -259,10 +260,10 @@ func (r *pathReader) hex() rune {
 	return rune(n)
 }
 
-// jsonText makes a value of a text.
+// jsonText returns a string as a value.
 func jsonText(s string) *value {
 	raw, err := json.Marshal(s)
-	if err != nil { // a text is always JSON
+	if err != nil { // a string can always be encoded
 		raw = []byte(`""`)
 	}
 	return &value{kind: text, raw: string(raw), text: s}

@@ -7,17 +7,19 @@ import (
 	"strings"
 )
 
-// Bounds of the patterns of match and search: of each in bytes and of the program that it becomes, and of all of subscriptions together in bytes.
+// Limits of the patterns of match and search: bytes and program size of each, and bytes of all
+// patterns together.
 const (
 	maxPatternBytes     = 256
 	maxPatternSize      = 1000
 	maxAllPatternsBytes = 2 << 10
 )
 
-// patterns compiles those of one set of subscriptions.
+// patterns compiles the patterns of one set of triggers.
 type patterns struct{ bytes int }
 
-// compile makes a pattern of RFC 9485 ready, in which a dot is any character but an end of line. It gives the size of its program.
+// compile compiles a pattern of RFC 9485, in which a dot matches any character except line ends. It
+// returns the size of its program.
 func (p *patterns) compile(s string, whole bool) (*regexp.Regexp, int, error) {
 	p.bytes += len(s)
 	if len(s) > maxPatternBytes || p.bytes > maxAllPatternsBytes {
@@ -45,7 +47,8 @@ func (p *patterns) compile(s string, whole bool) (*regexp.Regexp, int, error) {
 	return re, sizeOf(tree), nil
 }
 
-// flags reports whether a pattern has a group that begins with a question mark: such could fold the case of classes, which takes long.
+// flags reports whether a pattern has a group that begins with a question mark. Such a group could
+// fold the case of classes, which takes long.
 func flags(s string) bool {
 	class := false
 	for i := 0; i < len(s); i++ {
@@ -63,7 +66,8 @@ func flags(s string) bool {
 	return false
 }
 
-// sizeOf is about how many instructions a pattern becomes; maxPatternSize+1 for more than that.
+// sizeOf returns about the number of instructions of a pattern, or maxPatternSize+1 if there are
+// more.
 func sizeOf(t *syntax.Regexp) int {
 	n := 1 + len(t.Rune)
 	if t.Op == syntax.OpCharClass {
@@ -80,7 +84,7 @@ func sizeOf(t *syntax.Regexp) int {
 
 var noLineEnd, _ = syntax.Parse(`[^\n\r]`, syntax.Perl)
 
-// noCarriageReturn has a dot be no carriage return either.
+// noCarriageReturn excludes carriage returns from dots.
 func noCarriageReturn(t *syntax.Regexp) {
 	if t.Op == syntax.OpAnyCharNotNL {
 		*t = *noLineEnd

@@ -1,10 +1,14 @@
-// Package selector is the one matcher of subscriptions: routing, fetching and dry-run ask it. Its
-// paths are the one JSONPath engine of the module: the inputs of workflow steps are looked up with a
-// Path. The library that reads paths evaluates them without a bound, rounds numbers and panics for
-// some; so paths are evaluated here.
+// Package selector matches events against the triggers of agents. Routing, fetching and dry runs
+// use the same matcher. It also has the only JSONPath engine of the module: inputs of workflow
+// steps use a [Path]. The library that parses paths has no limits for their evaluation, rounds
+// numbers and panics for some, so this package evaluates them.
 //
-// All that is given of a selector has to hold, and what is of another type than what is asked for never does: nothing matches because it could not be understood. How long
-// a selector looks at an event is bounded by MaxSteps, and where that is not enough it does not match. A Set may be asked from several goroutines at once, an Event not.
+// All conditions of a selector must hold. A value of another type than the condition never matches,
+// so a misunderstanding never triggers work. MaxSteps limits the work of a selector on one event; a
+// selector that exceeds it does not match. A Set is safe for concurrent use, an Event is not.
+//
+//	set, faults := selector.Compile(raw)
+//	first := set.Wakes(&selector.Event{Type: parley.TypeMessage, Data: data}, true)
 package selector
 
 import (
@@ -17,18 +21,19 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// Event is what selectors look at. Its data is read once, when the first selector asks for it: so Data is not to be changed after that.
+// Event is an event for selectors. Data is parsed once, when the first selector needs it, so it
+// must not change after that.
 type Event struct {
 	Type   parley.EventType // note or message; traces match nothing
 	Schema string
 	Tags   []string
-	// Data is payload.data; empty where there is none.
+	// Data is payload.data, or empty.
 	Data json.RawMessage
 
 	decoded *Document
 }
 
-// root is the data, or nil where there is none.
+// root returns the data, or nil.
 func (e *Event) root() *value {
 	if e.decoded == nil {
 		e.decoded = ReadDocument(e.Data)
@@ -36,7 +41,7 @@ func (e *Event) root() *value {
 	return e.decoded.root
 }
 
-// Set are compiled subscriptions.
+// Set is a set of compiled triggers.
 type Set struct {
 	Subscriptions *parley.Subscriptions
 
@@ -44,13 +49,15 @@ type Set struct {
 	hints      []hints
 }
 
-// Compile parses subscriptions and their paths. There is a Set, or there are faults, each with its path: $.selectors[0].context_match[1].path.
+// Compile compiles triggers and their paths. It returns a Set, or faults with their places, such as
+// $.selectors[0].context_match[1].path.
 func Compile(raw json.RawMessage) (*Set, []parley.ValidationError) {
 	s, faults := parley.ParseSubscriptions(raw)
 	if len(faults) > 0 {
 		return nil, append(faults, pathFaults(raw, faults)...)
 	}
-	set := &Set{Subscriptions: s, conditions: make([][]condition, len(s.Selectors)), hints: make([]hints, len(s.Selectors))}
+	set := &Set{Subscriptions: s, conditions: make([][]condition, len(s.Selectors)),
+		hints: make([]hints, len(s.Selectors))}
 	p := &patterns{}
 	for i := range s.Selectors {
 		for j, m := range s.Selectors[i].ContextMatch {
@@ -73,7 +80,7 @@ func pathFault(at string, err error) parley.ValidationError {
 	return parley.ValidationError{Path: at, Message: "expected a JSONPath of RFC 9535: " + err.Error()}
 }
 
-// matchPath is where the path of a condition stands.
+// matchPath returns the place of the path of a condition.
 func matchPath(raw json.RawMessage, i, j int) string {
 	selectors := "$.selectors"
 	if strings.HasPrefix(strings.TrimLeft(string(raw[:min(len(raw), 64)]), " \t\r\n"), "[") {
@@ -82,7 +89,7 @@ func matchPath(raw json.RawMessage, i, j int) string {
 	return fmt.Sprintf("%s[%d].context_match[%d].path", selectors, i, j)
 }
 
-// pathFaults are those of paths in subscriptions that have other faults.
+// pathFaults returns the faults of paths in triggers that have other faults, too.
 func pathFaults(raw json.RawMessage, known []parley.ValidationError) (faults []parley.ValidationError) {
 	if len(raw) > limits.MaxSubscriptionBytes {
 		return nil
@@ -92,7 +99,8 @@ func pathFaults(raw json.RawMessage, known []parley.ValidationError) (faults []p
 		for j, m := range elements(memberOf(one, "context_match"), "") {
 			var path string
 			at := matchPath(raw, i, j)
-			if json.Unmarshal(memberOf(m, "path"), &path) != nil || !strings.HasPrefix(path, "$") || len(path) > limits.MaxMatchPathBytes || told(known, at) {
+			if json.Unmarshal(memberOf(m, "path"), &path) != nil || !strings.HasPrefix(path, "$") ||
+				len(path) > limits.MaxMatchPathBytes || told(known, at) {
 				continue
 			}
 			if _, err := compilePath(path, p); err != nil {
@@ -107,7 +115,8 @@ func told(known []parley.ValidationError, path string) bool {
 	return slices.ContainsFunc(known, func(e parley.ValidationError) bool { return e.Path == path })
 }
 
-// elements gives those of a list, or of the list that an object has under a name; none of anything else.
+// elements returns the elements of a list, or of the list under a name of an object. It returns
+// none for other values.
 func elements(raw json.RawMessage, name string) []json.RawMessage {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) == nil {
@@ -119,7 +128,7 @@ func elements(raw json.RawMessage, name string) []json.RawMessage {
 	return nil
 }
 
-// memberOf gives a member of an object; null where there is none.
+// memberOf returns a member of an object, or null.
 func memberOf(raw json.RawMessage, name string) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) == nil && members[name] != nil {
@@ -128,20 +137,21 @@ func memberOf(raw json.RawMessage, name string) json.RawMessage {
 	return json.RawMessage("null")
 }
 
-// Wakes gives the index of the first trigger that matches an event, of those of scope workspace or of the others; -1 where none does.
+// Wakes returns the index of the first trigger that matches an event, among those of scope
+// workspace or the others. It returns -1 if none matches.
 func (s *Set) Wakes(e *Event, workspace bool) int {
 	i, _ := s.wakes(e, workspace)
 	return i
 }
 
-// wakes says too how many steps it took.
+// wakes also returns the number of steps.
 func (s *Set) wakes(e *Event, workspace bool) (first, steps int) {
 	for i := range s.Subscriptions.Selectors {
 		sel := &s.Subscriptions.Selectors[i]
 		if !sel.Trigger() || sel.Workspace() != workspace {
 			continue
 		}
-		v := s.see(i, e)
+		v := s.evaluate(i, e)
 		steps += 1 + v.steps
 		if v.failed == failedNot {
 			return i, steps
@@ -150,19 +160,20 @@ func (s *Set) wakes(e *Event, workspace bool) (first, steps int) {
 	return -1, steps
 }
 
-// Matches reports whether selector i matches an event. There is none below 0, and none after the last: such match nothing.
-func (s *Set) Matches(i int, e *Event) bool { return s.see(i, e).failed == failedNot }
+// Matches reports whether selector i matches an event. An index out of range matches nothing.
+func (s *Set) Matches(i int, e *Event) bool { return s.evaluate(i, e).failed == failedNot }
 
-// Why says in one sentence, without a full stop, why selector i matches an event, or does not.
+// Why returns whether selector i matches an event, and the reason in one sentence without a full
+// stop.
 func (s *Set) Why(i int, e *Event) (matched bool, because string) {
-	v := s.see(i, e)
+	v := s.evaluate(i, e)
 	if v.failed == failedNot {
-		return true, s.matched(i, e)
+		return true, s.whyMatched(i, e)
 	}
 	return false, s.because(i, e, v)
 }
 
-// failed is what of a selector an event does not do.
+// failed is the part of a selector that an event does not meet.
 type failed byte
 
 const (
@@ -175,15 +186,15 @@ const (
 	failedMatch
 )
 
-// verdict is how a selector saw an event: what failed first.
+// verdict is the result of a selector on an event: the first part that failed.
 type verdict struct {
 	failed  failed
-	which   int // of the tags, or of the conditions
+	which   int // index of the tag or condition
 	outcome outcome
 	steps   int
 }
 
-func (s *Set) see(i int, e *Event) verdict {
+func (s *Set) evaluate(i int, e *Event) verdict {
 	if i < 0 || i >= len(s.Subscriptions.Selectors) {
 		return verdict{failed: failedSelector}
 	}
@@ -204,7 +215,7 @@ func (s *Set) see(i int, e *Event) verdict {
 	}
 	w := walk{root: e.root(), left: MaxSteps}
 	for j := range s.conditions[i] {
-		if o := s.conditions[i][j].see(&w); !o.holds {
+		if o := s.conditions[i][j].evaluate(&w); !o.holds {
 			return verdict{failed: failedMatch, which: j, outcome: o, steps: MaxSteps - w.left}
 		}
 	}

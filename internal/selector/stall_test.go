@@ -13,18 +13,19 @@ import (
 	"github.com/parleyhub/parley/internal/selector"
 )
 
-// stallWithin is one minute by default, which only an endless loop takes. With one second it measures the promise, on an idle
-// machine.
-var stallWithin = flag.Duration("stall.within", time.Minute, "the `CPU time` to compile the worst subscriptions, or to match the worst event")
+// stallWithin is one minute by default, which only an endless loop reaches. With one second, it
+// measures the promise on an idle machine.
+var stallWithin = flag.Duration("stall.within", time.Minute,
+	"the `CPU time` to compile the worst subscriptions, or to match the worst event")
 
 // within fails if f takes more CPU time than stallWithin in each of three attempts.
 func within(t *testing.T, what string, f func()) {
 	t.Helper()
 	var took time.Duration
 	for range 3 {
-		begin := worked()
+		begin := cpuTime()
 		f()
-		if took = worked() - begin; took <= *stallWithin {
+		if took = cpuTime() - begin; took <= *stallWithin {
 			t.Logf("%s took %v", what, took)
 			return
 		}
@@ -32,10 +33,10 @@ func within(t *testing.T, what string, f func()) {
 	t.Errorf("%s took %v of CPU time, three times; expected at most %v", what, took, *stallWithin)
 }
 
-// same writes n times the same part with commas.
+// same joins n copies of a part with commas.
 func same(n int, part string) string { return strings.TrimSuffix(strings.Repeat(part+",", n), ",") }
 
-// numbered fills the index of a part into it.
+// numbered joins n copies of a part with its index.
 func numbered(n int, format string) string {
 	parts := make([]string, n)
 	for i := range parts {
@@ -44,15 +45,16 @@ func numbered(n int, format string) string {
 	return strings.Join(parts, ",")
 }
 
-// worst are as many selectors as there may be, of as many of these conditions as there is room for.
+// worst returns the maximum number of selectors with as many of these conditions as fit.
 func worst(t *testing.T, condition string) *selector.Set {
 	t.Helper()
 	n := min(limits.MaxContextMatches, (limits.MaxSubscriptionBytes/limits.MaxSelectors-40)/(len(condition)+1))
-	return compile(t, "["+same(limits.MaxSelectors, when(strings.Split(strings.TrimSuffix(strings.Repeat(condition+"\x00", max(n, 1)), "\x00"), "\x00")...))+"]")
+	return compile(t, "["+same(limits.MaxSelectors,
+		when(strings.Split(strings.TrimSuffix(strings.Repeat(condition+"\x00", max(n, 1)), "\x00"), "\x00")...))+"]")
 }
 
-// TestMatchComesToAnEnd holds events that are made to take long against subscriptions that are.
-func TestMatchComesToAnEnd(t *testing.T) {
+// Expensive events are matched against expensive triggers.
+func TestMatchEnds(t *testing.T) {
 	const most = parley.MaxEventBytes
 	deep := func(s string) string { return strings.Repeat("[", 60) + s + strings.Repeat("]", 60) }
 	zeros := "[" + same(most/2-100, "0") + "]"
@@ -63,14 +65,20 @@ func TestMatchComesToAnEnd(t *testing.T) {
 		{"many of each", is("$"+strings.Repeat("[*,*]", 30), "eq", "1"), deep("0")},
 		{"filters in filters", is("$..[?@..[?@..[?@.a == 1]]]", "exists", ""), deep(zeros)},
 		{"a filter that counts", is("$[?count($..*) == 1]", "exists", ""), zeros},
-		{"a filter that compares everything", is("$[?@ == $]", "exists", ""), "[" + same(100, deep("["+same(2000, "0")+"]")) + "]"},
+		{"a filter that compares everything", is("$[?@ == $]", "exists", ""), "[" + same(100, deep("["+same(2000, "0")+"]")) +
+			"]"},
 		{"a filter that compares long lists", is("$[?@ == $[0]]", "gt", "3"), "[" + same(100, "["+same(2000, "0")+"]") + "]"},
 		{"long numbers", is("$[*]", "gt", "1"), "[" + same(2, strings.Repeat("9", most/2-100)) + "]"},
-		{"long numbers that are equal", is("$[?@ == $[0]]", "lt", "1"), "[" + same(2, strings.Repeat("9", most/2-100)+".0") + "]"},
-		{"long texts", is("$[*]", "contains", `"`+strings.Repeat("a", 1500)+`b"`), `["` + strings.Repeat("a", most-100) + `"]`},
-		{"long texts of many", is("$[*]", "contains_any", `[`+same(300, `"ab"`)+`]`), `["` + strings.Repeat("a", most-100) + `"]`},
-		{"lengths of long texts", is("$[?length($[0]) < 0]", "exists", ""), `["` + strings.Repeat("ä", most/2-3000) + `",` + same(1000, "0") + `]`},
-		{"a list of many values", is("$[*]", "contains_any", "["+same(700, "1")+"]"), "[" + same(100, "["+same(2000, "0")+"]") + "]"},
+		{"long numbers that are equal", is("$[?@ == $[0]]", "lt", "1"), "[" + same(2, strings.Repeat("9", most/2-100)+".0") +
+			"]"},
+		{"long texts", is("$[*]", "contains", `"`+strings.Repeat("a", 1500)+`b"`), `["` + strings.Repeat("a", most-100) +
+			`"]`},
+		{"long texts of many", is("$[*]", "contains_any", `[`+same(300, `"ab"`)+`]`), `["` + strings.Repeat("a", most-100) +
+			`"]`},
+		{"lengths of long texts", is("$[?length($[0]) < 0]", "exists", ""), `["` + strings.Repeat("ä", most/2-3000) + `",` +
+			same(1000, "0") + `]`},
+		{"a list of many values", is("$[*]", "contains_any", "["+same(700, "1")+"]"),
+			"[" + same(100, "["+same(2000, "0")+"]") + "]"},
 		{"wide objects", is("$..zz", "eq", "1"), "[" + same(1000, "{"+numbered(80, `"k%d":0`)+"}") + "]"},
 		{"one wide object", is("$.zz", "ne", "1"), "{" + numbered(80_000, `"k%d":0`) + "}"},
 		{"escaped texts", is("$[*]", "eq", `"a"`), "[" + same(most/10, `"\u0061b"`) + "]"},
@@ -89,8 +97,8 @@ func TestMatchComesToAnEnd(t *testing.T) {
 	}
 }
 
-// TestPatternsComeToAnEnd: patterns are bounded by what they cost for a text.
-func TestPatternsComeToAnEnd(t *testing.T) {
+// Patterns are limited by their cost for a string.
+func TestPatternsAreLimited(t *testing.T) {
 	for _, pattern := range []string{`(a*)*b`, `(a|aa)*c`, `.*.*.*.*.*=`, `(x{0,15}){0,15}a`, `[\\pL\\pN]*z`, `(é|a)*z`} {
 		set := compile(t, "["+same(32, when(is("$[?search(@, '"+pattern+"')]", "exists", "")))+"]")
 		for _, n := range []int{100, 1_000, 10_000, 800_000} {
@@ -100,8 +108,8 @@ func TestPatternsComeToAnEnd(t *testing.T) {
 	}
 }
 
-// TestCompileComesToAnEnd compiles subscriptions that are made to take long. Some are refused.
-func TestCompileComesToAnEnd(t *testing.T) {
+// Triggers that take as long as possible are compiled. Some are refused.
+func TestCompileEnds(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		condition string
@@ -116,7 +124,8 @@ func TestCompileComesToAnEnd(t *testing.T) {
 		{"large classes", is("$[?match(@,'"+strings.Repeat(`[^\\pL]`, 30)+"')]", "exists", ""), 100},
 		{"folded classes", is("$[?match(@,'"+strings.Repeat(`(?i)[^\\pL]`, 20)+"')]", "exists", ""), 100},
 		{"large repeats", is("$[?match(@,'"+strings.Repeat("(x{1000})", 20)+"')]", "exists", ""), 100},
-		{"repeats of repeats", is("$[?match(@,'"+strings.Repeat("(", 30)+"x"+strings.Repeat("{2})", 30)+"')]", "exists", ""), 100},
+		{"repeats of repeats", is("$[?match(@,'"+strings.Repeat("(", 30)+"x"+strings.Repeat("{2})", 30)+"')]", "exists", ""),
+			100},
 		{"small patterns", is("$[?match(@,'x{900}')]", "exists", ""), 500},
 		{"what is no path", is("$["+strings.Repeat("'", 300), "exists", ""), 100},
 	} {

@@ -10,7 +10,7 @@ import (
 	"github.com/parleyhub/parley/internal/selector"
 )
 
-// compile compiles subscriptions that are right.
+// compile compiles valid triggers.
 func compile(t testing.TB, raw string) *selector.Set {
 	t.Helper()
 	set, faults := selector.Compile(json.RawMessage(raw))
@@ -20,7 +20,7 @@ func compile(t testing.TB, raw string) *selector.Set {
 	return set
 }
 
-// when is a selector of these conditions.
+// when returns a selector with these conditions.
 func when(conditions ...string) string {
 	return `{"context_match":[` + strings.Join(conditions, ",") + `]}`
 }
@@ -33,7 +33,7 @@ func is(path, op, value string) string {
 	return fmt.Sprintf(`{"path":%s,"op":%q,"value":%s}`, p, op, value)
 }
 
-// eventOf reads a short form: the schema, tags after it, and the data, with spaces between; - is no schema.
+// eventOf parses a short form: the schema or -, tags, and the data, with spaces between them.
 func eventOf(s string) *selector.Event {
 	head, data, _ := strings.Cut(s, " {")
 	if data != "" {
@@ -47,19 +47,20 @@ func eventOf(s string) *selector.Event {
 	return e
 }
 
-// asked is data in which each case below looks: d is what stands at $.d.
+// asked returns data with d at $.d.
 func asked(d string) string { return `- {"d":` + d + `}` }
 
 const matches = ""
 
-// table is the one table of what matches: routing, fetching and dry-run ask the same matcher. because is how the sentence of why not begins; empty, the selector matches.
+// table has all cases of matching. Routing, fetching and dry runs use the same matcher. because is
+// the beginning of the reason for no match; if empty, the selector matches.
 var table = []struct {
 	name     string
 	selector string
 	event    string
 	because  string
 }{
-	// What is not given does not matter.
+	// A condition that is not given does not matter.
 	{"nothing is asked", `{}`, `-`, matches},
 	{"nothing is asked of data", `{}`, `a.v1 x {"k":1}`, matches},
 	{"schema", `{"schema_name":"a.v1"}`, `a.v1`, matches},
@@ -67,7 +68,7 @@ var table = []struct {
 	{"schema, a part of it", `{"schema_name":"a"}`, `a.v1`, "its schema is a.v1"},
 	{"schema, none", `{"schema_name":"a.v1"}`, `- a.v1`, "it has no schema, and a.v1 is asked for"},
 
-	// An empty list of any_tags matches nothing, and one of all_tags everything.
+	// An empty any_tags matches nothing, and an empty all_tags everything.
 	{"any_tags", `{"any_tags":["x","y"]}`, `- y z`, matches},
 	{"any_tags, none of them", `{"any_tags":["x","y"]}`, `- z`, "it has none of the tags x, y"},
 	{"any_tags, empty", `{"any_tags":[]}`, `- x`, "any_tags is empty"},
@@ -76,15 +77,19 @@ var table = []struct {
 	{"all_tags, one lacks", `{"all_tags":["x","y"]}`, `- x`, "it lacks the tag y"},
 	{"all_tags, empty", `{"all_tags":[]}`, `-`, matches},
 	{"tags of both kinds", `{"any_tags":["x"],"all_tags":["y"]}`, `- x`, "it lacks the tag y"},
-	{"everything has to hold", `{"schema_name":"a","any_tags":["x"],"context_match":[` + is("$.d", "eq", "1") + `]}`, `a x {"d":2}`, "$.d is 2"},
+	{"everything has to hold", `{"schema_name":"a","any_tags":["x"],"context_match":[` + is("$.d", "eq", "1") + `]}`,
+		`a x {"d":2}`, "$.d is 2"},
 
-	// The conditions of the seed: only the tool that is named wakes.
-	{"its own tool", `{"schema_name":"tool.request.v1","context_match":[` + is("$.tool", "eq", `"smart-search"`) + `]}`, `tool.request.v1 {"tool":"smart-search","input":{}}`, matches},
-	{"another tool", `{"schema_name":"tool.request.v1","context_match":[` + is("$.tool", "eq", `"smart-search"`) + `]}`, `tool.request.v1 {"tool":"web-analyzer"}`,
+	// The conditions of the seed: only the named tool is triggered.
+	{"its own tool", `{"schema_name":"tool.request.v1","context_match":[` + is("$.tool", "eq", `"smart-search"`) + `]}`,
+		`tool.request.v1 {"tool":"smart-search","input":{}}`, matches},
+	{"another tool", `{"schema_name":"tool.request.v1","context_match":[` + is("$.tool", "eq", `"smart-search"`) + `]}`,
+		`tool.request.v1 {"tool":"web-analyzer"}`,
 		`$.tool is "web-analyzer", and eq "smart-search" is asked for`},
 	{"no tool", when(is("$.tool", "eq", `"x"`)), `- {"tol":"x"}`, `nothing stands at $.tool, and eq "x" is asked for`},
 	{"no data", when(is("$.tool", "eq", `"x"`)), `-`, `nothing stands at $.tool`},
-	{"the second condition", when(is("$.d", "eq", "1"), is("$.e", "exists", "")), asked("1"), "nothing stands at $.e, and exists is asked for"},
+	{"the second condition", when(is("$.d", "eq", "1"), is("$.e", "exists", "")), asked("1"),
+		"nothing stands at $.e, and exists is asked for"},
 
 	// eq, and ne as its exact opposite.
 	{"eq, texts", when(is("$.d", "eq", `"a"`)), asked(`"a"`), matches},
@@ -95,10 +100,12 @@ var table = []struct {
 	{"eq, exponents", when(is("$.d", "eq", `100`)), asked(`1E+2`), matches},
 	{"eq, small exponents", when(is("$.d", "eq", `0.001`)), asked(`1e-3`), matches},
 	{"eq, zeros", when(is("$.d", "eq", `0`)), asked(`-0.00e7`), matches},
-	{"eq, large integers are not rounded", when(is("$.d", "eq", `9007199254740993`)), asked(`9007199254740992`), `$.d is 9007199254740992`},
+	{"eq, large integers are not rounded", when(is("$.d", "eq", `9007199254740993`)), asked(`9007199254740992`),
+		`$.d is 9007199254740992`},
 	{"eq, large integers", when(is("$.d", "eq", `9007199254740993`)), asked(`9007199254740993.0`), matches},
 	{"eq, exponents that nobody writes out", when(is("$.d", "eq", `1e400`)), asked(`10e399`), matches},
-	{"eq, an exponent beyond the bound", when(is("$.d", "eq", `1e9999999999999999999`)), asked(`2e9999999999999999999`), "$.d is 2e"},
+	{"eq, an exponent beyond the bound", when(is("$.d", "eq", `1e9999999999999999999`)), asked(`2e9999999999999999999`),
+		"$.d is 2e"},
 	{"eq, null", when(is("$.d", "eq", `null`)), asked(`null`), matches},
 	{"eq, null and nothing", when(is("$.e", "eq", `null`)), asked(`null`), "nothing stands at $.e"},
 	{"eq, null and false", when(is("$.d", "eq", `false`)), asked(`null`), "$.d is null"},
@@ -114,7 +121,7 @@ var table = []struct {
 	{"ne, no data", when(is("$.e", "ne", `1`)), `-`, matches},
 	{"ne, one of several", when(is("$.d[*]", "ne", `1`)), asked(`[2,1]`), "$.d[*] is 1, and ne 1 is asked for"},
 
-	// Numbers and texts have an order, and nothing else has.
+	// Only numbers and strings have an order.
 	{"gt", when(is("$.d", "gt", `10`)), asked(`10.5`), matches},
 	{"gt, the same", when(is("$.d", "gt", `10`)), asked(`1e1`), "$.d is 1e1, and gt 10 is asked for"},
 	{"gte, the same", when(is("$.d", "gte", `10`)), asked(`1e1`), matches},
@@ -129,7 +136,7 @@ var table = []struct {
 	{"gte, null", when(is("$.d", "gte", `0`)), asked(`null`), "$.d is null"},
 	{"gt, nothing", when(is("$.e", "gt", `0`)), asked(`1`), "nothing stands at $.e"},
 
-	// contains: a part of a text, an element of a list.
+	// contains: a substring, or an element of a list.
 	{"contains, a text", when(is("$.d", "contains", `"urgent"`)), asked(`"most urgent!"`), matches},
 	{"contains, not the text", when(is("$.d", "contains", `"urgent"`)), asked(`"Urgent"`), `$.d is "Urgent"`},
 	{"contains, an element", when(is("$.d", "contains", `2`)), asked(`[1,2.0]`), matches},
@@ -138,7 +145,8 @@ var table = []struct {
 	{"contains, the name of a member", when(is("$.d", "contains", `"a"`)), asked(`{"a":1}`), `$.d is {"a":1}`},
 	{"contains_any, elements", when(is("$.d", "contains_any", `["a","b"]`)), asked(`["c","b"]`), matches},
 	{"contains_any, a text", when(is("$.d", "contains_any", `["a","b"]`)), asked(`"xbx"`), matches},
-	{"contains_any, none", when(is("$.d", "contains_any", `["a","b"]`)), asked(`["c"]`), `$.d is ["c"], and contains_any ["a","b"] is asked for`},
+	{"contains_any, none", when(is("$.d", "contains_any", `["a","b"]`)), asked(`["c"]`),
+		`$.d is ["c"], and contains_any ["a","b"] is asked for`},
 	{"contains_any of nothing", when(is("$.d", "contains_any", `[]`)), asked(`["c"]`), `$.d is`},
 	{"contains_any, a type that cannot", when(is("$.d", "contains_any", `["a"]`)), asked(`{"a":1}`), `$.d is {"a":1}`},
 
@@ -147,30 +155,39 @@ var table = []struct {
 	{"exists, true", when(is("$.d", "exists", "true")), asked(`false`), matches},
 	{"exists, not", when(is("$.e", "exists", "true")), asked(`1`), "nothing stands at $.e"},
 	{"does not exist", when(is("$.e", "exists", "false")), asked(`1`), matches},
-	{"does not exist, but does", when(is("$.d", "exists", "false")), asked(`1`), "$.d is 1, and exists false is asked for"},
+	{"does not exist, but does", when(is("$.d", "exists", "false")), asked(`1`),
+		"$.d is 1, and exists false is asked for"},
 	{"does not exist, no data", when(is("$.d", "exists", "false")), `-`, matches},
 
-	// Paths: one of the values that are found has to do.
+	// Paths: one of the found values must hold.
 	{"one of several", when(is("$.d[*].a", "eq", "2")), asked(`[{"a":1},{"a":2}]`), matches},
-	{"none of several", when(is("$.d[*].a", "eq", "3")), asked(`[{"a":1},{"a":2}]`), "none of the 2 values at $.d[*].a is what eq 3 asks for: the first is 1"},
+	{"none of several", when(is("$.d[*].a", "eq", "3")), asked(`[{"a":1},{"a":2}]`),
+		"none of the 2 values at $.d[*].a is what eq 3 asks for: the first is 1"},
 	{"in brackets", when(is(`$["d"]['a b']`, "eq", "1")), asked(`{"a b":1}`), matches},
 	{"from the end", when(is("$.d[-1]", "eq", "2")), asked(`[1,2]`), matches},
 	{"a slice", when(is("$.d[1:3]", "eq", "3")), asked(`[1,2,3,4]`), matches},
 	{"a slice backwards", when(is("$.d[::-2]", "eq", "3")), asked(`[1,2,3,4]`), "none of the 2 values"},
 	{"anywhere", when(is("$..a", "eq", "5")), asked(`[{"b":{"a":5}}]`), matches},
-	{"a filter", when(is("$.d[?@.k == 'x' && @.n > 2].v", "eq", "true")), asked(`[{"k":"x","n":1,"v":false},{"k":"x","n":3,"v":true}]`), matches},
-	{"a filter, exact", when(is("$.d[?@ == 9007199254740993]", "exists", "")), asked(`[9007199254740992]`), "nothing stands at"},
+	{"a filter", when(is("$.d[?@.k == 'x' && @.n > 2].v", "eq", "true")),
+		asked(`[{"k":"x","n":1,"v":false},{"k":"x","n":3,"v":true}]`), matches},
+	{"a filter, exact", when(is("$.d[?@ == 9007199254740993]", "exists", "")), asked(`[9007199254740992]`),
+		"nothing stands at"},
 	{"a filter of types", when(is("$.d[?@ > 1]", "exists", "")), asked(`["2",true,null]`), "nothing stands at"},
 	{"a pattern", when(is("$.d[?match(@, 'a|b.')]", "exists", "")), asked(`["ab","a"]`), matches},
-	{"a pattern has to match the whole", when(is("$.d[?match(@, 'a|b.')]", "exists", "")), asked(`["ab","bbb"]`), "nothing stands at"},
+	{"a pattern has to match the whole", when(is("$.d[?match(@, 'a|b.')]", "exists", "")), asked(`["ab","bbb"]`),
+		"nothing stands at"},
 	{"a pattern of nothing", when(is("$.d[?match(@.x, 'a')]", "exists", "")), asked(`[{}]`), "nothing stands at"},
-	{"functions", when(is("$.d[?length(@.a) == 2 && count(@.*) == 1 && value(@..z) == 7]", "exists", "")), asked(`[{"a":{"z":7,"y":0}}]`), matches},
+	{"functions", when(is("$.d[?length(@.a) == 2 && count(@.*) == 1 && value(@..z) == 7]", "exists", "")),
+		asked(`[{"a":{"z":7,"y":0}}]`), matches},
 	{"a path into a text", when(is("$.d.a", "exists", "")), asked(`"a"`), "nothing stands at"},
-	{"too many steps", when(is("$..*..*..*", "eq", "1")), `- {"d":` + strings.Repeat(`[0,`, 30) + `[` + strings.Repeat(`0,`, 2000) + `0]` + strings.Repeat(`]`, 30) + `}`, "to look for $..*..*..* took more than 20000 steps"},
-	{"too many steps for what is not", when(is("$..*..*..*", "ne", "1")), `- {"d":` + strings.Repeat(`[0,`, 30) + `[` + strings.Repeat(`0,`, 2000) + `0]` + strings.Repeat(`]`, 30) + `}`, "to look for"},
+	{"too many steps", when(is("$..*..*..*", "eq", "1")), `- {"d":` + strings.Repeat(`[0,`, 30) + `[` +
+		strings.Repeat(`0,`, 2000) + `0]` + strings.Repeat(`]`, 30) + `}`,
+		"to look for $..*..*..* took more than 20000 steps"},
+	{"too many steps for what is not", when(is("$..*..*..*", "ne", "1")), `- {"d":` + strings.Repeat(`[0,`, 30) + `[` +
+		strings.Repeat(`0,`, 2000) + `0]` + strings.Repeat(`]`, 30) + `}`, "to look for"},
 }
 
-// TestTable holds the table against all that asks: whether, why, who wakes, and the index.
+// TestTable checks Matches, Why, Wakes and the index for each case.
 func TestTable(t *testing.T) {
 	for _, c := range table {
 		for _, workspace := range []bool{false, true} {

@@ -17,31 +17,32 @@ const (
 	object
 )
 
-// value is a JSON value as it was written: with the order of its members and the text of its numbers.
+// value is a JSON value that keeps the order of its members and the text of its numbers.
 type value struct {
 	kind kind
-	raw  string // as it stands in the data
-	text string // of a text
+	raw  string // its text in the data
+	text string // of a string
 	*kids
 }
 
-// kids are what a list or an object holds. A value without has none, so they are not to be asked of others.
+// kids are the children of a list or an object. It is nil for other values, so check the kind
+// first.
 type kids struct {
 	items   []value
 	members []member
-	byName  map[string]int // of many members, once one was looked for
+	byName  map[string]int // created at the first lookup among many members
 }
 
 type member struct {
 	name string
-	raw  string // the name as it stands in the data
+	raw  string // the text of the name in the data
 	value
 }
 
-// manyMembers is from when on members are looked up in a map.
+// manyMembers is the number of members from which a map is used to find them.
 const manyMembers = 16
 
-// decode reads JSON; nil for what is none. Of a member that is there twice the last counts.
+// decode parses JSON. It returns nil if it is invalid. The last one of duplicate members counts.
 func decode(data []byte) *value {
 	if len(data) == 0 || !json.Valid(data) {
 		return nil
@@ -51,7 +52,7 @@ func decode(data []byte) *value {
 	return &v
 }
 
-// reader reads what is known to be JSON.
+// reader reads JSON that is known to be valid.
 type reader struct {
 	s string
 	i int
@@ -63,7 +64,7 @@ func (r *reader) space() {
 	}
 }
 
-// next skips space and what stands between values, and gives the byte after it.
+// next skips whitespace and separators, and returns the byte after them.
 func (r *reader) next() byte {
 	r.space()
 	for r.s[r.i] == ',' || r.s[r.i] == ':' {
@@ -111,7 +112,7 @@ func (r *reader) value() (v value) {
 	return v
 }
 
-// quoted gives a text with its quotes.
+// quoted returns a string with its quotes.
 func (r *reader) quoted() string {
 	start := r.i
 	for r.i++; r.s[r.i] != '"'; r.i++ {
@@ -128,13 +129,13 @@ func unquoted(raw string) string {
 		return raw[1 : len(raw)-1]
 	}
 	var s string
-	if err := json.Unmarshal([]byte(raw), &s); err != nil { // it is JSON
+	if err := json.Unmarshal([]byte(raw), &s); err != nil { // raw is valid
 		return raw
 	}
 	return s
 }
 
-// get gives a member of an object; nil where there is none, and of any other value.
+// get returns a member of an object, or nil. Other values have none.
 func (v *value) get(name string) *value {
 	if v.kind != object {
 		return nil
@@ -154,7 +155,7 @@ func (v *value) get(name string) *value {
 	return nil
 }
 
-// index makes the map of many members.
+// index creates the map of many members.
 func (v *value) index() {
 	if v.byName != nil || len(v.members) <= manyMembers {
 		return
@@ -165,7 +166,7 @@ func (v *value) index() {
 	}
 }
 
-// indexAll makes the maps of a value and all that is in it: after that, it can be read from several goroutines.
+// indexAll creates the maps of a value and its children, so that it is safe for concurrent use.
 func (v *value) indexAll() {
 	if v.kind == object {
 		v.index()
@@ -175,7 +176,7 @@ func (v *value) indexAll() {
 	}
 }
 
-// width is how many values it directly holds.
+// width returns the number of direct children.
 func (v *value) width() int {
 	if v.kids == nil {
 		return 0
@@ -183,7 +184,7 @@ func (v *value) width() int {
 	return len(v.items) + len(v.members)
 }
 
-// child gives one of them.
+// child returns a direct child.
 func (v *value) child(i int) *value {
 	if v.kind == list {
 		return &v.items[i]

@@ -1,19 +1,19 @@
 package selector
 
-// MaxSteps is how many steps one selector may take to look at the data of one event: about a value that is looked at, or 64 bytes of a text. A condition for which there
-// are not enough does not hold.
+// MaxSteps limits the steps of one selector on the data of one event. A step is about one value, or
+// 64 bytes of a string. A condition that exceeds it does not hold.
 const MaxSteps = 20_000
 
-// bytesOfStep is how much of a text one step looks at.
+// bytesOfStep is the number of bytes of a string per step.
 const bytesOfStep = 64
 
-// walk is a look at the data of an event, and what it may still cost.
+// walk is an evaluation on the data of an event, with its remaining steps.
 type walk struct {
 	root *value
 	left int
 }
 
-// step takes n steps, and reports whether there were enough.
+// step uses n steps, and reports whether enough were left.
 func (w *walk) step(n int) bool {
 	if w.left >= 0 {
 		w.left -= n
@@ -21,14 +21,14 @@ func (w *walk) step(n int) bool {
 	return w.left >= 0
 }
 
-// over reports whether there were not enough steps.
+// over reports whether the steps are exceeded.
 func (w *walk) over() bool { return w.left < 0 }
 
 // query is a JSONPath.
 type query struct {
 	root     bool // from $, not from @
 	segments []segment
-	// singular queries find one value at most.
+	// singular queries find at most one value.
 	singular bool
 }
 
@@ -47,7 +47,7 @@ const (
 	pickFilter
 )
 
-// pick is what RFC 9535 calls a selector.
+// pick is a selector in the terms of RFC 9535.
 type pick struct {
 	kind  pickKind
 	name  string
@@ -56,26 +56,27 @@ type pick struct {
 	test  test
 }
 
-// slice has nil for what is left out.
+// slice has nil for omitted parts.
 type slice struct {
 	start, end *int64
 	step       int64
 }
 
-// each gives what the query finds, one after the other, until visit reports false. It reports whether it came to the end.
+// each calls visit with each value of the query until visit returns false. It reports whether it
+// reached the end.
 func (q *query) each(w *walk, current *value, visit func(*value) bool) bool {
 	if q.root {
 		current = w.root
 	}
 	if q.singular {
-		found := q.one(w, current)
+		found := q.findOne(w, current)
 		return !w.over() && (found == nil || visit(found))
 	}
 	return w.segments(q.segments, current, visit)
 }
 
-// one gives what a singular query finds, or nil.
-func (q *query) one(w *walk, current *value) *value {
+// findOne returns the value of a singular query, or nil.
+func (q *query) findOne(w *walk, current *value) *value {
 	if q.root {
 		current = w.root
 	}
@@ -95,7 +96,8 @@ func (q *query) one(w *walk, current *value) *value {
 	return current
 }
 
-// at gives an element of a list, from its end with a negative index; nil where there is none.
+// at returns an element of a list, counted from the end for a negative index. It returns nil if
+// there is none.
 func (v *value) at(i int64) *value {
 	if v.kind != list {
 		return nil
@@ -160,7 +162,7 @@ func (p *pick) each(w *walk, v *value, visit func(*value) bool) bool {
 	return true
 }
 
-// each is the rule of RFC 9535, section 2.3.4.2.2.
+// each implements RFC 9535, section 2.3.4.2.2.
 func (s slice) each(w *walk, v *value, visit func(*value) bool) bool {
 	if v.kind != list || s.step == 0 {
 		return true

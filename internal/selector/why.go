@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// matched says why selector i matches an event that it matches.
-func (s *Set) matched(i int, e *Event) string {
+// whyMatched returns why selector i matches an event.
+func (s *Set) whyMatched(i int, e *Event) string {
 	sel := &s.Subscriptions.Selectors[i]
 	var parts []string
 	if sel.SchemaName != "" {
@@ -42,7 +42,7 @@ func (s *Set) matched(i int, e *Event) string {
 	}
 }
 
-// because says why selector i does not match an event.
+// because returns why selector i does not match an event.
 func (s *Set) because(i int, e *Event, v verdict) string {
 	switch v.failed {
 	case failedSelector:

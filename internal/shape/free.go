@@ -9,7 +9,7 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// any reads a value of any JSON, or an object of it.
+// any reads any JSON value, or an object of any values.
 func (r *Reader) any(path string, s *Shape, n *yaml.Node) json.RawMessage {
 	if s.Kind == Object && !yamlfile.IsMapping(n) {
 		r.fault(path, n, "expected members below it")
@@ -27,7 +27,7 @@ func (r *Reader) any(path string, s *Shape, n *yaml.Node) json.RawMessage {
 	return value
 }
 
-// free reads a value that may be anything which JSON has; depth is its own.
+// free reads any JSON value. depth is its nesting depth.
 func (r *Reader) free(path string, n *yaml.Node, depth int) json.RawMessage {
 	r.places[path] = place{n.Line, n.Column}
 	switch {

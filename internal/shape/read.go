@@ -12,24 +12,27 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// Reader reads one file. It writes what it takes as JSON and leaves out what is at fault, so that what is left can be looked at too.
+// Reader reads one file. It returns valid values as JSON and leaves out invalid ones, so that the
+// rest can be checked, too.
 type Reader struct {
-	// File is what findings call it.
+	// File is the name of the file in findings.
 	File string
-	// Expected says what the file should be, of one that is nothing or something else.
+	// Expected is the expected content of a file that is empty or has another type.
 	Expected string
-	// Hint ends the message about a name that is none; nil, or where it gives nothing: the name that is nearest, else all.
+	// Hint returns the end of the message about an unknown name. If it is nil or returns "", the
+	// message has the nearest name, or all names.
 	Hint func(path, name string) string
 
-	// Findings are all that is wrong, in the order in which it was found.
+	// Findings are all faults in the order of their detection.
 	Findings yamlfile.Findings
-	places   map[string]place // of values, by their paths, such as participants[0].id
+	places   map[string]place // of values by path, such as participants[0].id
 }
 
-// place is where something stands.
+// place is the position of a value.
 type place struct{ line, column int }
 
-// Read gives what root takes of a document, as yamlfile.Parse has given it; nil when there is nothing to be looked at.
+// Read returns the valid part of a document of yamlfile.Parse for the shape root. It returns nil if
+// nothing is valid.
 func (r *Reader) Read(root *Shape, n *yaml.Node, faults []yamlfile.Fault) json.RawMessage {
 	r.places = map[string]place{}
 	for _, f := range faults {
@@ -48,10 +51,10 @@ func (r *Reader) Read(root *Shape, n *yaml.Node, faults []yamlfile.Fault) json.R
 	return r.value("", root, n)
 }
 
-// At adds a finding about what stands at a path, or, where nothing does, about the whole.
+// At adds a finding for the value at a path, or for the whole file if there is none.
 func (r *Reader) At(path, what string) { r.Findings = append(r.Findings, r.Finding(path, what)) }
 
-// Finding makes one about what stands at a path.
+// Finding returns a finding for the value at a path.
 func (r *Reader) Finding(path, what string) yamlfile.Finding {
 	at, ok := r.places[path]
 	if !ok {
@@ -60,20 +63,21 @@ func (r *Reader) Finding(path, what string) yamlfile.Finding {
 	return yamlfile.Finding{File: r.File, Line: max(at.line, 1), Column: max(at.column, 1), Field: path, What: what}
 }
 
-// Has reports whether something stands at a path.
+// Has reports whether a value is at a path.
 func (r *Reader) Has(path string) bool { _, ok := r.places[path]; return ok }
 
-// Faulty tells of faults at a path and below it; the empty path is that of the file.
+// Faulty reports whether there are faults at or below a path. The empty path is that of the file.
 func (r *Reader) Faulty(path string) bool {
 	return slices.ContainsFunc(r.Findings, func(f yamlfile.Finding) bool { return strings.HasPrefix(f.Field, path) })
 }
 
 func (r *Reader) fault(path string, n *yaml.Node, format string, args ...any) {
 	f := yamlfile.At(n, format, args...)
-	r.Findings = append(r.Findings, yamlfile.Finding{File: r.File, Line: f.Line, Column: f.Column, Field: path, What: f.What})
+	r.Findings = append(r.Findings, yamlfile.Finding{File: r.File, Line: f.Line, Column: f.Column, Field: path,
+		What: f.What})
 }
 
-// value reads a value: nil where it is at fault as a whole.
+// value reads a value. It returns nil if the value as a whole is invalid.
 func (r *Reader) value(path string, s *Shape, n *yaml.Node) json.RawMessage {
 	if !yamlfile.Itself(n) {
 		r.fault(path, n, yamlfile.NotItself)
@@ -134,7 +138,7 @@ func (r *Reader) object(path string, s *Shape, n *yaml.Node) json.RawMessage {
 	return b.object()
 }
 
-// members gives those members of a mapping that have a name of their own, and tells of the others.
+// members returns the members of a mapping with unique string names, and reports the others.
 func (r *Reader) members(path string, n *yaml.Node) (named []yamlfile.Member) {
 	for _, m := range yamlfile.Members(n) {
 		switch {
@@ -149,7 +153,7 @@ func (r *Reader) members(path string, n *yaml.Node) (named []yamlfile.Member) {
 	return named
 }
 
-// list reads all items. One that is at fault keeps its place, empty.
+// list reads all items. An invalid item keeps its place and is empty.
 func (r *Reader) list(path string, s *Shape, n *yaml.Node) json.RawMessage {
 	if !yamlfile.IsList(n) {
 		r.fault(path, n, "expected a list")
@@ -204,7 +208,7 @@ func (r *Reader) boolean(path string, n *yaml.Node) json.RawMessage {
 	return json.RawMessage(n.Value)
 }
 
-// unknown ends the message about a name that is none.
+// unknown returns the end of the message about an unknown name.
 func (r *Reader) unknown(path, name string, names []string) string {
 	if r.Hint != nil {
 		if hint := r.Hint(path, name); hint != "" {
@@ -224,7 +228,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// builder writes a JSON object.
+// builder builds a JSON object.
 type builder struct{ b bytes.Buffer }
 
 // add adds a member, if it has a value.
@@ -255,7 +259,7 @@ func array(items []json.RawMessage) json.RawMessage {
 	return append(b, ']')
 }
 
-// quote writes a string as JSON.
+// quote returns a string as JSON.
 func quote(s string) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -2,7 +2,7 @@ package shape
 
 import "github.com/parleyhub/parley/internal/yamlfile"
 
-// Schema gives the JSON Schema of what is taken.
+// Schema returns the JSON Schema of the shape.
 func (s *Shape) Schema() yamlfile.Object {
 	o := yamlfile.Object{}
 	if s.Kind == Object && !s.Open && s.Item == nil {
@@ -18,7 +18,7 @@ func (s *Shape) Schema() yamlfile.Object {
 		o["enum"] = s.Choices
 	case s.Pattern != nil:
 		o["pattern"] = s.Pattern.String()
-	case s.Kind == Text: // at least: a Schema counts characters, and not bytes
+	case s.Kind == Text: // a lower bound, because a schema counts characters instead of bytes
 		o["minLength"], o["maxLength"] = s.leastText(), s.Most
 	case s.Kind == Integer:
 		o["minimum"], o["maximum"] = s.Least, s.Most

@@ -1,7 +1,9 @@
-// Package shape reads files that people write, in YAML or JSON, against one table of what may stand in them.
+// Package shape reads files that people write in YAML or JSON according to one table of valid
+// values.
 //
-// From the table come what a [Reader] takes, what it says of everything else, each fault with its place, and the JSON Schema for editors. What is taken is
-// given as JSON: numbers keep their text, and nothing is taken for what it is not.
+// The table determines what a [Reader] accepts, its findings for everything else, and the JSON
+// Schema for editors. Accepted values are returned as JSON. Numbers keep their text, and no value
+// is converted to another type.
 package shape
 
 import (
@@ -19,7 +21,7 @@ import (
 // Kind is a type of values.
 type Kind string
 
-// The kinds, by their names in JSON Schema; a value of Anything is any JSON.
+// The kinds, with their names in JSON Schema. A value of Anything is any JSON.
 const (
 	Text     Kind = "string"
 	Integer  Kind = "integer"
@@ -29,23 +31,25 @@ const (
 	Anything Kind = ""
 )
 
-// Shape says which values there are. What it says stands in the JSON Schema too, but for bounds in bytes, which a Schema cannot tell.
+// Shape describes valid values. Its JSON Schema has the same rules, except limits in bytes, which a
+// schema cannot express.
 type Shape struct {
 	Kind Kind
 	Doc  string
-	// Choices, Pattern with what it Expected, and Plain, which refuses control characters, are for texts.
+	// Choices, Pattern with Expected, and Plain, which refuses control characters, are for strings.
 	Choices  []string
 	Pattern  *regexp.Regexp
 	Expected string
 	Plain    bool
-	// Least and Most bound an integer, the items of a list, the members of an object with Item, the bytes of a text, and of anything or of an object that
-	// is Open. Least of a text is 1, unless Empty.
+	// Least and Most limit an integer, the items of a list, the members of an object with Item, and
+	// the bytes of a string, of Anything and of an Open object. Least of a string is 1, unless Empty
+	// is set.
 	Least, Most int64
 	Empty       bool
-	// Members are those of an object; Open is an object with any members.
+	// Members are those of an object. An Open object may have any members.
 	Members []Member
 	Open    bool
-	// Item is what is in a list, or in an object whose members may have any name.
+	// Item is the shape of the items of a list, or of the members of an object with any names.
 	Item *Shape
 }
 
@@ -56,10 +60,10 @@ type Member struct {
 	Shape    *Shape
 }
 
-// Must is a member that has to be there.
+// Must returns a required member.
 func Must(name string, s *Shape) Member { return Member{Name: name, Required: true, Shape: s} }
 
-// May is a member that need not be there.
+// May returns an optional member.
 func May(name string, s *Shape) Member { return Member{Name: name, Shape: s} }
 
 func (s *Shape) member(name string) *Shape {
@@ -79,7 +83,7 @@ func (s *Shape) names() []string {
 	return names
 }
 
-// such names a member of the object that a reader may have forgotten.
+// such returns the end of a message with an example of a member.
 func (s *Shape) such() string {
 	for _, m := range s.Members {
 		if m.Required {
@@ -89,7 +93,7 @@ func (s *Shape) such() string {
 	return s.Members[0].Name
 }
 
-// text says what is wrong with a text, or nothing.
+// text returns the fault of a string, or "".
 func (s *Shape) text(t string) string {
 	switch {
 	case len(s.Choices) > 0 && !slices.Contains(s.Choices, t):
@@ -111,13 +115,13 @@ func (s *Shape) leastText() int {
 	return 1
 }
 
-// unreadable tells of characters that a hub does not take in names.
+// unreadable reports whether the hub refuses a character in names.
 func unreadable(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) }
 
-// jsonNumber is how numbers are written: as in JSON, so that no two readers read one differently.
+// jsonNumber matches numbers as in JSON, so that all readers agree on their value.
 var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
-// integer says what is wrong with an integer, or nothing.
+// integer returns the fault of an integer, or "".
 func (s *Shape) integer(t string) string {
 	n, err := strconv.ParseInt(t, 10, 64)
 	if err != nil || !jsonNumber.MatchString(t) || n < s.Least || n > s.Most {
@@ -130,15 +134,16 @@ var idPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // ID is the id of a participant.
 func ID(doc string) *Shape {
-	return &Shape{Kind: Text, Doc: doc, Pattern: idPattern, Expected: "1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit"}
+	return &Shape{Kind: Text, Doc: doc, Pattern: idPattern,
+		Expected: "1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit"}
 }
 
-// Line is a text on one line, of at most so many bytes.
+// Line is a string on one line, of at most the given bytes.
 func Line(doc string, most int64) *Shape {
 	return &Shape{Kind: Text, Doc: doc, Most: most, Plain: true}
 }
 
-// Prose is a text of at most so many bytes.
+// Prose is a string of at most the given bytes.
 func Prose(doc string, most int64) *Shape { return &Shape{Kind: Text, Doc: doc, Most: most} }
 
 // Number is an integer.
@@ -149,7 +154,7 @@ func Number(doc string, least, most int64) *Shape {
 // Switch is true or false.
 func Switch(doc string) *Shape { return &Shape{Kind: Boolean, Doc: doc} }
 
-// Among is one of some texts.
+// Among is one of the given strings.
 func Among[S ~string](doc string, choices ...S) *Shape {
 	s := &Shape{Kind: Text, Doc: doc}
 	for _, c := range choices {
@@ -158,23 +163,23 @@ func Among[S ~string](doc string, choices ...S) *Shape {
 	return s
 }
 
-// ListOf is a list of so many items.
+// ListOf is a list with a limited number of items.
 func ListOf(doc string, least, most int64, item *Shape) *Shape {
 	return &Shape{Kind: List, Doc: doc, Least: least, Most: most, Item: item}
 }
 
-// MapOf is an object of at most so many members with any names.
+// MapOf is an object with any names, and a limited number of members.
 func MapOf(doc string, most int64, item *Shape) *Shape {
 	return &Shape{Kind: Object, Doc: doc, Most: most, Item: item}
 }
 
-// Any is any JSON, of at most so many bytes.
+// Any is any JSON of at most the given bytes.
 func Any(doc string, most int64) *Shape { return &Shape{Kind: Anything, Doc: doc, Most: most} }
 
-// Open is an object with any members, of at most so many bytes.
+// Open is an object with any members, of at most the given bytes.
 func Open(doc string, most int64) *Shape {
 	return &Shape{Kind: Object, Doc: doc, Open: true, Most: most}
 }
 
-// maxDepth bounds how deep a value of any JSON may nest: less than a frame, since it lies in one.
+// maxDepth limits the nesting of any JSON. It is below that of a frame, which contains the value.
 const maxDepth = limits.MaxDepth - 8

@@ -60,7 +60,8 @@ func (r *Recorder) StartSpan(ctx context.Context, s parley.SpanStart) (context.C
 	if s.ID != [8]byte{} {
 		id = fmt.Sprintf("%x", s.ID)
 	}
-	made := &span{r: r, told: Span{Name: s.Name, Kind: s.Kind, Parent: s.Parent, Traceparent: "00-" + trace + "-" + id + "-01", Attributes: map[string]any{}, At: s.At}}
+	made := &span{r: r, told: Span{Name: s.Name, Kind: s.Kind, Parent: s.Parent, Traceparent: "00-" + trace + "-" + id +
+		"-01", Attributes: map[string]any{}, At: s.At}}
 	made.setLocked(s.Attributes)
 	r.spans = append(r.spans, made)
 	return ctx, &handle{made, made.told.Traceparent}
@@ -136,7 +137,8 @@ func (r *Recorder) Named(name string) (found []Span) {
 	return found
 }
 
-// Tree tells all spans below a traceparent, each on a line, with its failure and with what keys have of it, and indented below its parent. Siblings come in the order in which they began.
+// Tree tells all spans below a traceparent, each on a line, with its failure and with what keys
+// have of it, and indented below its parent. Siblings come in the order in which they began.
 func (r *Recorder) Tree(traceparent string, keys ...string) string {
 	var b strings.Builder
 	branch(&b, r.Spans(), traceparent, 0, keys)

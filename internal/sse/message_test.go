@@ -25,7 +25,8 @@ func TestParseSeq(t *testing.T) {
 			t.Errorf("%q: %d, %v", s, got, ok)
 		}
 	}
-	for _, s := range []string{"", " ", "-1", "+1", "01", "1 ", " 1", "1.0", "1e3", "0x1", "1_0", "9007199254740992", "18446744073709551616", "abc", "1\n", "٣"} {
+	for _, s := range []string{"", " ", "-1", "+1", "01", "1 ", " 1", "1.0", "1e3", "0x1", "1_0", "9007199254740992",
+		"18446744073709551616", "abc", "1\n", "٣"} {
 		if got, ok := sse.ParseSeq(s); ok {
 			t.Errorf("%q is taken as %d", s, got)
 		}

@@ -37,7 +37,8 @@ func TestReader(t *testing.T) {
 		last         string
 	}{
 		{"three", "data: YHOO\ndata: +2\ndata: 10\n\n", []string{"||YHOO\n+2\n10"}, ""},
-		{"comments and ids", ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n", []string{"1||first event", "||second event", "|| third event"}, ""},
+		{"comments and ids", ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n",
+			[]string{"1||first event", "||second event", "|| third event"}, ""},
 		{"empty data, and one cut off", "data\n\ndata\ndata\n\ndata:", []string{"||", "||\n"}, ""},
 		{"spaces", "data:test\n\ndata: test\n\n", []string{"||test", "||test"}, ""},
 		{"names", "event: guidance\ndata: {}\n\ndata: x\n\n", []string{"|guidance|{}", "||x"}, ""},
@@ -75,9 +76,11 @@ func TestReaderIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzReader: however a stream is cut into reads it says the same, and never more than a message may have.
+// FuzzReader: however a stream is cut into reads it says the same, and never more than a message
+// may have.
 func FuzzReader(f *testing.F) {
-	for _, s := range []string{"data: a\n\n", "id: 1\r\nevent: x\rdata\n\r\n", "\ufeff:\n\nretry: 5\ndata:a\ndata: b\n\n", "data: a", "\r\n\r\r\n"} {
+	for _, s := range []string{"data: a\n\n", "id: 1\r\nevent: x\rdata\n\r\n", "\ufeff:\n\nretry: 5\ndata:a\ndata: b\n\n",
+		"data: a", "\r\n\r\r\n"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, stream []byte) {

@@ -19,10 +19,10 @@ import (
 	"github.com/parleyhub/parley/internal/telemetry"
 )
 
-// hangs is the collector that does not come to an end.
+// hangs is the key of the collector that never answers.
 const hangs = "hangs"
 
-// collectors are those that do not do as they should, and what is said of them.
+// collectors are misbehaving collectors with the expected log lines.
 var collectors = map[string]struct {
 	serve func(w http.ResponseWriter, r *http.Request)
 	said  string
@@ -36,10 +36,13 @@ var collectors = map[string]struct {
 	"refuses": {func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprint("no ", r.URL.Path, r.Header), http.StatusUnauthorized)
 	}, "OpenTelemetry cannot be told"},
-	"fails":  {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, "OpenTelemetry cannot be told"},
-	"floods": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.CopyN(w, zeros{}, 32<<20) }, "OpenTelemetry cannot be told"},
+	"fails": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
+		"OpenTelemetry cannot be told"},
+	"floods": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.CopyN(w, zeros{}, 32<<20) },
+		"OpenTelemetry cannot be told"},
 	"takes some": {func(w http.ResponseWriter, _ *http.Request) {
-		b, _ := proto.Marshal(&collectortrace.ExportTraceServiceResponse{PartialSuccess: &collectortrace.ExportTracePartialSuccess{RejectedSpans: 3, ErrorMessage: "too many"}})
+		partial := &collectortrace.ExportTracePartialSuccess{RejectedSpans: 3, ErrorMessage: "too many"}
+		b, _ := proto.Marshal(&collectortrace.ExportTraceServiceResponse{PartialSuccess: partial})
 		w.Header().Set("Content-Type", "application/x-protobuf")
 		_, _ = w.Write(b)
 	}, "too many"},
@@ -70,8 +73,8 @@ func (zeros) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestBadCollectors: whatever a collector does, spans end, Shutdown returns no error, and the log has at most two lines without
-// secrets.
+// Whatever a collector does, spans end, Shutdown returns no error, and the log has at most two
+// lines without secrets.
 func TestBadCollectors(t *testing.T) {
 	for name, c := range collectors {
 		t.Run(name, func(t *testing.T) {
@@ -89,8 +92,9 @@ func TestBadCollectors(t *testing.T) {
 				s.CloseClientConnections()
 				s.Close()
 			})
-			var log lockedBuffer // OpenTelemetry may still have a word to say when it was shut down
-			tm := open(t, nil, telemetry.Options{Endpoint: s.URL + "/canary-3", Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			var log lockedBuffer // OpenTelemetry may still write after Shutdown
+			tm := open(t, nil, telemetry.Options{Endpoint: s.URL + "/canary-3",
+				Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			for range 2000 {
 				_, span := parley.StartSpan(tm.Trace(t.Context()), parley.SpanStart{Name: "many"})
 				span.End()
@@ -104,7 +108,8 @@ func TestBadCollectors(t *testing.T) {
 				t.Error(err)
 			}
 			text := log.String()
-			if !strings.Contains(text, c.said) || strings.Contains(text, "canary") || strings.Count(text, "\n") > 2 || len(text) > 2000 {
+			if !strings.Contains(text, c.said) || strings.Contains(text, "canary") || strings.Count(text, "\n") > 2 ||
+				len(text) > 2000 {
 				t.Errorf("the log is %s", text)
 			}
 		})

@@ -10,27 +10,28 @@ import (
 )
 
 const (
-	// everyComplaint is how often a collector that does not listen is complained of.
+	// everyComplaint is the minimum interval between log lines about a failing collector.
 	everyComplaint = time.Minute
-	// maxComplaint bounds what is quoted of its answer.
+	// maxComplaint limits the quoted part of its response.
 	maxComplaint = 300
 )
 
-// complaints logs what could not be told, not more often than everyComplaint, and that it can be told again.
+// complaints logs export failures, at most one per everyComplaint, and the first success after
+// them.
 type complaints struct {
 	log     *slog.Logger
-	secrets []string // that a collector may have in its answer, and the log may not
+	secrets []string // that a response of the collector may contain, and the log must not
 
 	mu   sync.Mutex // guards the fields below
 	last time.Time  // of the last line
 	held int        // failures since then
-	bad  bool       // the last line was of a failure
+	bad  bool       // the last line reported a failure
 }
 
-// Handle is told of errors by the otel library.
+// Handle receives errors of the otel library.
 func (c *complaints) Handle(err error) { c.failed(nil, err) }
 
-// failed is told that something could not be sent to a place; nil: of a failure that has none.
+// failed records a failed export to an endpoint. A nil endpoint means that it is unknown.
 func (c *complaints) failed(to *url.URL, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +50,7 @@ func (c *complaints) failed(to *url.URL, err error) {
 	c.last, c.held, c.bad = time.Now(), 0, true
 }
 
-// worked is told that something was sent.
+// worked records a successful export.
 func (c *complaints) worked(to *url.URL) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,7 +61,8 @@ func (c *complaints) worked(to *url.URL) {
 	c.held, c.bad = 0, false
 }
 
-// quote gives the text of an error without the path of the place and without secrets, and not too much of it.
+// quote returns the shortened text of an error without the path of the endpoint and without
+// secrets.
 func (c *complaints) quote(to *url.URL, err error) string {
 	if u := (*url.Error)(nil); errors.As(err, &u) {
 		err = u.Err

@@ -11,32 +11,34 @@ import (
 	"strings"
 )
 
-// The variables of the environment that are looked at here. The exporters look at more.
+// The environment variables that this package reads. The exporters read more.
 const (
 	envDisabled = "OTEL_SDK_DISABLED"
 	envContent  = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 	envAll      = "OTEL_EXPORTER_OTLP_ENDPOINT"
 )
 
-// signal is one of the two things that are told.
+// signal is traces or metrics.
 type signal struct {
 	path     string
-	endpoint string // the variable with its own endpoint, which is taken as it is
-	exporter string // the variable that may switch it off
+	endpoint string // the variable with the endpoint of the signal, which is used unchanged
+	exporter string // the variable that can disable it
 	protocol string
 }
 
 var (
-	traceSignal  = signal{"/v1/traces", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"}
-	metricSignal = signal{"/v1/metrics", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "OTEL_METRICS_EXPORTER", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL"}
+	traceSignal = signal{"/v1/traces", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_TRACES_EXPORTER",
+		"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"}
+	metricSignal = signal{"/v1/metrics", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "OTEL_METRICS_EXPORTER",
+		"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL"}
 )
 
-// places are where traces and metrics go; nil: nowhere.
+// places are the endpoints of traces and metrics; nil disables one.
 type places struct{ traces, metrics *url.URL }
 
 func (p places) none() bool { return p.traces == nil && p.metrics == nil }
 
-// hosts names them once each.
+// hosts returns the hosts without duplicates.
 func (p places) hosts() (hosts []string) {
 	for _, u := range []*url.URL{p.traces, p.metrics} {
 		if u != nil && !slices.Contains(hosts, hostOf(u)) {
@@ -48,7 +50,7 @@ func (p places) hosts() (hosts []string) {
 
 func hostOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
-// findPlaces gives where to tell: below a setting or, where that is empty, what the environment says.
+// findPlaces returns the endpoints below a setting, or, if that is empty, those of the environment.
 func findPlaces(setting string) (p places, err error) {
 	if off, _ := strconv.ParseBool(os.Getenv(envDisabled)); off {
 		return p, nil
@@ -86,7 +88,8 @@ func (s signal) place(setting string) (*url.URL, error) {
 	return u, nil
 }
 
-// told reports whether the environment leaves the signal on, and refuses what it asks for that is not spoken here.
+// told reports whether the environment enables the signal. It returns an error for an unsupported
+// exporter.
 func (s signal) told() (bool, error) {
 	switch exporter := os.Getenv(s.exporter); exporter {
 	case "", "otlp":
@@ -108,28 +111,32 @@ func (s signal) told() (bool, error) {
 	return true, nil
 }
 
-// ParseEndpoint reads the address of a collector. The error does not quote it: there may be a secret in it.
+// ParseEndpoint parses the URL of a collector. The error does not quote it, because it may contain
+// a secret.
 func ParseEndpoint(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "" {
 		return nil, errors.New("it is no address of a collector of OpenTelemetry: expected one such as http://127.0.0.1:4318")
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, errors.New("it has more in it than an address: what the collector wants to be shown goes into OTEL_EXPORTER_OTLP_HEADERS")
+		return nil, errors.New("it has more in it than an address: what the collector wants to be shown goes into " +
+			"OTEL_EXPORTER_OTLP_HEADERS")
 	}
 	return u, nil
 }
 
-// tellsContent reports whether the environment asks for content.
+// tellsContent reports whether the environment requests content.
 func tellsContent() bool {
 	on, _ := strconv.ParseBool(os.Getenv(envContent))
 	return on
 }
 
-// headers are the variables with what collectors want to be shown.
-var headers = []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_METRICS_HEADERS"}
+// headers are the variables with headers for collectors.
+var headers = []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+	"OTEL_EXPORTER_OTLP_METRICS_HEADERS"}
 
-// secrets are what a collector is shown, in headers and in its path, the longest first: it may say that again when it refuses.
+// secrets returns the secrets in headers and paths of collectors, longest first. A collector may
+// repeat them in a refusal.
 func (p places) secrets() (all []string) {
 	add := func(s string) {
 		if len(s) > 1 && !slices.Contains(all, s) {

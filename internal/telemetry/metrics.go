@@ -14,8 +14,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 )
 
-// openMetrics gives what sends metrics; nil where they go nowhere.
-func openMetrics(ctx context.Context, p places, about *resource.Resource, r *registry, log *complaints) (*metric.MeterProvider, error) {
+// openMetrics returns the metric provider, or nil if metrics are disabled.
+func openMetrics(ctx context.Context, p places, about *resource.Resource, r *registry,
+	log *complaints) (*metric.MeterProvider, error) {
 	if p.metrics == nil {
 		return nil, nil
 	}
@@ -24,17 +25,18 @@ func openMetrics(ctx context.Context, p places, about *resource.Resource, r *reg
 		return nil, fmt.Errorf("tell metrics: %w", err)
 	}
 	e := &metricExporter{Exporter: out, to: p.metrics, log: log}
-	return metric.NewMeterProvider(metric.WithResource(about), metric.WithReader(metric.NewPeriodicReader(e, metric.WithProducer(r)))), nil
+	return metric.NewMeterProvider(metric.WithResource(about), metric.WithReader(metric.NewPeriodicReader(e,
+		metric.WithProducer(r)))), nil
 }
 
-// metricExporter sends metrics and logs what could not be sent.
+// metricExporter exports metrics and logs failures.
 type metricExporter struct {
 	metric.Exporter
 	to  *url.URL
 	log *complaints
 }
 
-// Export sends metrics.
+// Export exports metrics.
 func (e *metricExporter) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
 	if err := e.Exporter.Export(ctx, m); err != nil {
 		e.log.failed(e.to, err)
@@ -44,12 +46,12 @@ func (e *metricExporter) Export(ctx context.Context, m *metricdata.ResourceMetri
 	return nil
 }
 
-// registry is where the metrics of /metrics come from, once there is such a thing.
+// registry is the source of the metrics of /metrics, once it is set.
 type registry struct {
 	producer atomic.Pointer[metric.Producer]
 }
 
-// Produce gives all that is told there.
+// Produce returns the metrics of the registry.
 func (r *registry) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
 	p := r.producer.Load()
 	if p == nil {
@@ -58,7 +60,8 @@ func (r *registry) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 	return (*p).Produce(ctx)
 }
 
-// Gather has the metrics of a registry told too, with those of spans, until Shutdown has ended. They keep their names.
+// Gather also exports the metrics of a registry under their names, with those of spans, until
+// Shutdown ended.
 func (t *Telemetry) Gather(from prometheus.Gatherer) {
 	if t == nil {
 		return

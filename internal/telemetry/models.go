@@ -13,13 +13,14 @@ import (
 	"github.com/parleyhub/parley/internal/spannames"
 )
 
-// The buckets that the GenAI semantic conventions give to the metrics.
+// The buckets of the metrics in the GenAI semantic conventions.
 var (
 	durationBuckets = []float64{0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92}
 	tokenBuckets    = []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864}
 )
 
-// models are the metrics of calls of models. They are made of the spans of these calls, also of those that are not sampled.
+// models are the metrics of model calls. They are computed from the spans of the calls, also of
+// unsampled ones.
 type models struct {
 	duration api.Float64Histogram
 	tokens   api.Int64Histogram
@@ -33,16 +34,18 @@ func newModels(p api.MeterProvider) (*models, error) {
 		return nil, err
 	}
 	tokens, err := meter.Int64Histogram(spannames.MetricGenAITokenUsage, api.WithUnit("{token}"),
-		api.WithDescription("How many tokens calls of models read and write."), api.WithExplicitBucketBoundaries(tokenBuckets...))
+		api.WithDescription("How many tokens calls of models read and "+
+			"write."), api.WithExplicitBucketBoundaries(tokenBuckets...))
 	return &models{duration, tokens}, err
 }
 
-// labels are the attributes of a span that its metrics have too. All of them have few values.
+// labels are the attributes of a span that its metrics have, too. All of them have few values.
 var labels = []string{
-	spannames.AttrGenAIOperationName, spannames.AttrGenAIProviderName, spannames.AttrGenAIRequestModel, spannames.AttrGenAIResponseModel, spannames.AttrErrorType,
+	spannames.AttrGenAIOperationName, spannames.AttrGenAIProviderName, spannames.AttrGenAIRequestModel,
+	spannames.AttrGenAIResponseModel, spannames.AttrErrorType,
 }
 
-// usages are the attributes with tokens, and the type that the metric calls them by.
+// usages are the attributes with token counts, and their token types in the metric.
 var usages = []struct{ key, kind string }{
 	{spannames.AttrGenAIUsageInputTokens, "input"}, {spannames.AttrGenAIUsageOutputTokens, "output"},
 }
@@ -59,7 +62,7 @@ var counted = func() map[string]bool {
 	return keys
 }()
 
-// call is one of a model, under way.
+// call is a running call of a model.
 type call struct {
 	of *models
 	at time.Time
@@ -69,7 +72,7 @@ type call struct {
 	ended bool
 }
 
-// begin gives what counts the call that a span is of; nil of a span that is of something else.
+// begin returns the call for a span, or nil if the span is no call of a model.
 func (m *models) begin(s parley.SpanStart) *call {
 	if m == nil || !strings.HasPrefix(s.Name, spannames.SpanChat) && !strings.HasPrefix(s.Name, spannames.SpanEmbeddings) {
 		return nil
@@ -92,7 +95,7 @@ func (c *call) set(attributes []parley.Attribute) {
 	}
 }
 
-// end counts it, once.
+// end counts the call once.
 func (c *call) end(ctx context.Context, t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,13 +106,14 @@ func (c *call) end(ctx context.Context, t time.Time) {
 	var set []attribute.KeyValue
 	for _, key := range labels {
 		if s, _ := c.known[key].(string); s != "" {
-			set = append(set, attribute.String(key, name(s))) // the model may be named by who serves it
+			set = append(set, attribute.String(key, name(s))) // the provider may choose the name of the model
 		}
 	}
 	c.of.duration.Record(ctx, max(0, t.Sub(c.at).Seconds()), api.WithAttributes(set...))
 	for _, u := range usages {
 		if n, ok := tokensOf(c.known[u.key]); ok {
-			c.of.tokens.Record(ctx, n, api.WithAttributes(set...), api.WithAttributes(attribute.String(spannames.AttrGenAITokenType, u.kind)))
+			c.of.tokens.Record(ctx, n, api.WithAttributes(set...), api.WithAttributes(attribute.String(spannames.AttrGenAITokenType,
+				u.kind)))
 		}
 	}
 }

@@ -10,11 +10,13 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 )
 
-// maxAttribute bounds the text of an attribute, in characters, where OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT does not.
+// maxAttribute limits the text of an attribute in characters, unless
+// OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT does.
 const maxAttribute = 16 << 10
 
-// openSpans gives what makes spans, and what sends them; nil where they go nowhere.
-func openSpans(ctx context.Context, p places, about *resource.Resource, log *complaints) (trace.SpanExporter, *trace.TracerProvider, error) {
+// openSpans returns the exporter and the provider of spans, or nil if spans are disabled.
+func openSpans(ctx context.Context, p places, about *resource.Resource, log *complaints) (trace.SpanExporter,
+	*trace.TracerProvider, error) {
 	if p.traces == nil {
 		return nil, nil, nil
 	}
@@ -22,7 +24,8 @@ func openSpans(ctx context.Context, p places, about *resource.Resource, log *com
 	if limits.AttributeValueLengthLimit < 0 {
 		limits.AttributeValueLengthLimit = maxAttribute
 	}
-	options := []trace.TracerProviderOption{trace.WithResource(about), trace.WithIDGenerator(ids{}), trace.WithRawSpanLimits(limits)}
+	options := []trace.TracerProviderOption{trace.WithResource(about), trace.WithIDGenerator(ids{}),
+		trace.WithRawSpanLimits(limits)}
 	out, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(p.traces.String()))
 	if err != nil {
 		return nil, nil, fmt.Errorf("tell traces: %w", err)
@@ -31,14 +34,14 @@ func openSpans(ctx context.Context, p places, about *resource.Resource, log *com
 	return e, trace.NewTracerProvider(append(options, trace.WithBatcher(e))...), nil
 }
 
-// spanExporter sends spans and logs what could not be sent.
+// spanExporter exports spans and logs failures.
 type spanExporter struct {
 	trace.SpanExporter
 	to  *url.URL
 	log *complaints
 }
 
-// ExportSpans sends spans.
+// ExportSpans exports spans.
 func (e *spanExporter) ExportSpans(ctx context.Context, spans []trace.ReadOnlySpan) error {
 	if err := e.SpanExporter.ExportSpans(ctx, spans); err != nil {
 		e.log.failed(e.to, err)

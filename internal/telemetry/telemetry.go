@@ -1,9 +1,10 @@
-// Package telemetry tells OpenTelemetry what Parley does: spans and metrics, by OTLP over HTTP.
+// Package telemetry exports spans and metrics of Parley to OpenTelemetry, by OTLP over HTTP. [Open]
+// returns a [Telemetry], and its Tracer receives the spans of parley.StartSpan.
 //
-// It is the only package that knows OpenTelemetry. Whatever runs begins spans with parley.StartSpan, and what that tells is, where an endpoint is set, a [Telemetry] of the program.
-//
-// Nothing waits for it and nothing fails of it. Spans that have ended stand in a queue that is bounded; when it is full, the newest are dropped. A collector that does not answer is
-// logged once a minute at most. What is still in the queue when the program ends is sent within [LastWords].
+// It is the only package that depends on OpenTelemetry. No other code waits for exports or fails
+// with them. Ended spans are in a bounded queue; when it is full, new ones are dropped. Failures of
+// a collector are logged at most once a minute. At the end of the program, the rest of the queue is
+// exported within [LastWords].
 package telemetry
 
 import (
@@ -25,39 +26,43 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// LastWords bounds how long Shutdown takes.
+// LastWords limits the duration of Shutdown.
 const LastWords = 5 * time.Second
 
-// Options say what is told, and to whom.
+// Options configures the exports.
 type Options struct {
-	// Endpoint is the address of a collector, such as http://127.0.0.1:4318; /v1/traces and /v1/metrics are below it. Empty: what the environment has for OpenTelemetry counts
-	// (OTEL_EXPORTER_OTLP_ENDPOINT, and those of its signals). Everything else, such as headers, comes from there in any case.
+	// Endpoint is the URL of a collector, such as http://127.0.0.1:4318. /v1/traces and /v1/metrics
+	// are below it. If it is empty, the environment determines it (OTEL_EXPORTER_OTLP_ENDPOINT, and
+	// the variables of each signal). Other settings, such as headers, always come from the
+	// environment.
 	Endpoint string
-	// Content has what models are given and answer, and what tools are called with and give back, among the attributes of spans. It is set as well by
-	// OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true.
+	// Content adds prompts and answers of models, and arguments and results of tools, to the
+	// attributes of spans. OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true sets it, too.
 	Content bool
-	// ServiceName is how the program is called, unless OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES call it otherwise; empty: parley.
+	// ServiceName is the name of the service, unless OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES set
+	// one. The default is parley.
 	ServiceName string
-	// Version is that of the program; empty: it is not told.
+	// Version is the version of the program. It is not exported if empty.
 	Version string
-	// Logger hears of a collector that does not take what it is sent; nil: slog.Default.
+	// Logger receives failures of collectors; nil means slog.Default.
 	Logger *slog.Logger
 }
 
-// Telemetry tells what happens until Shutdown. One that is nil tells nothing.
+// Telemetry exports spans and metrics until Shutdown. A nil Telemetry exports nothing.
 type Telemetry struct {
-	under    parley.Tracer         // of contexts: the tracer, else what only counts calls of models
-	tracer   *tracer               // nil: spans are told to nobody
+	under    parley.Tracer         // of contexts: the tracer, otherwise a counter of model calls
+	tracer   *tracer               // nil if spans are disabled
 	spans    *trace.TracerProvider // nil with tracer
 	exporter trace.SpanExporter    // nil with tracer
-	metrics  *metric.MeterProvider // nil: metrics are told to nobody
+	metrics  *metric.MeterProvider // nil if metrics are disabled
 	registry *registry
 	places   places
 	end      sync.Once
 }
 
-// Open gives what tells OpenTelemetry; nil, without an error, where no endpoint is set. It asks nothing of the collector yet. The handler of errors of the otel library is set: a program
-// has one Telemetry.
+// Open returns a Telemetry, or nil without an error if there is no endpoint. It does not connect to
+// the collector yet. It sets the error handler of the otel library, so a program may have only one
+// Telemetry.
 func Open(ctx context.Context, o *Options) (*Telemetry, error) {
 	p, err := findPlaces(o.Endpoint)
 	if err != nil || p.none() {
@@ -88,12 +93,13 @@ func Open(ctx context.Context, o *Options) (*Telemetry, error) {
 		t.under = &counter{m}
 		return t, nil
 	}
-	t.tracer = &tracer{otel: t.spans.Tracer("github.com/parleyhub/parley"), content: o.Content || tellsContent(), models: m}
+	t.tracer = &tracer{otel: t.spans.Tracer("github.com/parleyhub/parley"), content: o.Content || tellsContent(),
+		models: m}
 	t.under = t.tracer
 	return t, nil
 }
 
-// describe says who tells.
+// describe returns the attributes of the service.
 func describe(ctx context.Context, o *Options) (*resource.Resource, error) {
 	who := []attribute.KeyValue{
 		attribute.String("service.name", cmp.Or(o.ServiceName, "parley")),
@@ -105,7 +111,8 @@ func describe(ctx context.Context, o *Options) (*resource.Resource, error) {
 	return resource.New(ctx, resource.WithAttributes(who...), resource.WithTelemetrySDK(), resource.WithFromEnv())
 }
 
-// Tracer gives the tracer; nil where spans are told to nobody, which the options of hub and doors understand: what comes in then goes on as it came.
+// Tracer returns the tracer, or nil if spans are disabled. The options of hub and adapters accept
+// nil; incoming span contexts are passed on in that case.
 func (t *Telemetry) Tracer() parley.Tracer {
 	if t == nil || t.tracer == nil {
 		return nil
@@ -113,7 +120,7 @@ func (t *Telemetry) Tracer() parley.Tracer {
 	return t.tracer
 }
 
-// Trace gives a context whose spans are told, or whose calls of models at least are counted.
+// Trace returns a context whose spans are exported, or at least counted if they are model calls.
 func (t *Telemetry) Trace(ctx context.Context) context.Context {
 	if t == nil {
 		return ctx
@@ -121,7 +128,7 @@ func (t *Telemetry) Trace(ctx context.Context) context.Context {
 	return parley.WithTracer(ctx, t.under)
 }
 
-// Where names the hosts that are told, for a log: without paths, in which there may be a secret.
+// Where returns the hosts of the collectors for a log, without paths, which may contain a secret.
 func (t *Telemetry) Where() []string {
 	if t == nil {
 		return nil
@@ -129,7 +136,8 @@ func (t *Telemetry) Where() []string {
 	return t.places.hosts()
 }
 
-// Shutdown sends what is still to be sent, within [LastWords] and while ctx lasts. That some of it could not be sent is in the log, and no error. A second time it does nothing.
+// Shutdown exports the rest within [LastWords], while ctx lasts. Failures are logged and not
+// returned. A second call does nothing.
 func (t *Telemetry) Shutdown(ctx context.Context) (err error) {
 	if t == nil {
 		return nil
@@ -149,16 +157,16 @@ func (t *Telemetry) shutdown(ctx context.Context) error {
 	}
 	err = errors.Join(err, <-told)
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return nil // the collector was too slow, which is its own affair
+		return nil // a slow collector is not an error of the program
 	}
 	return err
 }
 
-// endSpans sends the spans that have ended.
+// endSpans exports the ended spans.
 func (t *Telemetry) endSpans(ctx context.Context) error {
 	if t.spans == nil {
 		return nil
 	}
 	err := t.spans.Shutdown(ctx)
-	return errors.Join(err, t.exporter.Shutdown(ctx)) // ends what is under way; a second time it does nothing
+	return errors.Join(err, t.exporter.Shutdown(ctx)) // it cancels running exports; a second call does nothing
 }

@@ -23,18 +23,18 @@ import (
 	"github.com/parleyhub/parley/internal/telemetry/telemetrytest"
 )
 
-// alone removes what the environment of the test says to OpenTelemetry.
+// alone removes the OpenTelemetry variables from the environment of the test.
 func alone(t *testing.T) {
 	t.Helper()
 	for _, v := range os.Environ() {
 		if name, value, _ := strings.Cut(v, "="); strings.HasPrefix(name, "OTEL_") {
-			t.Setenv(name, value) // which is put back
+			t.Setenv(name, value) // so that it is restored
 			os.Unsetenv(name)
 		}
 	}
 }
 
-// open gives one that tells c.
+// open returns a Telemetry that exports to c.
 func open(t *testing.T, c *telemetrytest.Collector, o telemetry.Options) *telemetry.Telemetry {
 	t.Helper()
 	if c != nil && o.Endpoint == "" {
@@ -57,7 +57,7 @@ func shut(t *testing.T, tm *telemetry.Telemetry) {
 
 const root = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-// TestSpans are told with all that is known of them, in one tree below the traceparent that came in.
+// Spans are exported with all attributes, as one tree below the incoming traceparent.
 func TestSpans(t *testing.T) {
 	alone(t)
 	c := telemetrytest.New(t)
@@ -65,18 +65,22 @@ func TestSpans(t *testing.T) {
 	began := time.Unix(1_700_000_000, 5).UTC()
 	ctx := parley.WithTraceparent(tm.Trace(t.Context()), root)
 
-	ctx, door := parley.StartSpan(ctx, parley.SpanStart{Name: "door", Kind: parley.SpanServer, At: began, Attributes: []parley.Attribute{
-		{Key: "s", Value: "text"}, {Key: "b", Value: true}, {Key: "i", Value: 3}, {Key: "i64", Value: int64(4)}, {Key: "f", Value: 0.5},
-		{Key: "list", Value: []string{"a", "b\xff"}}, {Key: "broken", Value: "a\xffb"}, {Key: "other", Value: struct{}{}},
-	}})
+	ctx, door := parley.StartSpan(ctx, parley.SpanStart{Name: "door", Kind: parley.SpanServer, At: began,
+		Attributes: []parley.Attribute{
+			{Key: "s", Value: "text"}, {Key: "b", Value: true}, {Key: "i", Value: 3}, {Key: "i64", Value: int64(4)},
+			{Key: "f", Value: 0.5},
+			{Key: "list", Value: []string{"a", "b\xff"}}, {Key: "broken", Value: "a\xffb"}, {Key: "other", Value: struct{}{}},
+		}})
 	_, child := parley.StartSpan(ctx, parley.SpanStart{Name: "child", Kind: parley.SpanClient})
 	child.Fail("claim_lost")
 	child.End()
 	child.Set(parley.Attribute{Key: "late", Value: 1})
 	_, told := parley.StartSpan(ctx, parley.SpanStart{Name: "told later", Parent: root, ID: [8]byte{1, 2, 3}})
 	told.EndAt(began.Add(time.Minute))
-	_, derived := parley.StartSpan(tm.Trace(t.Context()), parley.SpanStart{Name: "derived", TraceID: [16]byte{7}, ID: [8]byte{8}})
-	below, _ := parley.StartSpan(parley.WithTraceparent(tm.Trace(t.Context()), derived.Traceparent()), parley.SpanStart{Name: "below derived"})
+	_, derived := parley.StartSpan(tm.Trace(t.Context()), parley.SpanStart{Name: "derived", TraceID: [16]byte{7},
+		ID: [8]byte{8}})
+	below, _ := parley.StartSpan(parley.WithTraceparent(tm.Trace(t.Context()), derived.Traceparent()),
+		parley.SpanStart{Name: "below derived"})
 	derived.End()
 	_, last := parley.StartSpan(below, parley.SpanStart{Name: "last"})
 	last.End()
@@ -91,7 +95,8 @@ func TestSpans(t *testing.T) {
 	if got.Kind != "server" || !got.Start.Equal(began) || !got.End.Equal(began.Add(time.Second)) {
 		t.Errorf("its kind and times are %v", got)
 	}
-	want := map[string]any{"s": "text", "b": true, "i": int64(3), "i64": int64(4), "f": 0.5, "list": []string{"a", "b\uFFFD"}, "broken": "a\uFFFDb"}
+	want := map[string]any{"s": "text", "b": true, "i": int64(3), "i64": int64(4), "f": 0.5,
+		"list": []string{"a", "b\uFFFD"}, "broken": "a\uFFFDb"}
 	if diff := cmp.Diff(want, got.Attributes); diff != "" {
 		t.Error(diff)
 	}
@@ -111,12 +116,13 @@ func TestSpans(t *testing.T) {
 	if s := c.Span(t, "last"); !strings.HasPrefix(s.TraceID, "0700") || s.ID == "0800000000000000" {
 		t.Errorf("an id was given twice: %v", s)
 	}
-	if r := c.Resource(); r["service.name"] != "parley" || r["service.version"] != "v1.2.3" || r["service.instance.id"] == "" {
+	if r := c.Resource(); r["service.name"] != "parley" || r["service.version"] != "v1.2.3" ||
+		r["service.instance.id"] == "" {
 		t.Errorf("it says of itself: %v", r)
 	}
 }
 
-// TestSampling: who has not sampled a trace is not told of it, and those who come after hear the same.
+// An unsampled trace is not exported, and the decision is passed on.
 func TestSampling(t *testing.T) {
 	alone(t)
 	c := telemetrytest.New(t)
@@ -138,7 +144,8 @@ func TestSampling(t *testing.T) {
 	}
 }
 
-// TestMetrics: those of a registry are told by their names, and calls of models are counted, of traces that are not sampled too.
+// The metrics of a registry keep their names, and calls of models are counted, also in unsampled
+// traces.
 func TestMetrics(t *testing.T) {
 	alone(t)
 	c := telemetrytest.New(t)
@@ -150,10 +157,14 @@ func TestMetrics(t *testing.T) {
 	tm.Gather(registry)
 	began := time.Now()
 	for _, parent := range []string{root, root[:53] + "00"} {
-		_, s := parley.StartSpan(tm.Trace(t.Context()), parley.SpanStart{Name: spannames.SpanChat + "m-1", Kind: parley.SpanClient, Parent: parent, At: began, Attributes: []parley.Attribute{
-			{Key: spannames.AttrGenAIOperationName, Value: spannames.OperationChat}, {Key: spannames.AttrGenAIProviderName, Value: "scripted"}, {Key: spannames.AttrGenAIRequestModel, Value: "m-1"},
-		}})
-		s.Set(parley.Attribute{Key: spannames.AttrGenAIUsageInputTokens, Value: 100}, parley.Attribute{Key: spannames.AttrGenAIUsageOutputTokens, Value: 20}, parley.Attribute{Key: spannames.AttrGenAIInputMessages, Value: "[]"})
+		_, s := parley.StartSpan(tm.Trace(t.Context()), parley.SpanStart{Name: spannames.SpanChat + "m-1",
+			Kind: parley.SpanClient, Parent: parent, At: began, Attributes: []parley.Attribute{
+				{Key: spannames.AttrGenAIOperationName, Value: spannames.OperationChat}, {Key: spannames.AttrGenAIProviderName,
+					Value: "scripted"}, {Key: spannames.AttrGenAIRequestModel, Value: "m-1"},
+			}})
+		s.Set(parley.Attribute{Key: spannames.AttrGenAIUsageInputTokens, Value: 100},
+			parley.Attribute{Key: spannames.AttrGenAIUsageOutputTokens, Value: 20},
+			parley.Attribute{Key: spannames.AttrGenAIInputMessages, Value: "[]"})
 		s.EndAt(began.Add(2 * time.Second))
 		s.End()
 	}
@@ -165,10 +176,12 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("the counter is %v", got)
 	}
 	took := c.Metric(t, spannames.MetricGenAIOperationDuration)
-	if p := took.GetHistogram().DataPoints; took.Unit != "s" || len(p) != 1 || p[0].Count != 2 || p[0].GetSum() != 4 || len(p[0].ExplicitBounds) != 14 {
+	if p := took.GetHistogram().DataPoints; took.Unit != "s" || len(p) != 1 || p[0].Count != 2 || p[0].GetSum() != 4 ||
+		len(p[0].ExplicitBounds) != 14 {
 		t.Errorf("durations are %v", took)
 	}
-	want := map[string]any{spannames.AttrGenAIOperationName: "chat", spannames.AttrGenAIProviderName: "scripted", spannames.AttrGenAIRequestModel: "m-1"}
+	want := map[string]any{spannames.AttrGenAIOperationName: "chat", spannames.AttrGenAIProviderName: "scripted",
+		spannames.AttrGenAIRequestModel: "m-1"}
 	if diff := cmp.Diff(want, telemetrytest.Values(took.GetHistogram().DataPoints[0].Attributes)); diff != "" {
 		t.Error(diff)
 	}
@@ -179,12 +192,13 @@ func TestMetrics(t *testing.T) {
 	if diff := cmp.Diff(map[any]float64{"input": 200, "output": 40}, sums); diff != "" {
 		t.Error(diff)
 	}
-	if (genaiconv.ClientOperationDuration{}).Name() != spannames.MetricGenAIOperationDuration || (genaiconv.ClientTokenUsage{}).Name() != spannames.MetricGenAITokenUsage {
+	if (genaiconv.ClientOperationDuration{}).Name() != spannames.MetricGenAIOperationDuration ||
+		(genaiconv.ClientTokenUsage{}).Name() != spannames.MetricGenAITokenUsage {
 		t.Error("the conventions call the metrics otherwise")
 	}
 }
 
-// TestContent is told only when it was asked for.
+// Content is exported only if it is requested.
 func TestContent(t *testing.T) {
 	alone(t)
 	c := telemetrytest.New(t)
@@ -203,7 +217,8 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// TestEnvironment: an endpoint that is set wins over the environment's, from where the rest comes.
+// A configured endpoint takes precedence over that of the environment, which has the other
+// settings.
 func TestEnvironment(t *testing.T) {
 	alone(t)
 	set, env := telemetrytest.New(t), telemetrytest.New(t)
@@ -222,7 +237,8 @@ func TestEnvironment(t *testing.T) {
 		paths = append(paths, r.Path+" "+r.Header.Get("X-Key"))
 	}
 	slices.Sort(paths)
-	if diff := cmp.Diff([]string{"/below/v1/metrics hidden", "/below/v1/traces hidden"}, paths); diff != "" || len(env.Requests()) > 0 {
+	if diff := cmp.Diff([]string{"/below/v1/metrics hidden", "/below/v1/traces hidden"}, paths); diff != "" ||
+		len(env.Requests()) > 0 {
 		t.Errorf("asked for %v and %v", paths, env.Requests())
 	}
 	if name := set.Resource()["service.name"]; name != "clinic-hub" {
@@ -241,7 +257,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestOff: without an endpoint there is nothing, and nothing is dialed.
+// Without an endpoint, nothing is created or dialed.
 func TestOff(t *testing.T) {
 	alone(t)
 	check := func() {
@@ -250,7 +266,8 @@ func TestOff(t *testing.T) {
 		if tm != nil || err != nil {
 			t.Errorf("it is %v, %v", tm, err)
 		}
-		if tm.Tracer() != nil || parley.TracerOf(tm.Trace(t.Context())) != nil || tm.Where() != nil || tm.Shutdown(t.Context()) != nil {
+		if tm.Tracer() != nil || parley.TracerOf(tm.Trace(t.Context())) != nil || tm.Where() != nil ||
+			tm.Shutdown(t.Context()) != nil {
 			t.Error("what is off tells something")
 		}
 		tm.Gather(prometheus.NewRegistry())
@@ -265,7 +282,7 @@ func TestOff(t *testing.T) {
 	}
 }
 
-// TestFaults: what cannot be understood is refused by name, and not quoted.
+// Invalid settings are refused by name and not quoted.
 func TestFaults(t *testing.T) {
 	for _, c := range []struct{ setting, variable, value, want string }{
 		{"collector:4318", "", "", "the OTLP endpoint: it is no address"},
@@ -276,8 +293,10 @@ func TestFaults(t *testing.T) {
 		{"", "OTEL_EXPORTER_OTLP_ENDPOINT", "secret", "OTEL_EXPORTER_OTLP_ENDPOINT: it is no address"},
 		{"", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "secret", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: it is no address"},
 		{"", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "secret", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: it is no address"},
-		{"http://collector", "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "OTEL_EXPORTER_OTLP_PROTOCOL names a protocol that is not spoken here"},
-		{"http://collector", "OTEL_TRACES_EXPORTER", "zipkin", "OTEL_TRACES_EXPORTER names an exporter that there is not here"},
+		{"http://collector", "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc",
+			"OTEL_EXPORTER_OTLP_PROTOCOL names a protocol that is not spoken here"},
+		{"http://collector", "OTEL_TRACES_EXPORTER", "zipkin",
+			"OTEL_TRACES_EXPORTER names an exporter that there is not here"},
 	} {
 		alone(t)
 		if c.variable != "" {
@@ -293,7 +312,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestDeafCollector: one that refuses is complained of once, without its path, and costs nobody anything.
+// A refusing collector is logged once, without its path, and delays no one.
 func TestDeafCollector(t *testing.T) {
 	alone(t)
 	c := telemetrytest.New(t)
@@ -301,7 +320,8 @@ func TestDeafCollector(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20hidden")
 	t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "1")
 	var log bytes.Buffer
-	tm := open(t, nil, telemetry.Options{Endpoint: c.URL + "/path-with-secret", Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	tm := open(t, nil, telemetry.Options{Endpoint: c.URL + "/path-with-secret",
+		Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for range 20 {
 		_, s := parley.StartSpan(tm.Trace(t.Context()), parley.SpanStart{Name: "lost"})
 		s.End()
@@ -316,10 +336,12 @@ func TestDeafCollector(t *testing.T) {
 	}
 }
 
-// TestShutdownIsBounded: Shutdown returns at the deadline of its context, or else after LastWords, while the exporters still retry. In
-// the bubble the clock advances only while they wait for their next attempt: no attempt leaves a connection behind.
+// Shutdown returns at the deadline of its context, otherwise after LastWords, while the exporters
+// still retry. In the bubble the clock advances only while they wait for their next attempt: no
+// attempt leaves a connection behind.
 func TestShutdownIsBounded(t *testing.T) {
-	for name, bound := range map[string]time.Duration{"by its context": 100 * time.Millisecond, "by itself": telemetry.LastWords} {
+	for name, bound := range map[string]time.Duration{"by its context": 100 * time.Millisecond,
+		"by itself": telemetry.LastWords} {
 		t.Run(name, func(t *testing.T) {
 			alone(t)
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -349,7 +371,8 @@ func TestShutdownIsBounded(t *testing.T) {
 	}
 }
 
-// TestFullQueue: spans that do not fit in the queue are dropped. If End waited for room, this test would take days.
+// Spans that do not fit in the queue are dropped. If End waited for room, this test would take
+// days.
 func TestFullQueue(t *testing.T) {
 	alone(t)
 	c := telemetrytest.New(t)
@@ -368,10 +391,11 @@ func TestFullQueue(t *testing.T) {
 	}
 }
 
-// BenchmarkSpan is what a span costs that is told.
+// BenchmarkSpan measures an exported span.
 func BenchmarkSpan(b *testing.B) {
 	b.Setenv("OTEL_BSP_SCHEDULE_DELAY", "3600000")
-	tm, err := telemetry.Open(b.Context(), &telemetry.Options{Endpoint: "http://127.0.0.1:9", Logger: slog.New(slog.DiscardHandler)})
+	tm, err := telemetry.Open(b.Context(), &telemetry.Options{Endpoint: "http://127.0.0.1:9",
+		Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -383,7 +407,8 @@ func BenchmarkSpan(b *testing.B) {
 	}
 }
 
-// derived is the span of a turn whose message is in no trace, and answering that of one whose message is in a trace that its caller has sampled or not.
+// derived returns the start of a span for a turn whose message is in no trace. answering returns
+// one for a message in a trace that its caller has sampled or not.
 func derived() parley.SpanStart {
 	return parley.SpanStart{Name: "turn", TraceID: [16]byte{0xff, 8: 0xff, 0xff}, ID: [8]byte{9}}
 }
@@ -392,11 +417,12 @@ func answering(flags string) parley.SpanStart {
 	return parley.SpanStart{Name: "turn", Parent: root[:53] + flags, ID: [8]byte{9}}
 }
 
-// TestSamples: what a sampler makes of a span is known before the span begins, by its ids and its parent.
+// The decision of a sampler is known before the span starts, by its ids and its parent.
 func TestSamples(t *testing.T) {
 	type outcomes struct{ derived, sampled, unsampled bool }
 	for sampler, want := range map[string]outcomes{
-		"": {true, true, false}, "always_on": {true, true, true}, "always_off": {}, "parentbased_always_off": {false, true, false},
+		"": {true, true, false}, "always_on": {true, true, true}, "always_off": {}, "parentbased_always_off": {false, true,
+			false},
 		"parentbased_traceidratio": {false, true, false}, "traceidratio": {false, false, false},
 	} {
 		t.Run(sampler, func(t *testing.T) {
@@ -406,7 +432,8 @@ func TestSamples(t *testing.T) {
 			c := telemetrytest.New(t)
 			tm := open(t, c, telemetry.Options{})
 			asked := tm.Tracer().(parley.SamplingTracer)
-			if got := (outcomes{asked.Samples(derived()), asked.Samples(answering("01")), asked.Samples(answering("00"))}); got != want {
+			if got := (outcomes{asked.Samples(derived()), asked.Samples(answering("01")),
+				asked.Samples(answering("00"))}); got != want {
 				t.Errorf("sampled are %+v, want %+v", got, want)
 			}
 			told := 0
@@ -427,7 +454,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestNoTraces: where only metrics are told, what comes in goes on as it came, so that what others tell belongs to a span that somebody knows. Calls of models are counted.
+// If only metrics are exported, incoming span contexts are passed on unchanged, so that spans of
+// other programs have a known parent. Calls of models are counted.
 func TestNoTraces(t *testing.T) {
 	alone(t)
 	t.Setenv("OTEL_TRACES_EXPORTER", "none")
@@ -444,14 +472,16 @@ func TestNoTraces(t *testing.T) {
 	if free.Traceparent() != "" {
 		t.Errorf("what began here is in the span %q, which nobody is told of", free.Traceparent())
 	}
-	_, chat := parley.StartSpan(ctx, parley.SpanStart{Name: spannames.SpanChat + "m-1", Attributes: []parley.Attribute{{Key: spannames.AttrGenAIRequestModel, Value: "m-1"}}})
+	_, chat := parley.StartSpan(ctx, parley.SpanStart{Name: spannames.SpanChat + "m-1",
+		Attributes: []parley.Attribute{{Key: spannames.AttrGenAIRequestModel, Value: "m-1"}}})
 	chat.Set(parley.Attribute{Key: spannames.AttrGenAIUsageInputTokens, Value: int64(3)})
 	chat.Fail("timeout")
 	for _, s := range []parley.Span{chat, chat, free, door} {
 		s.End()
 	}
 	shut(t, tm)
-	if p := c.Metric(t, spannames.MetricGenAIOperationDuration).GetHistogram().DataPoints; len(p) != 1 || p[0].Count != 1 || telemetrytest.Values(p[0].Attributes)[spannames.AttrErrorType] != "timeout" {
+	if p := c.Metric(t, spannames.MetricGenAIOperationDuration).GetHistogram().DataPoints; len(p) != 1 || p[0].Count != 1 ||
+		telemetrytest.Values(p[0].Attributes)[spannames.AttrErrorType] != "timeout" {
 		t.Errorf("counted was %v", p)
 	}
 	if p := c.Metric(t, spannames.MetricGenAITokenUsage).GetHistogram().DataPoints; len(p) != 1 || p[0].GetSum() != 3 {
@@ -462,7 +492,7 @@ func TestNoTraces(t *testing.T) {
 	}
 }
 
-// TestLongName: the name of a span is bounded, in whole characters, and can be sent.
+// The name of a span is cut at a character boundary, and can be exported.
 func TestLongName(t *testing.T) {
 	alone(t)
 	c := telemetrytest.New(t)
@@ -475,7 +505,7 @@ func TestLongName(t *testing.T) {
 	}
 }
 
-// TestGivenIDIsOneSpans: what begins under the context of a span with an id that was given has another one.
+// A span in the context of a span with a given id has another id.
 func TestGivenIDIsOneSpans(t *testing.T) {
 	alone(t)
 	tm := open(t, telemetrytest.New(t), telemetry.Options{})

@@ -16,11 +16,11 @@ import (
 	"github.com/parleyhub/parley/internal/spannames"
 )
 
-// tracer makes spans of OpenTelemetry.
+// tracer creates spans of OpenTelemetry.
 type tracer struct {
 	otel    trace.Tracer
 	content bool
-	models  *models // nil: nobody is told how long models take
+	models  *models // nil if the metrics of models are disabled
 }
 
 var (
@@ -28,30 +28,35 @@ var (
 	_ parley.SamplingTracer = (*tracer)(nil)
 )
 
-// Content reports whether content is told.
+// Content reports whether content is exported.
 func (t *tracer) Content() bool { return t.content }
 
-// Samples reports whether a span that begins so is told. Samplers are asked by beginning one, of which nobody hears unless it ends.
+// Samples reports whether a span with this start is exported. It asks the sampler by starting a
+// span that never ends, and is therefore never exported.
 func (t *tracer) Samples(s parley.SpanStart) bool {
 	_, o := t.otel.Start(place(context.Background(), s), name(s.Name), trace.WithSpanKind(kinds[s.Kind]))
 	return o.SpanContext().IsSampled()
 }
 
-// StartSpan begins a span.
+// StartSpan starts a span.
 func (t *tracer) StartSpan(ctx context.Context, s parley.SpanStart) (context.Context, parley.Span) {
-	options := []trace.SpanStartOption{trace.WithSpanKind(kinds[s.Kind]), trace.WithAttributes(attributesOf(s.Attributes)...)}
+	options := []trace.SpanStartOption{trace.WithSpanKind(kinds[s.Kind]),
+		trace.WithAttributes(attributesOf(s.Attributes)...)}
 	if !s.At.IsZero() {
 		options = append(options, trace.WithTimestamp(s.At))
 	}
-	_, o := t.otel.Start(place(ctx, s), name(s.Name), options...) // its context has the ids that were given to this span alone
-	return trace.ContextWithSpan(ctx, o), &span{otel: o, traceparent: traceparent(o.SpanContext()), call: t.models.begin(s)}
+	// its context contains the ids that were given to this span
+	_, o := t.otel.Start(place(ctx, s), name(s.Name), options...)
+	return trace.ContextWithSpan(ctx, o), &span{otel: o, traceparent: traceparent(o.SpanContext()),
+		call: t.models.begin(s)}
 }
 
 var kinds = map[parley.SpanKind]trace.SpanKind{
-	parley.SpanInternal: trace.SpanKindInternal, parley.SpanServer: trace.SpanKindServer, parley.SpanClient: trace.SpanKindClient,
+	parley.SpanInternal: trace.SpanKindInternal, parley.SpanServer: trace.SpanKindServer,
+	parley.SpanClient: trace.SpanKindClient,
 }
 
-// place gives the context in which a span begins, with the ids that it was given.
+// place returns the context in which a span starts, with its given ids.
 func place(ctx context.Context, s parley.SpanStart) context.Context {
 	ctx = under(ctx, s.Parent)
 	if s.ID == [8]byte{} && s.TraceID == [16]byte{} {
@@ -60,7 +65,8 @@ func place(ctx context.Context, s parley.SpanStart) context.Context {
 	return context.WithValue(ctx, idsKey{}, &given{s.TraceID, s.ID})
 }
 
-// under gives a context in the span of a traceparent. It is the one that the context is in already, or one that is elsewhere; or none.
+// under returns a context in the span of a traceparent. That is the current span, a remote one, or
+// none.
 func under(ctx context.Context, parent string) context.Context {
 	if parent != "" && parent == traceparent(trace.SpanContextFromContext(ctx)) {
 		return ctx
@@ -70,7 +76,7 @@ func under(ctx context.Context, parent string) context.Context {
 	}
 	var c trace.SpanContextConfig
 	var flags [1]byte
-	_, _ = hex.Decode(c.TraceID[:], []byte(parent[3:35])) // they are hex, since it is valid
+	_, _ = hex.Decode(c.TraceID[:], []byte(parent[3:35])) // valid hex, because the traceparent is valid
 	_, _ = hex.Decode(c.SpanID[:], []byte(parent[36:52]))
 	_, _ = hex.Decode(flags[:], []byte(parent[53:]))
 	c.TraceFlags = trace.TraceFlags(flags[0]) & (trace.FlagsSampled | trace.FlagsRandom)
@@ -86,12 +92,12 @@ func traceparent(c trace.SpanContext) string {
 type span struct {
 	otel        trace.Span
 	traceparent string
-	call        *call // nil: it is not the call of a model
+	call        *call // nil if it is not a call of a model
 }
 
 var _ parley.Span = (*span)(nil)
 
-// Traceparent names it.
+// Traceparent returns the traceparent of the span.
 func (s *span) Traceparent() string { return s.traceparent }
 
 // Set adds attributes.
@@ -102,16 +108,16 @@ func (s *span) Set(attributes ...parley.Attribute) {
 	}
 }
 
-// Fail says that it has failed.
+// Fail records a failure.
 func (s *span) Fail(kind string) {
 	s.otel.SetStatus(codes.Error, "")
 	s.Set(parley.Attribute{Key: spannames.AttrErrorType, Value: kind})
 }
 
-// End ends it, now.
+// End ends the span now.
 func (s *span) End() { s.EndAt(time.Now()) }
 
-// EndAt ends it at a time.
+// EndAt ends the span at a time.
 func (s *span) EndAt(t time.Time) {
 	s.otel.End(trace.WithTimestamp(t))
 	if s.call != nil {
@@ -119,7 +125,8 @@ func (s *span) EndAt(t time.Time) {
 	}
 }
 
-// attributesOf gives attributes as OpenTelemetry has them. A value of a kind that parley.Attribute does not name is left out.
+// attributesOf converts attributes to OpenTelemetry. It leaves out values of types that
+// parley.Attribute does not name.
 func attributesOf(attributes []parley.Attribute) []attribute.KeyValue {
 	all := make([]attribute.KeyValue, 0, len(attributes))
 	for _, a := range attributes {
@@ -152,10 +159,10 @@ func valueOf(v any) attribute.Value {
 	return attribute.Value{}
 }
 
-// maxName bounds the name of a span, in characters: a part of it may be what a model has written.
+// maxName limits the name of a span in characters, because a model may have written a part of it.
 const maxName = 256
 
-// name is that of a span, as it can be sent.
+// name returns a name that can be exported.
 func name(s string) string {
 	s = text(s)
 	n := 0
@@ -167,21 +174,21 @@ func name(s string) string {
 	return s
 }
 
-// text is s as it can be sent: one that is no UTF-8 would cost all that is sent with it.
+// text returns s as valid UTF-8. Otherwise, the export of the whole batch fails.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// ids gives spans their ids: those that were given with them, else random ones.
+// ids assigns span ids: the given ones, otherwise random ones.
 type ids struct{}
 
 type idsKey struct{}
 
-// given are the ids that a span was given; zero: none.
+// given are the ids given to a span; zero means none.
 type given struct {
 	trace trace.TraceID
 	span  trace.SpanID
 }
 
-// NewIDs gives those of a span without a parent.
+// NewIDs returns the ids of a span without a parent.
 func (ids) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	var id trace.TraceID
 	if g, _ := ctx.Value(idsKey{}).(*given); g != nil {
@@ -194,7 +201,7 @@ func (ids) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	return id, ids{}.NewSpanID(ctx, id)
 }
 
-// NewSpanID gives that of a span with a parent.
+// NewSpanID returns the id of a span with a parent.
 func (ids) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
 	var id trace.SpanID
 	if g, _ := ctx.Value(idsKey{}).(*given); g != nil {

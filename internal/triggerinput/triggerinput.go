@@ -1,4 +1,5 @@
-// Package triggerinput says what an agent is given for an event that has woken it: the hub gives it so to a session, and the runner to a turn.
+// Package triggerinput says what an agent is given for an event that has woken it: the hub gives it
+// so to a session, and the runner to a turn.
 package triggerinput
 
 import (
@@ -9,8 +10,10 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// Parameters makes the parameters of an agent of an event: data.input, an object or the text of a prompt; without it, where the agent takes a prompt and nothing else, the text of the event or, where
-// it has none, its data as JSON; for all others an empty object. Declared are the names of the parameters that the agent's schema has, sorted; data is the event's, valid JSON or nothing.
+// Parameters makes the parameters of an agent of an event: data.input, an object or the text of a
+// prompt; without it, where the agent takes a prompt and nothing else, the text of the event or,
+// where it has none, its data as JSON; for all others an empty object. Declared are the names of
+// the parameters that the agent's schema has, sorted; data is the event's, valid JSON or nothing.
 // There are parameters, compact, or what is wrong with the input.
 func Parameters(declared []string, text string, data json.RawMessage) (json.RawMessage, []parley.ValidationError) {
 	data = compact(data)

@@ -15,48 +15,53 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// Close codes that a hub gives.
+// Close codes of a hub.
 const (
-	CloseReplaced        = int(websocket.StatusNormalClosure)   // 1000: another connection has registered as the same executor
+	// 1000: another connection has registered as the same executor
+	CloseReplaced        = int(websocket.StatusNormalClosure)
 	CloseGoingAway       = int(websocket.StatusGoingAway)       // 1001: the hub stops
 	CloseUnsupported     = int(websocket.StatusUnsupportedData) // 1003: a binary frame
 	CloseTooBig          = int(websocket.StatusMessageTooBig)   // 1009: a frame over MaxFrameBytes
 	CloseUnauthenticated = 4401                                 // no token in time, or it expired
 )
 
-// TLSOnly is what DialStream says of a hub that was called without TLS and takes nothing else.
+// TLSOnly is the error text of DialStream for a call without TLS to a hub that requires it.
 const TLSOnly = "takes TLS only"
 
-// DialOptions are for DialStream; the zero value is useful.
+// DialOptions configures DialStream. The zero value is ready to use.
 type DialOptions struct {
-	// HTTPClient makes the handshake; nil: http.DefaultClient. Its transport decides how the connection is made.
+	// HTTPClient makes the handshake; nil means http.DefaultClient. Its transport makes the
+	// connection.
 	HTTPClient *http.Client
-	// Header is sent with the handshake, such as Authorization.
+	// Header has headers for the handshake, such as Authorization.
 	Header http.Header
-	// WriteTimeout bounds one write; 0: 10 s. A write that takes longer ends the connection.
+	// WriteTimeout limits one write; 0 means 10 s. A slower write ends the connection.
 	WriteTimeout time.Duration
 }
 
-// Stream is the client's end of a socket: one JSON object in each text frame. A [Peer] makes calls over it.
+// Stream is the client side of a socket, with one JSON object per text frame. A [Peer] makes calls
+// over it.
 type Stream struct {
 	conn    *websocket.Conn
 	timeout time.Duration
 
-	writing sync.Mutex // the right to write one frame; held at most for timeout
+	writing sync.Mutex // the right to write one frame; held for at most timeout
 	stall   *time.Timer
 }
 
-// DialStream connects to url (ws, wss, http or https). A refusal of the hub is one of the sentinels of parley.Errors; a hub that is
-// not reachable is parley.ErrUnavailable.
+// DialStream connects to url (ws, wss, http or https). A refusal of the hub is one of the sentinels
+// of parley.Errors. If the hub cannot be reached, the error is parley.ErrUnavailable.
 func DialStream(ctx context.Context, url string, o *DialOptions) (*Stream, error) {
 	if o == nil {
 		o = &DialOptions{}
 	}
-	conn, resp, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPClient: unended(o.HTTPClient), HTTPHeader: o.Header})
+	conn, resp, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPClient: unended(o.HTTPClient),
+		HTTPHeader: o.Header})
 	if err != nil {
 		return nil, dialError(url, resp, err)
 	}
-	conn.SetReadLimit(2 * parley.MaxFrameBytes) // a reply may wrap a page of MaxPageBytes; the hub's own bound is lower
+	// a reply may contain a page of MaxPageBytes; the limit of the hub is lower
+	conn.SetReadLimit(2 * parley.MaxFrameBytes)
 	s := &Stream{conn: conn, timeout: o.WriteTimeout}
 	if s.timeout <= 0 {
 		s.timeout = 10 * time.Second
@@ -66,7 +71,7 @@ func DialStream(ctx context.Context, url string, o *DialOptions) (*Stream, error
 	return s, nil
 }
 
-// dialError turns a failed handshake into the error that the hub meant.
+// dialError converts a failed handshake to the error of the hub.
 func dialError(url string, resp *http.Response, err error) error {
 	if resp == nil || resp.StatusCode == http.StatusSwitchingProtocols {
 		return fmt.Errorf("%w: dial %s: %w", parley.ErrUnavailable, url, err)
@@ -78,7 +83,8 @@ func dialError(url string, resp *http.Response, err error) error {
 	if readErr == nil && json.Unmarshal(body, &reply) == nil && reply.Error != nil {
 		return parley.FromWire(*reply.Error)
 	}
-	if resp.StatusCode == http.StatusBadRequest && bytes.Contains(body, []byte("to an HTTPS server")) { // net/http's words
+	// the text of net/http
+	if resp.StatusCode == http.StatusBadRequest && bytes.Contains(body, []byte("to an HTTPS server")) {
 		return parley.Refuse(parley.ErrUnavailable, url+" "+TLSOnly, "an address that begins with wss://")
 	}
 	sentinel := parley.ErrUnavailable
@@ -93,7 +99,7 @@ func dialError(url string, resp *http.Response, err error) error {
 	return parley.Refuse(sentinel, fmt.Sprintf("%s answered %s to the handshake", url, resp.Status), "a Parley hub's /rpc")
 }
 
-// ReadFrame appends the next text frame to buf[:0] and returns it. One goroutine reads.
+// ReadFrame appends the next text frame to buf[:0] and returns it. Only one goroutine may read.
 func (s *Stream) ReadFrame(buf []byte) ([]byte, error) {
 	kind, r, err := s.conn.Reader(context.Background())
 	if err != nil {
@@ -106,7 +112,8 @@ func (s *Stream) ReadFrame(buf []byte) ([]byte, error) {
 	return buf, err
 }
 
-// WriteFrame sends one text frame, or ends the connection when the peer takes it not in time. Any goroutine may write.
+// WriteFrame sends one text frame, or ends the connection if the hub does not read it in time. Any
+// goroutine may write.
 func (s *Stream) WriteFrame(frame []byte) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -118,13 +125,13 @@ func (s *Stream) WriteFrame(frame []byte) error {
 // Ping waits until the hub has answered a ping. Another goroutine must be reading.
 func (s *Stream) Ping(ctx context.Context) error { return s.conn.Ping(ctx) }
 
-// Close ends the connection at once, without a handshake: nobody waits for a peer that may be gone.
+// Close ends the connection at once, without a closing handshake.
 func (s *Stream) Close() error {
 	s.stall.Stop()
 	return s.conn.CloseNow()
 }
 
-// CloseCode finds the close code in an error of a read; -1 when the connection ended without one.
+// CloseCode returns the close code in an error of a read, or -1 if none exists.
 func CloseCode(err error) int { return int(websocket.CloseStatus(err)) }
 
 // ReadAll appends everything of r to buf.

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// TestHalfAFrame: a frame of which a cut connection brings only a part is an error at both ends, never a shorter message; also when nothing but its head came.
+// A frame of which a broken connection delivers only a part is an error at both ends, never a
+// shorter message.
 func TestHalfAFrame(t *testing.T) {
 	for name, c := range map[string]struct {
 		ofServer bool
@@ -47,7 +48,7 @@ func TestHalfAFrame(t *testing.T) {
 	}
 }
 
-// cutPair connects a Stream to a Conn and gives the client's connection below too.
+// cutPair connects a Stream to a Conn, and also returns the network connection of the client.
 func cutPair(t *testing.T) (client *Stream, below net.Conn, server *Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -79,14 +80,15 @@ func cutPair(t *testing.T) (client *Stream, below net.Conn, server *Conn) {
 	return client, below, server
 }
 
-// TestCutOverTLS: Cut does not wait while TLS sends its close notification to a peer that does not read.
+// Cut does not wait while TLS sends its close notification to a client that does not read.
 func TestCutOverTLS(t *testing.T) {
 	made := httptest.NewTLSServer(nil)
 	defer made.Close()
 	synctest.Test(t, func(t *testing.T) {
-		near, far := net.Pipe() // a write waits until the peer reads
+		near, far := net.Pipe() // a write waits until the other end reads
 		defer far.Close()
-		peer := tls.Client(far, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}) // a server with 1.3 writes after the handshake
+		// a server with 1.3 writes after the handshake
+		peer := tls.Client(far, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12})
 		shaken := make(chan error, 1)
 		go func() { shaken <- peer.Handshake() }()
 		over := tls.Server(near, made.TLS)

@@ -15,12 +15,13 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// MaxInteger is the largest integer that every JSON reader holds exactly; its negative is the smallest.
+// MaxInteger is the largest integer that every JSON parser represents exactly. Its negative is the
+// smallest.
 const MaxInteger = 1<<53 - 1
 
-// ParamError says which param is wrong. It unwraps to the *parley.Error that goes out.
+// ParamError names an invalid param. It unwraps to the *parley.Error for the caller.
 type ParamError struct {
-	// Path names the param, such as participants[1].kind; empty means the params as a whole.
+	// Path is the param, such as participants[1].kind, or "" for the params as a whole.
 	Path string
 
 	refusal *parley.Error
@@ -28,7 +29,7 @@ type ParamError struct {
 
 func (e *ParamError) Error() string { return e.refusal.Error() }
 
-// Unwrap gives the refusal.
+// Unwrap returns the refusal.
 func (e *ParamError) Unwrap() error { return e.refusal }
 
 func paramError(path, message, expected string) *ParamError {
@@ -40,12 +41,14 @@ func paramError(path, message, expected string) *ParamError {
 	return &ParamError{Path: path, refusal: parley.Refuse(parley.ErrInvalidParams, message, expected)}
 }
 
-// Decode reads params into a pointer to a struct of parley. It refuses, with a *ParamError, what is unknown, there twice (also
-// inside of payloads), wrongly cased, missing (a field without omitempty or omitzero is required), null, of the wrong JSON type, an
-// integer beyond MaxInteger, or a string with half a surrogate pair: ErrInvalidParams. An optional string that is empty, or an
-// optional integer that is 0 where that is not a value, is ErrValidationFailed: in Go it would be the same as an absent one, and mean
-// something that its author did not. A json.RawMessage gets the exact bytes, a []byte those that base64 encodes. Nothing that it fills in points into data. Empty data
-// is an empty object.
+// Decode decodes params into a pointer to a struct of parley. It returns a *ParamError with
+// ErrInvalidParams for members that are unknown, duplicate (also inside of payloads), in the wrong
+// case, missing (a field without omitempty or omitzero is required), null or of the wrong JSON
+// type, for an integer beyond MaxInteger, and for a string with half a surrogate pair. It returns
+// ErrValidationFailed for an optional string that is empty, or an optional integer that is 0 where
+// 0 is not a value: in Go it would equal an absent one. A json.RawMessage receives the exact bytes,
+// and a []byte the decoded base64. The result does not point into data. Empty data is an empty
+// object.
 func Decode(data []byte, into any) error {
 	if len(data) == 0 {
 		data = []byte("{}")
@@ -64,7 +67,7 @@ func Decode(data []byte, into any) error {
 	return nil
 }
 
-// decoder fills in a struct in one pass over the tokens.
+// decoder decodes a struct in one pass over the tokens.
 type decoder struct{ *jsontext.Decoder }
 
 // value decodes the next value into v.
@@ -115,7 +118,7 @@ func (d decoder) scalar(p *plan, v reflect.Value, raw jsontext.Value) *ParamErro
 	return nil
 }
 
-// unquoted gives the text of a string that was found valid.
+// unquoted returns the text of a valid string.
 func unquoted(raw jsontext.Value) string {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw[1 : len(raw)-1])
@@ -126,8 +129,8 @@ func unquoted(raw jsontext.Value) string {
 
 var strictBase64 = base64.StdEncoding.Strict()
 
-// decodeBase64 reads the one text that encodes some bytes: padded, without line breaks (which encoding/base64 would let pass) or stray bits.
-// The result is never nil.
+// decodeBase64 accepts the only canonical encoding of some bytes: padded, without line breaks
+// (which encoding/base64 accepts) or stray bits. The result is never nil.
 func decodeBase64(text []byte) ([]byte, error) {
 	if i := bytes.IndexAny(text, "\r\n"); i >= 0 {
 		return nil, base64.CorruptInputError(i)
@@ -141,7 +144,7 @@ func (d decoder) wrongType(p *plan) *ParamError {
 	return paramError(d.path(), "has the wrong JSON type", p.shape.String())
 }
 
-// open reads the bracket that begins an object or list.
+// open reads the opening bracket of an object or list.
 func (d decoder) open(p *plan, bracket jsontext.Kind) *ParamError {
 	if d.PeekKind() == bracket {
 		if _, err := d.ReadToken(); err != nil {
@@ -170,7 +173,7 @@ func (d decoder) list(p *plan, v reflect.Value) *ParamError {
 	return d.close()
 }
 
-// table decodes an object whose members have any name.
+// table decodes an object with any member names.
 func (d decoder) table(p *plan, v reflect.Value) *ParamError {
 	if err := d.open(p, '{'); err != nil {
 		return err
@@ -221,7 +224,8 @@ func (d decoder) field(f *planField, v reflect.Value) *ParamError {
 	}
 	if f.notZero && v.IsZero() {
 		e := &ParamError{Path: d.path()}
-		e.refusal = parley.Refuse(parley.ErrValidationFailed, e.Path+" is "+f.plan.shape.zero(), "leave it out, or give it a value")
+		e.refusal = parley.Refuse(parley.ErrValidationFailed, e.Path+" is "+f.plan.shape.zero(),
+			"leave it out, or give it a value")
 		return e
 	}
 	return nil
@@ -234,7 +238,7 @@ func (d decoder) close() *ParamError {
 	return nil
 }
 
-// member reads a name and finds its field.
+// member reads a name and returns the index of its field.
 func (d decoder) member(p *plan) (int, *ParamError) {
 	raw, err := d.ReadValue()
 	if err != nil {
@@ -263,8 +267,8 @@ func (d decoder) missing(p *plan, missing uint64) *ParamError {
 	return nil
 }
 
-// syntax turns an error of the tokens into one of a param. The text as a whole is JSON; what can still be wrong is a name that is there
-// twice and half a surrogate pair.
+// syntax converts an error of the tokens to one of a param. The text is valid JSON, so only
+// duplicate names and half surrogate pairs are left.
 func (d decoder) syntax(err error) *ParamError {
 	var s *jsontext.SyntacticError
 	if !errors.As(err, &s) {
@@ -279,7 +283,7 @@ func (d decoder) syntax(err error) *ParamError {
 
 func (d decoder) path() string { return pathOf(d.StackPointer()) }
 
-// pathOf writes /participants/1/kind as participants[1].kind.
+// pathOf formats /participants/1/kind as participants[1].kind.
 func pathOf(p jsontext.Pointer) string {
 	var b strings.Builder
 	for token := range p.Tokens() {
@@ -295,7 +299,7 @@ func pathOf(p jsontext.Pointer) string {
 	return truncate(b.String())
 }
 
-// truncate keeps what a caller chose from filling an error.
+// truncate shortens a text of the caller for an error.
 func truncate(s string) string {
 	const most = 200
 	if len(s) <= most {
@@ -304,7 +308,7 @@ func truncate(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "..."
 }
 
-// shape is the JSON type that a field takes.
+// shape is the JSON type of a field.
 type shape int
 
 const (
@@ -319,10 +323,11 @@ const (
 )
 
 func (s shape) String() string {
-	return [...]string{"an object", "an array", "a string", "an integer", "true or false", "any JSON value", "a string of base64", "an object"}[s]
+	return [...]string{"an object", "an array", "a string", "an integer", "true or false", "any JSON value",
+		"a string of base64", "an object"}[s]
 }
 
-// zero names the zero value of a string or an integer.
+// zero returns the name of the zero value of a string or an integer.
 func (s shape) zero() string {
 	if s == shapeText {
 		return "an empty string"
@@ -330,10 +335,10 @@ func (s shape) zero() string {
 	return "0"
 }
 
-// zeroCounts are the optional integers for which 0 is a value, the same as that of absence.
+// zeroCounts are the optional integers for which 0 is a value, the same as without the member.
 var zeroCounts = map[string]bool{"sinceSeq": true, "timeoutMs": true, "offset": true}
 
-// plan is how a type is decoded. Plans are made once for each type.
+// plan describes the decoding of a type. There is one plan per type.
 type plan struct {
 	shape    shape
 	typ      reflect.Type
@@ -349,7 +354,7 @@ type planField struct {
 	index int // in the struct
 	plan  *plan
 
-	notZero bool // it is left out rather than zero
+	notZero bool // the member must be left out instead of zero
 }
 
 var plans sync.Map // reflect.Type -> *plan
@@ -412,7 +417,7 @@ func (p *plan) addFields() {
 	}
 }
 
-// resembling gives the name that a wrongly cased one probably means.
+// resembling returns the name in the right case for one in the wrong case, or "".
 func (p *plan) resembling(name string) string {
 	for _, f := range p.fields {
 		if strings.EqualFold(f.name, name) {

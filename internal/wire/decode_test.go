@@ -31,13 +31,15 @@ var allParams = []func() any{
 }
 
 func TestDecodeKeepsBytes(t *testing.T) {
-	params := []byte(`{"finality":"none","payload":{ "n":1.0e2, "t":"\u003c<\ud83d\ude00" },"conversationId":"\u0063","afterSeq":0}`)
+	params := []byte(`{"finality":"none","payload":{ "n":1.0e2, "t":"\u003c<\ud83d\ude00" },"conversationId":"\u0063",` +
+		`"afterSeq":0}`)
 	var q parley.SendMessageParams
 	if err := wire.Decode(params, &q); err != nil {
 		t.Fatal(err)
 	}
-	clear(params) // the frame is used again
-	if q.ConversationID != "c" || string(q.Payload) != `{ "n":1.0e2, "t":"\u003c<\ud83d\ude00" }` || q.AfterSeq == nil || *q.AfterSeq != 0 {
+	clear(params) // the frame is reused
+	if q.ConversationID != "c" || string(q.Payload) != `{ "n":1.0e2, "t":"\u003c<\ud83d\ude00" }` || q.AfterSeq == nil ||
+		*q.AfterSeq != 0 {
 		t.Errorf("got %+v", q)
 	}
 }
@@ -55,30 +57,48 @@ func TestDecodeRefusals(t *testing.T) {
 		{func() any { return new(parley.TailParams) }, `{"conversationId":"c","sinceSeq":0,"x":{}}`, "x", true},
 		{func() any { return new(parley.TailParams) }, `{"ConversationId":"c","sinceSeq":0}`, "ConversationId", true},
 		{func() any { return new(parley.TailParams) }, `{"conversationId":"c","sinceSeq":1.0}`, "sinceSeq", false},
-		{func() any { return new(parley.TailParams) }, `{"conversationId":"c","sinceSeq":-9007199254740992}`, "sinceSeq", false},
-		{func() any { return new(parley.TailParams) }, `{"conversationId":"c","sinceSeq":99999999999999999999}`, "sinceSeq", false},
-		{func() any { return new(parley.TailParams) }, `{"conversationId":"c","conversation\u0049d":"d","sinceSeq":0}`, "conversationId", false},
+		{func() any { return new(parley.TailParams) }, `{"conversationId":"c","sinceSeq":-9007199254740992}`, "sinceSeq",
+			false},
+		{func() any { return new(parley.TailParams) }, `{"conversationId":"c","sinceSeq":99999999999999999999}`, "sinceSeq",
+			false},
+		{func() any { return new(parley.TailParams) }, `{"conversationId":"c","conversation\u0049d":"d","sinceSeq":0}`,
+			"conversationId", false},
 		{func() any { return new(parley.TailParams) }, `[]`, "", false},
 		{func() any { return new(parley.GetGuidanceParams) }, `{"conversationId":"c","explain":1}`, "explain", false},
-		{func() any { return new(parley.CreateConversationParams) }, `{"participants":[{"id":"a","kind":"agent"},{"id":"b"}]}`, "participants[1].kind", false},
-		{func() any { return new(parley.CreateConversationParams) }, `{"participants":[{"id":"a","kind":"agent","x":1}]}`, "participants[0].x", true},
+		{func() any { return new(parley.CreateConversationParams) },
+			`{"participants":[{"id":"a","kind":"agent"},{"id":"b"}]}`, "participants[1].kind", false},
+		{func() any { return new(parley.CreateConversationParams) }, `{"participants":[{"id":"a","kind":"agent","x":1}]}`,
+			"participants[0].x", true},
 		{func() any { return new(parley.CreateConversationParams) }, `{"participants":[7]}`, "participants[0]", false},
 		{func() any { return new(parley.CreateConversationParams) }, `{"participants":null}`, "participants", false},
 		{func() any { return new(parley.CreateConversationParams) }, `{"participants":[],"policy":null}`, "policy", false},
 		{func() any { return new(parley.CreateConversationParams) }, `{"participants":[],"policy":{}}`, "policy.kind", false},
-		{func() any { return new(parley.CreateConversationParams) }, `{"participants":[],"limits":{"maxTurns":"2"}}`, "limits.maxTurns", false},
-		{func() any { return new(parley.RegisterExecutorParams) }, `{"executorId":"x","agents":[],"labels":[]}`, "labels", false},
-		{func() any { return new(parley.RegisterExecutorParams) }, `{"executorId":"x","agents":[],"labels":null}`, "labels", false},
-		{func() any { return new(parley.RegisterExecutorParams) }, `{"executorId":"x","agents":[],"labels":{"gpu":1}}`, "labels.gpu", false},
-		{func() any { return new(parley.RegisterExecutorParams) }, `{"executorId":"x","agents":[],"labels":{"a":"1","\u0061":"2"}}`, "labels.a", false},
-		{func() any { return new(parley.RegisterExecutorParams) }, `{"executorId":"x","agents":[],"labels":{"a":"\ud800"}}`, "labels.a", false},
-		{func() any { return new(parley.RegisterExecutorParams) }, `{"executorId":"x","agents":[],"labels":{"\ud800":"1"}}`, "labels", false},
-		{func() any { return new(parley.RegisterBlueprintsParams) }, `{"blueprints":[{"name":"a"}]}`, "blueprints[0].parameters_schema", false},
-		{func() any { return new(parley.RegisterBlueprintsParams) }, `{"blueprints":[{"name":"a","parameters_schema":{},"command":"x"}]}`, "blueprints[0].command", true},
-		{func() any { return new(parley.StartSessionParams) }, `{"agentName":"a","demands":{"gpu":["1"]}}`, "demands.gpu", false},
-		{func() any { return new(parley.GetSessionParams) }, `{"sessionId":"s","progressSince":null}`, "progressSince", false},
-		{func() any { return new(parley.SendNoteParams) }, `{"conversationId":"c","payload":{"schema":"s","data":{"a":{"b":1,"b":2}}}}`, "payload.data.a.b", false},
-		{func() any { return new(parley.SendMessageParams) }, `{"conversationId":"c","finality":"none","payload":{"text":"\udc00"}}`, "payload.text", false},
+		{func() any { return new(parley.CreateConversationParams) }, `{"participants":[],"limits":{"maxTurns":"2"}}`,
+			"limits.maxTurns", false},
+		{func() any { return new(parley.RegisterExecutorParams) }, `{"executorId":"x","agents":[],"labels":[]}`, "labels",
+			false},
+		{func() any { return new(parley.RegisterExecutorParams) }, `{"executorId":"x","agents":[],"labels":null}`, "labels",
+			false},
+		{func() any { return new(parley.RegisterExecutorParams) }, `{"executorId":"x","agents":[],"labels":{"gpu":1}}`,
+			"labels.gpu", false},
+		{func() any { return new(parley.RegisterExecutorParams) },
+			`{"executorId":"x","agents":[],"labels":{"a":"1","\u0061":"2"}}`, "labels.a", false},
+		{func() any { return new(parley.RegisterExecutorParams) }, `{"executorId":"x","agents":[],"labels":{"a":"\ud800"}}`,
+			"labels.a", false},
+		{func() any { return new(parley.RegisterExecutorParams) }, `{"executorId":"x","agents":[],"labels":{"\ud800":"1"}}`,
+			"labels", false},
+		{func() any { return new(parley.RegisterBlueprintsParams) }, `{"blueprints":[{"name":"a"}]}`,
+			"blueprints[0].parameters_schema", false},
+		{func() any { return new(parley.RegisterBlueprintsParams) },
+			`{"blueprints":[{"name":"a","parameters_schema":{},"command":"x"}]}`, "blueprints[0].command", true},
+		{func() any { return new(parley.StartSessionParams) }, `{"agentName":"a","demands":{"gpu":["1"]}}`, "demands.gpu",
+			false},
+		{func() any { return new(parley.GetSessionParams) }, `{"sessionId":"s","progressSince":null}`, "progressSince",
+			false},
+		{func() any { return new(parley.SendNoteParams) },
+			`{"conversationId":"c","payload":{"schema":"s","data":{"a":{"b":1,"b":2}}}}`, "payload.data.a.b", false},
+		{func() any { return new(parley.SendMessageParams) },
+			`{"conversationId":"c","finality":"none","payload":{"text":"\udc00"}}`, "payload.text", false},
 	} {
 		err := wire.Decode([]byte(c.params), c.into())
 		var p *wire.ParamError
@@ -86,28 +106,31 @@ func TestDecodeRefusals(t *testing.T) {
 			t.Errorf("%s: %v", c.params, err)
 			continue
 		}
-		if unknown := strings.Contains(err.Error(), "is not a param of this method"); p.Path != c.path || unknown != c.unknown {
+		if unknown := strings.Contains(err.Error(), "is not a param of this method"); p.Path != c.path ||
+			unknown != c.unknown {
 			t.Errorf("%s: path %q: %v", c.params, p.Path, err)
 		}
 	}
 }
 
-// TestDecodeZeros: an optional param that is there says something.
+// An optional param that is present has a meaning.
 func TestDecodeZeros(t *testing.T) {
 	for _, c := range []struct {
 		into    any
 		params  string
-		refused string // the param; empty: taken
+		refused string // the param; empty means accepted
 	}{
 		{new(parley.AuthenticateParams), `{"token":"t","agentId":""}`, "agentId"},
 		{new(parley.AuthenticateParams), `{"token":"t","clientName":""}`, "clientName"},
-		{new(parley.AuthenticateParams), `{"token":""}`, ""}, // required: the hub says what is wrong with it
+		{new(parley.AuthenticateParams), `{"token":""}`, ""}, // required: the hub returns the fault
 		{new(parley.CreateConversationParams), `{"participants":[],"title":""}`, "title"},
-		{new(parley.CreateConversationParams), `{"participants":[{"id":"a","kind":"agent","role":""}]}`, "participants[0].role"},
+		{new(parley.CreateConversationParams), `{"participants":[{"id":"a","kind":"agent","role":""}]}`,
+			"participants[0].role"},
 		{new(parley.CreateConversationParams), `{"participants":[],"limits":{"maxTurns":0}}`, "limits.maxTurns"},
 		{new(parley.CreateConversationParams), `{"participants":[],"limits":{}}`, ""},
 		{new(parley.CreateConversationParams), `{"participants":[],"policy":{"kind":""}}`, ""},
-		{new(parley.CloseConversationParams), `{"conversationId":"c","outcome":{"status":"failed","reason":""}}`, "outcome.reason"},
+		{new(parley.CloseConversationParams), `{"conversationId":"c","outcome":{"status":"failed","reason":""}}`,
+			"outcome.reason"},
 		{new(parley.ListConversationsParams), `{"cursor":""}`, "cursor"},
 		{new(parley.ListConversationsParams), `{"status":""}`, "status"},
 		{new(parley.GetConversationParams), `{"conversationId":"c","limit":0}`, "limit"},
@@ -120,7 +143,8 @@ func TestDecodeZeros(t *testing.T) {
 		{new(parley.ExplainParams), `{"conversationId":"c","seq":0}`, "seq"},
 		{new(parley.SendMessageParams), `{"conversationId":"c","payload":{},"finality":"turn","afterSeq":0}`, ""},
 		{new(parley.SendMessageParams), `{"conversationId":"c","payload":{},"finality":"turn","turn":0}`, "turn"},
-		{new(parley.SendMessageParams), `{"conversationId":"c","payload":{"text":""},"finality":"turn","clientRequestId":""}`, "clientRequestId"},
+		{new(parley.SendMessageParams), `{"conversationId":"c","payload":{"text":""},"finality":"turn","clientRequestId":""}`,
+			"clientRequestId"},
 		{new(parley.SendDeltaParams), `{"conversationId":"c","turn":1,"index":0,"text":""}`, ""},
 		{new(parley.CreateTokenParams), `{"agentId":"a","expiresInMs":0}`, "expiresInMs"},
 		{new(parley.CreateTokenParams), `{"agentId":"a"}`, ""},
@@ -131,7 +155,8 @@ func TestDecodeZeros(t *testing.T) {
 		{new(parley.StartSessionParams), `{"agentName":"a","resume":""}`, "resume"},
 		{new(parley.StartSessionParams), `{"agentName":"a","demands":{"gpu":""}}`, ""}, // the hub says what labels may be
 		{new(parley.GetSessionParams), `{"sessionId":"s","progressSince":0}`, ""},
-		{new(parley.RegisterBlueprintsParams), `{"blueprints":[{"name":"a","parameters_schema":{},"timeout_ms":0}]}`, "blueprints[0].timeout_ms"},
+		{new(parley.RegisterBlueprintsParams), `{"blueprints":[{"name":"a","parameters_schema":{},"timeout_ms":0}]}`,
+			"blueprints[0].timeout_ms"},
 		{new(parley.GetAttachmentParams), `{"conversationId":"c","sha256":"","offset":0}`, ""},
 		{new(parley.GetAttachmentParams), `{"conversationId":"c","sha256":"x","length":0}`, "length"},
 		{new(parley.PutAttachmentParams), `{"conversationId":"c","data":""}`, ""}, // the hub refuses it
@@ -153,36 +178,41 @@ func TestDecodeZeros(t *testing.T) {
 	}
 }
 
-// TestDecodeKeepsEmptyLists: empty and absent are not the same.
+// Empty and absent lists differ.
 func TestDecodeKeepsEmptyLists(t *testing.T) {
 	var q parley.CreateTokenParams
-	if err := wire.Decode([]byte(`{"agentId":"a","scopes":[]}`), &q); err != nil || q.Scopes == nil || q.Conversations != nil {
+	if err := wire.Decode([]byte(`{"agentId":"a","scopes":[]}`), &q); err != nil || q.Scopes == nil ||
+		q.Conversations != nil {
 		t.Errorf("read %#v: %v", q, err)
 	}
 }
 
-// TestDecodeBase64: each file has one text.
+// Each file has one encoding.
 func TestDecodeBase64(t *testing.T) {
 	for text, want := range map[string]string{
 		``: "", `aGk=`: "hi", `aGVsbG8=`: "hello", `+/+/`: "\xfb\xff\xbf", `+\/+\/`: "\xfb\xff\xbf", `\u0061Gk=`: "hi",
 	} {
 		var q parley.PutAttachmentParams
-		if err := wire.Decode([]byte(`{"conversationId":"c","data":"`+text+`"}`), &q); err != nil || q.Data == nil || string(q.Data) != want {
+		if err := wire.Decode([]byte(`{"conversationId":"c","data":"`+text+`"}`), &q); err != nil || q.Data == nil ||
+			string(q.Data) != want {
 			t.Errorf("%s: %q, %v", text, q.Data, err)
 		}
 	}
 	for _, data := range []string{
-		`"aGk"`, `"aGk=="`, `"aGl="`, `"aGk= "`, `" aGk="`, `"aG\nk="`, `"aG\r\nk="`, `"aGk=\n"`, `"-_-_"`, `"a"`, `"===="`, `"aGk=aGk="`, `null`, `["aGk="]`, `7`, `{}`,
+		`"aGk"`, `"aGk=="`, `"aGl="`, `"aGk= "`, `" aGk="`, `"aG\nk="`, `"aG\r\nk="`, `"aGk=\n"`, `"-_-_"`, `"a"`, `"===="`,
+		`"aGk=aGk="`, `null`, `["aGk="]`, `7`, `{}`,
 	} {
 		err := wire.Decode([]byte(`{"conversationId":"c","data":`+data+`}`), new(parley.PutAttachmentParams))
 		var p *wire.ParamError
-		if !errors.As(err, &p) || p.Path != "data" || !errors.Is(err, parley.ErrInvalidParams) || !strings.Contains(err.Error(), "base64") {
+		if !errors.As(err, &p) || p.Path != "data" || !errors.Is(err, parley.ErrInvalidParams) ||
+			!strings.Contains(err.Error(), "base64") {
 			t.Errorf("%s: %v", data, err)
 		}
 	}
 }
 
-// TestDecodeRequired takes away one member after the other of every method's params: those that may be left out are not missed, the others are.
+// TestDecodeRequired removes each member of the params of every method: only required ones may be
+// missed.
 func TestDecodeRequired(t *testing.T) {
 	for _, into := range allParams {
 		full := filled(reflect.TypeOf(into()).Elem())
@@ -221,7 +251,7 @@ func remove(members map[string]json.RawMessage, name string) map[string]json.Raw
 	return out
 }
 
-// filled gives a value with nothing in it zero.
+// filled returns a value without zero fields.
 func filled(t reflect.Type) reflect.Value {
 	v := reflect.New(t).Elem()
 	switch t.Kind() {
@@ -250,16 +280,24 @@ func filled(t reflect.Type) reflect.Value {
 	return v
 }
 
-// FuzzDecode holds Decode against encoding/json: what it takes means the same there, and comes through both again.
+// FuzzDecode compares Decode with encoding/json: accepted text has the same meaning, and survives
+// both again.
 func FuzzDecode(f *testing.F) {
 	for i, s := range []string{
-		`{"token":"t"}`, `{}`, `{"participants":[{"id":"a","kind":"agent","role":"r"}],"policy":{"kind":"open"},"limits":{"maxTurns":3},"metadata":{"a":[1]}}`,
-		`{"conversationId":"c","sinceSeq":1,"limit":5}`, `{"status":"active"}`, `{"conversationId":"c","participant":{"id":"a","kind":"tool"}}`,
-		`{"conversationId":"c","outcome":{"status":"failed"}}`, `{"conversationId":"c","sinceSeq":0}`, `{"conversationId":"c","payload":{"text":"\u00e9"},"finality":"turn","afterSeq":-1}`,
-		`{"conversationId":"c","payload":{"schema":"s","tags":["a"],"data":null}}`, `{"agentId":"a","scopes":["read"],"expiresInMs":9007199254740991}`, `{"conversationId":"c","types":[]}`,
-		`{"conversationId":"c","data":"aGk=","name":"n"}`, `{"conversationId":"c","data":"aG\nk="}`, `{"conversationId":"c","sha256":"x","offset":0,"length":1}`,
-		`{"executorId":"x","agents":[],"labels":{"gpu":"a","\u00e9":""}}`, `{"blueprints":[{"name":"a","parameters_schema":{"type":"object"},"labels":{}}]}`,
-		`{"agentName":"a@r","parameters":{"x":1},"demands":{"gpu":"a"},"timeoutMs":0}`, `{"sessionId":"ses_1","progressSince":0}`,
+		`{"token":"t"}`, `{}`, `{"participants":[{"id":"a","kind":"agent","role":"r"}],"policy":{"kind":"open"},` +
+			`"limits":{"maxTurns":3},"metadata":{"a":[1]}}`,
+		`{"conversationId":"c","sinceSeq":1,"limit":5}`, `{"status":"active"}`,
+		`{"conversationId":"c","participant":{"id":"a","kind":"tool"}}`,
+		`{"conversationId":"c","outcome":{"status":"failed"}}`, `{"conversationId":"c","sinceSeq":0}`,
+		`{"conversationId":"c","payload":{"text":"\u00e9"},"finality":"turn","afterSeq":-1}`,
+		`{"conversationId":"c","payload":{"schema":"s","tags":["a"],"data":null}}`,
+		`{"agentId":"a","scopes":["read"],"expiresInMs":9007199254740991}`, `{"conversationId":"c","types":[]}`,
+		`{"conversationId":"c","data":"aGk=","name":"n"}`, `{"conversationId":"c","data":"aG\nk="}`,
+		`{"conversationId":"c","sha256":"x","offset":0,"length":1}`,
+		`{"executorId":"x","agents":[],"labels":{"gpu":"a","\u00e9":""}}`,
+		`{"blueprints":[{"name":"a","parameters_schema":{"type":"object"},"labels":{}}]}`,
+		`{"agentName":"a@r","parameters":{"x":1},"demands":{"gpu":"a"},"timeoutMs":0}`,
+		`{"sessionId":"ses_1","progressSince":0}`,
 	} {
 		for kind := range allParams {
 			if kind%4 == i%4 {

@@ -1,13 +1,14 @@
-// Package wire is where Parley meets its wire libraries: it is the only importer of coder/websocket and
+// Package wire wraps the wire libraries of Parley: no other package imports coder/websocket and
 // sourcegraph/jsonrpc2.
 //
 // # Guarantees
 //
-//   - A frame means one thing only: text that is no UTF-8, no JSON, nests too deep, or names a member twice is refused,
-//     so that no two readers can understand it differently ([ReadRequest], [Decode]; [ScanRequest] says the same sooner, or nothing).
-//   - Bytes that stay JSON (payloads, ids) come out exactly as they came in.
-//   - Nothing is read without a bound on its size, and nothing is written without a bound on the time it takes.
+//   - A frame has one meaning. Text that is not UTF-8, not JSON, nested too deeply, or has a duplicate
+//     member is refused, so that no two parsers can understand it differently ([ReadRequest],
+//     [Decode]). [ScanRequest] returns the same result faster, or none.
+//   - Bytes that remain JSON (payloads, ids) are returned unchanged.
+//   - Every read has a limit for its size, and every write has a limit for its time.
 //
-// The server side is [Accept] and [Conn]; the client side is [DialStream], [Stream], and
-// [Peer] for calls.
+// The server side is [Accept] and [Conn]. The client side is [DialStream], [Stream], and [Peer] for
+// calls.
 package wire

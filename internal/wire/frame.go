@@ -1,18 +1,19 @@
 package wire
 
-// The envelopes that a hub writes. What is appended behind a head is JSON, and then a closing brace.
+// The envelopes of frames of the hub. The caller appends JSON and a closing brace to a head.
 
-// replyHead begins every reply of a hub, and, up to its id, a request.
+// replyHead begins every reply of a hub, and a request up to its id.
 var replyHead = []byte(`{"jsonrpc":"2.0","id":`)
 
-// AppendResultHead begins the reply to a call that succeeded; its result is to follow.
+// AppendResultHead begins the reply to a successful call. The result follows.
 func AppendResultHead(b []byte, id string) []byte {
 	b = append(b, replyHead...)
 	b = append(b, id...)
 	return append(b, `,"result":`...)
 }
 
-// AppendErrorHead begins the reply to a call that was refused; its error is to follow. Without id it is null.
+// AppendErrorHead begins the reply to a refused call. The error follows. Without an id, the id is
+// null.
 func AppendErrorHead(b []byte, id string) []byte {
 	if id == "" {
 		id = "null"
@@ -22,7 +23,7 @@ func AppendErrorHead(b []byte, id string) []byte {
 	return append(b, `,"error":`...)
 }
 
-// AppendNotificationHead begins a notification; its params are to follow. The method needs no escape.
+// AppendNotificationHead begins a notification. The params follow. The method must need no escapes.
 func AppendNotificationHead(b []byte, method string) []byte {
 	b = append(b, `{"jsonrpc":"2.0","method":"`...)
 	b = append(b, method...)

@@ -8,8 +8,9 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// CheckObject checks that a text which stands for params is one JSON object, before Decode reads it: ErrParse for what is no JSON that
-// this protocol takes, ErrInvalidRequest for another value. It may nest one level less than a frame, in which it would be inside of a request.
+// CheckObject checks that a text for params is one JSON object, before Decode reads it. It returns
+// ErrParse for JSON that the protocol does not allow, and ErrInvalidRequest for another value. The
+// nesting limit is one level less than that of a frame, because the params are inside a request.
 func CheckObject(text []byte) error {
 	if err := checkText(text, limits.MaxDepth-1); err != nil {
 		return err
@@ -27,7 +28,7 @@ func CheckObject(text []byte) error {
 	return nil
 }
 
-// checkText checks what can be told of a text before it is parsed.
+// checkText checks a text before it is parsed.
 func checkText(text []byte, depth int) error {
 	if !utf8.Valid(text) {
 		return parley.Refuse(parley.ErrParse, "the text is not valid UTF-8", "")

@@ -18,10 +18,13 @@ func TestCheckObject(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]error{
-		"": parley.ErrParse, " ": parley.ErrParse, "{": parley.ErrParse, "{}{}": parley.ErrParse, "{} x": parley.ErrParse, `{"a":NaN}`: parley.ErrParse,
-		"{\"a\":\"\xff\"}": parley.ErrParse, "\ufeff{}": parley.ErrParse, "{'a':1}": parley.ErrParse, "{\"a\":\"\x00\"}": parley.ErrParse,
+		"": parley.ErrParse, " ": parley.ErrParse, "{": parley.ErrParse, "{}{}": parley.ErrParse, "{} x": parley.ErrParse,
+		`{"a":NaN}`:        parley.ErrParse,
+		"{\"a\":\"\xff\"}": parley.ErrParse, "\ufeff{}": parley.ErrParse, "{'a':1}": parley.ErrParse,
+		"{\"a\":\"\x00\"}":    parley.ErrParse,
 		deep(limits.MaxDepth): parley.ErrParse, strings.Repeat("[", 1<<20): parley.ErrParse,
-		"[]": parley.ErrInvalidRequest, `[{"a":1}]`: parley.ErrInvalidRequest, `"a"`: parley.ErrInvalidRequest, "1": parley.ErrInvalidRequest, "null": parley.ErrInvalidRequest,
+		"[]": parley.ErrInvalidRequest, `[{"a":1}]`: parley.ErrInvalidRequest, `"a"`: parley.ErrInvalidRequest,
+		"1": parley.ErrInvalidRequest, "null": parley.ErrInvalidRequest,
 	} {
 		if err := wire.CheckObject([]byte(text)); !errors.Is(err, want) {
 			t.Errorf("%.40q: %v, want %v", text, err, want)

@@ -17,32 +17,34 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
-// ErrBroken: the connection ended before the answer came. What was asked may have been done.
+// ErrBroken means that the connection ended before the response. The call may have had an effect.
 var ErrBroken = errors.New("the connection to the hub broke")
 
-// PeerOptions are for NewPeer. All but Logger are needed.
+// PeerOptions configures NewPeer. Only Logger is optional.
 type PeerOptions struct {
-	// Notify gets the hub's notifications, on the reading goroutine; it must not block. params is its to keep. An error of it ends
-	// the connection.
+	// Notify receives the notifications of the hub on the reading goroutine. It must not block, and
+	// may keep params. An error ends the connection.
 	Notify func(method string, params json.RawMessage) error
-	// Ended is called once, when the reading goroutine has read its last, with the close code that the hub gave; -1 when it gave none.
+	// Ended is called once after the last read, with the close code of the hub, or -1 if there is
+	// none.
 	Ended func(closeCode int)
-	// Logger hears, at level debug, of what the hub should not have sent; nil, nobody.
+	// Logger receives unexpected frames at level debug; nil discards them.
 	Logger *slog.Logger
 }
 
-// Peer makes calls over a Stream, any number at once. Requests, results and notifications keep their bytes, which jsonrpc2 alone
-// would not do: it encodes requests with <, > and & escaped, and takes the params of notifications apart and sorts their members.
+// Peer makes calls over a Stream, any number at once. It keeps the bytes of requests, results and
+// notifications. jsonrpc2 does not: it escapes <, > and & in requests, and decodes and sorts the
+// params of notifications.
 type Peer struct {
 	stream *Stream
 	o      PeerOptions
 	conn   *jsonrpc2.Conn
-	ids    atomic.Uint64 // the last id given; never 0, which is what jsonrpc2 reads for null
+	ids    atomic.Uint64 // the last id; never 0, which jsonrpc2 reads as null
 	born   time.Time
-	heard  atomic.Int64 // when the last frame came, in ns since born
+	heard  atomic.Int64 // time of the last frame, in ns since born
 }
 
-// NewPeer takes stream over and starts to read it. End it with Close.
+// NewPeer takes over stream and starts to read it. Call Close to end it.
 func NewPeer(stream *Stream, o PeerOptions) *Peer {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -54,7 +56,7 @@ func NewPeer(stream *Stream, o PeerOptions) *Peer {
 	return p
 }
 
-// Silence is how long nothing has come.
+// Silence returns the time since the last frame.
 func (p *Peer) Silence() time.Duration { return time.Since(p.born) - time.Duration(p.heard.Load()) }
 
 // Ping waits until the hub has answered a ping.
@@ -63,13 +65,15 @@ func (p *Peer) Ping(ctx context.Context) error { return p.stream.Ping(ctx) }
 // Close ends the connection at once, and every call with ErrBroken. Ended is called soon after.
 func (p *Peer) Close() { _ = p.conn.Close() } // again, or after the hub's end, it is closed already
 
-// Answer is that of a call under way.
+// Answer is the response to a running call.
 type Answer struct{ waiter jsonrpc2.Waiter }
 
-// Start sends a call; params is its JSON. What the hub could only answer without an id, or by closing the socket, is refused with the
-// error that the hub would give; a connection that does not take the call is closed, and the error is ErrBroken. answered, if
-// not nil, gets the result of a call that succeeds, on the reading goroutine before anything is read that the hub sent after it.
-func (p *Peer) Start(ctx context.Context, method string, params []byte, answered func(result json.RawMessage)) (Answer, error) {
+// Start sends a call with the given JSON params. It refuses calls that the hub could only answer
+// without an id or by closing the socket, with the error of the hub. If the connection does not
+// accept the call, it is closed, and the error is ErrBroken. answered, if not nil, receives the
+// result of a successful call on the reading goroutine, before later frames of the hub are read.
+func (p *Peer) Start(ctx context.Context, method string, params []byte, answered func(result json.RawMessage)) (Answer,
+	error) {
 	id := p.ids.Add(1)
 	frame, err := requestFrame(id, method, params)
 	if err != nil {
@@ -84,8 +88,8 @@ func (p *Peer) Start(ctx context.Context, method string, params []byte, answered
 	return Answer{w}, nil
 }
 
-// Wait gives the result: exact bytes. It fails with the hub's refusal, ErrBroken, or ctx's error, after which it may be called
-// again.
+// Wait returns the exact bytes of the result. It fails with the refusal of the hub, ErrBroken, or
+// the error of ctx. After the last one, it may be called again.
 func (a Answer) Wait(ctx context.Context) (json.RawMessage, error) {
 	var raw json.RawMessage
 	err := a.waiter.Wait(ctx, &raw)
@@ -96,7 +100,7 @@ func (a Answer) Wait(ctx context.Context) (json.RawMessage, error) {
 	case errors.As(err, &e):
 		w := parley.WireError{Code: int(e.Code), Message: e.Message}
 		if e.Data != nil {
-			_ = json.Unmarshal(unsheltered(*e.Data), &w.Data) // data only adds to what the code says
+			_ = json.Unmarshal(unsheltered(*e.Data), &w.Data) // the code alone is sufficient
 		}
 		return nil, parley.FromWire(w)
 	case errors.Is(err, jsonrpc2.ErrClosed):
@@ -107,13 +111,13 @@ func (a Answer) Wait(ctx context.Context) (json.RawMessage, error) {
 	return nil, fmt.Errorf("%w: the hub's answer: %w", parley.ErrInternal, err)
 }
 
-// request is what a jsonrpc2.Request carries of ours: it is encoded already.
+// request is the encoded request inside a jsonrpc2.Request.
 type request struct {
 	frame    []byte
 	answered func(result json.RawMessage)
 }
 
-// requestOf finds the request in what jsonrpc2 made of it.
+// requestOf returns the request inside a jsonrpc2.Request.
 func requestOf(r *jsonrpc2.Request) *request {
 	if r == nil || len(r.ExtraFields) != 1 {
 		return nil
@@ -122,11 +126,11 @@ func requestOf(r *jsonrpc2.Request) *request {
 	return q
 }
 
-// frames is the stream that jsonrpc2 sees.
+// frames is the stream for jsonrpc2.
 type frames struct {
 	peer *Peer
-	out  *request // what WriteObject is about to write; jsonrpc2 sends one at a time
-	buf  []byte   // of the last frame read
+	out  *request // the next request for WriteObject; jsonrpc2 sends one at a time
+	buf  []byte   // of the last read frame
 }
 
 var _ jsonrpc2.ObjectStream = (*frames)(nil)
@@ -140,18 +144,20 @@ func (f *frames) WriteObject(any) error {
 		return errors.New("wire: only requests are sent to a hub")
 	}
 	frame := f.out.frame
-	f.out.frame, f.out = nil, nil // the answer may be long in coming
+	f.out.frame, f.out = nil, nil // the response may take long
 	return f.peer.stream.WriteFrame(frame)
 }
 
-// answered is called by jsonrpc2 on the reading goroutine for each response, before its caller has it.
+// answered is called by jsonrpc2 on the reading goroutine for each response, before its caller
+// receives it.
 func (f *frames) answered(r *jsonrpc2.Request, resp *jsonrpc2.Response) {
 	if q := requestOf(r); q != nil && q.answered != nil && resp != nil && resp.Result != nil {
 		q.answered(unsheltered(*resp.Result))
 	}
 }
 
-// ReadObject passes notifications on and gives the next response to jsonrpc2. After an error it is not called again.
+// ReadObject forwards notifications, and returns the next response to jsonrpc2. It is not called
+// again after an error.
 func (f *frames) ReadObject(v any) error {
 	err := f.read(v)
 	if err != nil {
@@ -168,7 +174,7 @@ func (f *frames) read(v any) error {
 		}
 		f.buf = frame
 		if cap(frame) > keptBytes {
-			f.buf = nil // one large page is no reason to hold on to its buffer
+			f.buf = nil // do not keep a large buffer after one large page
 		}
 		f.peer.heard.Store(int64(time.Since(f.peer.born)))
 		method, params, err := notification(frame)
@@ -184,7 +190,7 @@ func (f *frames) read(v any) error {
 	}
 }
 
-// decode gives a frame to jsonrpc2.
+// decode decodes a frame for jsonrpc2.
 func (f *frames) decode(frame []byte, v any) error {
 	err := json.Unmarshal(frame, v)
 	if err == nil {
@@ -200,10 +206,11 @@ func (f *frames) decode(frame []byte, v any) error {
 // Close ends the connection.
 func (f *frames) Close() error { return f.peer.stream.Close() }
 
-// notification gives method and params of a notification; the method is empty when the frame is a response.
+// notification returns method and params of a notification. The method is empty if the frame is a
+// response.
 func notification(frame []byte) (string, json.RawMessage, error) {
 	if bytes.HasPrefix(frame, replyHead) {
-		return "", nil, nil // how our hub begins a response; any other order is as good, but must be looked at
+		return "", nil, nil // our hub begins a response so; any other order is valid, but must be parsed
 	}
 	var n struct {
 		Method string          `json:"method"`
@@ -213,7 +220,7 @@ func notification(frame []byte) (string, json.RawMessage, error) {
 	return n.Method, n.Params, err
 }
 
-// requestFrame builds a request, unless it would pass a bound of the protocol.
+// requestFrame encodes a request, unless it exceeds a limit of the protocol.
 func requestFrame(id uint64, method string, params []byte) ([]byte, error) {
 	b := make([]byte, 0, len(params)+96)
 	b = append(b, replyHead...)
@@ -230,17 +237,19 @@ func requestFrame(id uint64, method string, params []byte) ([]byte, error) {
 	case !utf8.Valid(b):
 		return nil, parley.Refuse(parley.ErrParse, "the request is not UTF-8", "UTF-8")
 	case deeperThan(b, limits.MaxDepth):
-		return nil, parley.Refuse(parley.ErrParse, "the request nests too deep", fmt.Sprintf("at most %d levels", limits.MaxDepth))
+		return nil, parley.Refuse(parley.ErrParse, "the request nests too deep", fmt.Sprintf("at most %d levels",
+			limits.MaxDepth))
 	}
 	return b, nil
 }
 
-// nothingToHandle is the handler: the hub sends no requests, and frames takes notifications out before jsonrpc2 sees them.
+// nothingToHandle is the handler. The hub sends no requests, and frames removes notifications
+// before jsonrpc2 sees them.
 type nothingToHandle struct{}
 
 func (nothingToHandle) Handle(context.Context, *jsonrpc2.Conn, *jsonrpc2.Request) {}
 
-// quiet gives jsonrpc2's remarks to the logger.
+// quiet forwards log lines of jsonrpc2 to the logger.
 type quiet struct{ log *slog.Logger }
 
 func (q quiet) Printf(format string, v ...any) {

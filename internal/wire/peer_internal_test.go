@@ -1,6 +1,6 @@
 package wire
 
-// White-box: what a frame may be cannot be seen from outside.
+// These tests are internal, because the form of frames is not visible outside.
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// TestRequestFrame: what the hub could not answer is refused before it is sent.
+// Requests that the hub could not answer are refused before they are sent.
 func TestRequestFrame(t *testing.T) {
 	nested := func(n int) string { return strings.Repeat(`{"a":`, n) + `"]}\"["` + strings.Repeat("}", n) }
 	for _, c := range []struct {
@@ -34,7 +34,7 @@ func TestRequestFrame(t *testing.T) {
 	}
 }
 
-// TestNotification: responses and notifications are told apart whatever the order of their members.
+// Responses and notifications are distinguished in any order of their members.
 func TestNotification(t *testing.T) {
 	for frame, want := range map[string]string{
 		`{"jsonrpc":"2.0","id":1,"result":{"method":"event"}}`:        "",

@@ -11,7 +11,7 @@ import (
 	"github.com/parleyhub/parley/internal/wire"
 )
 
-// told is what a peer tells, in order.
+// told receives the events of a peer in order.
 type told chan string
 
 func (c told) options() wire.PeerOptions {
@@ -27,14 +27,18 @@ func (c told) options() wire.PeerOptions {
 	}
 }
 
-// TestPeer: bytes stay as they are in both directions, and what comes is told in the order in which it came.
+// Bytes are unchanged in both directions, and events keep their order.
 func TestPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stream, server, _ := pair(t, nil)
 		c := make(told, 10)
 		peer := wire.NewPeer(stream, c.options())
-		const params, result, event = `{"text":"<b>&\u003c","z":1.0,"a":12345678901234567890}`, `{"z":"<>","a":1e2}`, `{"text":"<b>\u0026","n":1.0}`
-		answer, err := peer.Start(t.Context(), "ask", []byte(params), func(r json.RawMessage) { c <- "answered " + string(r) })
+		const params, result, event = `{"text":"<b>&\u003c","z":1.0,"a":12345678901234567890}`, `{"z":"<>",` +
+			`"a":1e2}`, `{"text":"<b>\u0026","n":1.0}`
+		answer, err := peer.Start(t.Context(), "ask", []byte(params), func(r json.RawMessage) {
+			c <- "answered " +
+				string(r)
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +51,7 @@ func TestPeer(t *testing.T) {
 			`{"jsonrpc":"2.0","method":"event","params":` + event + `}`,
 			`{"jsonrpc":"2.0","id":1,"result":` + result + `}`,
 			`{"jsonrpc":"2.0","method":"event","params":{}}`,
-			`{"jsonrpc":"2.0","id":99,"result":{}}`, // nobody asked: it is ignored
+			`{"jsonrpc":"2.0","id":99,"result":{}}`, // no such request: ignored
 		} {
 			b = addFrame(b, []byte(f))
 		}
@@ -71,7 +75,8 @@ func TestPeer(t *testing.T) {
 	})
 }
 
-// TestPeerErrors: a refusal is the hub's error, a wait can be given up and taken up again, and everything ends with the connection.
+// A refusal is the error of the hub, a wait can be canceled and repeated, and everything ends with
+// the connection.
 func TestPeerErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stream, server, _ := pair(t, nil)
@@ -90,12 +95,14 @@ func TestPeerErrors(t *testing.T) {
 		if _, err := refused.Wait(gone); !errors.Is(err, context.Canceled) {
 			t.Errorf("given up: %v", err)
 		}
-		frame := []byte(`{"jsonrpc":"2.0","id":1,"error":{"code":4090,"message":"wait","data":{"reason":"not_your_turn","retryable":false,"expected":"patience"}}}`)
+		frame := []byte(`{"jsonrpc":"2.0","id":1,"error":{"code":4090,"message":"wait","data":{"reason":"not_your_turn",` +
+			`"retryable":false,"expected":"patience"}}}`)
 		if err := server.Send(frame); err != nil {
 			t.Fatal(err)
 		}
 		var e *parley.Error
-		if _, err := refused.Wait(t.Context()); !errors.Is(err, parley.ErrNotYourTurn) || !errors.As(err, &e) || e.Expected != "patience" {
+		if _, err := refused.Wait(t.Context()); !errors.Is(err, parley.ErrNotYourTurn) || !errors.As(err, &e) ||
+			e.Expected != "patience" {
 			t.Errorf("refused: %v", err)
 		}
 		frame = []byte(`{"jsonrpc":"2.0","method":"bad","params":{}}`)

@@ -12,18 +12,18 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// Request is the envelope of one call. Its slices point into the frame that it was read from.
+// Request is the envelope of one call. Its slices point into the frame.
 type Request struct {
-	// ID is the id exactly as it was written; nil when there was none that can be echoed.
+	// ID is the id as it was written, or nil if none exists that can be returned.
 	ID []byte
-	// Method is not unescaped: no method's name needs an escape.
+	// Method is not unescaped, because no method name needs escapes.
 	Method []byte
-	// Params are the exact bytes of params; nil when there are none.
+	// Params are the exact bytes of params, or nil.
 	Params []byte
 }
 
-// ReadRequest reads one frame. Its error is a *parley.Error: ErrParse for what is no JSON that this protocol takes, with no
-// ID, or ErrInvalidRequest, with the ID where it could be read.
+// ReadRequest reads one frame. Its error is a *parley.Error: ErrParse without an ID for text that
+// is not valid JSON of this protocol, or ErrInvalidRequest, with the ID if it could be read.
 func ReadRequest(frame []byte) (Request, error) {
 	if err := checkText(frame, limits.MaxDepth); err != nil {
 		return Request{}, err
@@ -38,7 +38,7 @@ func ReadRequest(frame []byte) (Request, error) {
 	return e.check()
 }
 
-// envelope is what stood at the top of a frame, not yet judged.
+// envelope has the members of a frame before their check.
 type envelope struct {
 	Request
 	object           bool
@@ -55,7 +55,7 @@ const (
 	memberParams
 )
 
-// check judges an envelope.
+// check checks an envelope.
 func (e *envelope) check() (Request, error) {
 	switch {
 	case !e.object:
@@ -81,7 +81,7 @@ func invalid(message, expected string) error {
 	return parley.Refuse(parley.ErrInvalidRequest, message, expected)
 }
 
-// validID reports whether id, as written, is a string or an integer within the bound.
+// validID reports whether the text of an id is a string or an integer within the limit.
 func validID(id []byte) bool {
 	if len(id) == 0 || len(id) > limits.MaxIDBytes {
 		return false
@@ -110,7 +110,8 @@ var scanners = sync.Pool{New: func() any {
 	return s
 }}
 
-// The envelope is scanned leniently, because a fault inside params is answered with the id and the param's name, by Decode.
+// The envelope is scanned leniently: Decode reports a fault inside params, with the id and the name
+// of the param.
 var (
 	lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 	strict  = []jsontext.Options{jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false)}
@@ -158,7 +159,7 @@ func (s *scanner) envelope(e *envelope) error {
 	return s.end()
 }
 
-// memberOf gives the member that a name, as written, stands for; -1 for a stranger.
+// memberOf returns the member with a name, or -1 if it is unknown.
 func memberOf(name []byte) int {
 	switch string(name) {
 	case `"jsonrpc"`:
@@ -192,8 +193,8 @@ func (e *envelope) set(member int, value []byte) {
 	}
 }
 
-// deeperThan reports whether brackets outside of strings nest deeper than limit. It runs before any parser, on text that need
-// not be JSON.
+// deeperThan reports whether brackets outside of strings nest more deeply than limit. It runs
+// before any parser, so the text may be invalid.
 func deeperThan(text []byte, limit int) bool {
 	depth := 0
 	for i := 0; i < len(text); i++ {
@@ -212,7 +213,7 @@ func deeperThan(text []byte, limit int) bool {
 	return false
 }
 
-// endOfString gives the index of the quote that ends a string whose inside begins at i.
+// endOfString returns the index of the closing quote of a string whose content begins at i.
 func endOfString(text []byte, i int) int {
 	for i < len(text) {
 		n := bytes.IndexByte(text[i:], '"')

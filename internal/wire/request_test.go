@@ -18,14 +18,16 @@ func TestReadRequestKeepsBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(r.ID) != `"\u0041é"` || string(r.Method) != "tail" || string(r.Params) != `{ "x" : [ 1.0, "a\ud83d\ude00" ] }` {
+	if string(r.ID) != `"\u0041é"` || string(r.Method) != "tail" ||
+		string(r.Params) != `{ "x" : [ 1.0, "a\ud83d\ude00" ] }` {
 		t.Errorf("got id %s, method %s, params %s", r.ID, r.Method, r.Params)
 	}
 }
 
 func TestReadRequestDepth(t *testing.T) {
 	nested := func(depth int) string {
-		return `{"jsonrpc":"2.0","id":1,"method":"m","params":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + `}`
+		return `{"jsonrpc":"2.0","id":1,"method":"m","params":` + strings.Repeat("[", depth-1) + strings.Repeat("]",
+			depth-1) + `}`
 	}
 	if _, err := wire.ReadRequest([]byte(nested(limits.MaxDepth))); err != nil {
 		t.Errorf("depth %d: %v", limits.MaxDepth, err)
@@ -47,7 +49,7 @@ func TestReadRequestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		frame string
 		want  error
-		id    string // that can be echoed
+		id    string // that can be returned
 	}{
 		{"", parley.ErrParse, ""},
 		{"nul", parley.ErrParse, ""},
@@ -83,11 +85,14 @@ func TestReadRequestRefusals(t *testing.T) {
 	}
 }
 
-// FuzzReadRequest holds the envelope against encoding/json: what is read is JSON, and its parts are the text's own.
+// FuzzReadRequest compares the envelope with encoding/json: accepted text is JSON, and its parts
+// are unchanged.
 func FuzzReadRequest(f *testing.F) {
 	for _, s := range []string{
-		`{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}`, `{"jsonrpc":"2.0","id":"a\"b","method":"tail","params":{"a":[1,{"b":null}]}}`,
-		`[]`, `{"id":1,"id":2}`, `{"jsonrpc":"2.0","id":-1,"method":""}`, "\xff", `{"a":"\ud800"}`, `{"jsonrpc":"2.0","id":1,"method":"m","params":"\\"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}`,
+		`{"jsonrpc":"2.0","id":"a\"b","method":"tail","params":{"a":[1,{"b":null}]}}`,
+		`[]`, `{"id":1,"id":2}`, `{"jsonrpc":"2.0","id":-1,"method":""}`, "\xff", `{"a":"\ud800"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"m","params":"\\"}`,
 	} {
 		f.Add([]byte(s))
 	}

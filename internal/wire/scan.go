@@ -4,9 +4,10 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// ScanRequest finds the parts of a frame that is written plainly, as nearly all are, in one look: the four members of an envelope, each once at most, without
-// escapes. It does not validate the params. So what it says holds if Decode takes them; where it reports false, or Decode fails, ReadRequest says what the frame
-// is, and nothing that ScanRequest has said counts.
+// ScanRequest finds the parts of a frame in the usual form in one pass: the four members of an
+// envelope, each at most once, without escapes. It does not validate the params, so its result is
+// valid only if Decode accepts them. If it returns false, or Decode fails, the caller must use
+// ReadRequest and discard the result.
 func ScanRequest(frame []byte) (r Request, ok bool) {
 	s := scan{b: frame}
 	if !s.token('{') {
@@ -25,7 +26,7 @@ func ScanRequest(frame []byte) (r Request, ok bool) {
 	return r, ok
 }
 
-// scan is a place in a text.
+// scan is a position in a text.
 type scan struct {
 	b []byte
 	i int
@@ -37,7 +38,7 @@ func (s *scan) space() {
 	}
 }
 
-// token takes a character, after space.
+// token skips a character after whitespace.
 func (s *scan) token(c byte) bool {
 	if s.space(); s.i >= len(s.b) || s.b[s.i] != c {
 		return false
@@ -51,7 +52,7 @@ func (s *scan) ended() bool {
 	return s.i == len(s.b)
 }
 
-// text takes a string of ASCII without escapes, and gives it with its quotes.
+// text skips a string of ASCII without escapes, and returns it with its quotes.
 func (s *scan) text() ([]byte, bool) {
 	s.space()
 	start := s.i
@@ -70,7 +71,7 @@ func (s *scan) text() ([]byte, bool) {
 	return nil, false
 }
 
-// member takes the value of a member.
+// member reads the value of a member.
 func (s *scan) member(member int, r *Request) (ok bool) {
 	switch member {
 	case memberVersion:
@@ -90,7 +91,7 @@ func (s *scan) member(member int, r *Request) (ok bool) {
 	return ok
 }
 
-// id takes a string or an integer.
+// id reads a string or an integer.
 func (s *scan) id() ([]byte, bool) {
 	s.space()
 	if s.i < len(s.b) && s.b[s.i] == '"' {
@@ -108,7 +109,7 @@ func (s *scan) id() ([]byte, bool) {
 	return s.b[start:s.i], n == 1 || n > 1 && s.b[first] != '0'
 }
 
-// object takes what is an object if it is JSON, and no deeper than a frame may be.
+// object skips an object within the nesting limit, without validating it.
 func (s *scan) object() ([]byte, bool) {
 	s.space()
 	start, depth := s.i, 1 // the envelope

@@ -11,8 +11,8 @@ import (
 	"github.com/parleyhub/parley/internal/wire"
 )
 
-// sent reads a frame in both ways and holds them against each other: what the quick one takes, with params that can be read, the thorough one takes too, and finds the
-// same in it. It reports whether the quick one took it.
+// sent reads a frame in both ways and compares the results. It reports whether ScanRequest accepted
+// it.
 func sent(t *testing.T, frame []byte) bool {
 	t.Helper()
 	quick, ok := wire.ScanRequest(frame)
@@ -47,8 +47,10 @@ func TestScanRequest(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"method":"sendMessage","params":` + sendable + `}`, true},
 		{" {\t\"params\" : " + sendable + " , \"id\":\"x-1\",\"method\":\"sendMessage\"\r\n,\"jsonrpc\":\"2.0\"} \n", true},
 		{`{"jsonrpc":"2.0","id":-12,"method":"sendMessage","params":` + sendable + `}`, true},
-		{`{"jsonrpc":"2.0","id":1,"method":"m","params":{"conversationId":"c","payload":` + deep + `,"finality":"turn"}}`, true},
-		{`{"jsonrpc":"2.0","id":1,"method":"m","params":{"conversationId":"c","payload":[` + deep + `],"finality":"turn"}}`, false},
+		{`{"jsonrpc":"2.0","id":1,"method":"m","params":{"conversationId":"c","payload":` + deep + `,"finality":"turn"}}`,
+			true},
+		{`{"jsonrpc":"2.0","id":1,"method":"m","params":{"conversationId":"c","payload":[` + deep + `],"finality":"turn"}}`,
+			false},
 		{`{"jsonrpc":"2.0","id":01,"method":"m","params":` + sendable + `}`, false},
 		{`{"jsonrpc":"2.0","id":1.0,"method":"m","params":` + sendable + `}`, false},
 		{`{"jsonrpc":"2.0","id":-,"method":"m","params":` + sendable + `}`, false},
@@ -60,7 +62,8 @@ func TestScanRequest(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"m\u0065thod":"m","params":` + sendable + `}`, false},
 		{`{"jsonrpc":"2.0","id":1,"method":"m","params":[` + sendable + `]}`, false},
 		{`{"jsonrpc":"2.0","id":1,"method":"m","params":` + sendable + `]`, false},
-		{`{"jsonrpc":"2.0","id":"` + strings.Repeat("i", limits.MaxIDBytes) + `","method":"m","params":` + sendable + `}`, false},
+		{`{"jsonrpc":"2.0","id":"` + strings.Repeat("i", limits.MaxIDBytes) + `","method":"m","params":` + sendable + `}`,
+			false},
 		{`{"jsonrpc":"2.0","id":1,"method":"m","params":{"conversationId":"c","payload":{"a":1]}}}`, false},
 		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":{\"conversationId\":\"c\",\"payload\":\"\xff\"}}", false},
 		{`[{"jsonrpc":"2.0","id":1,"method":"m"}]`, false},
@@ -72,11 +75,12 @@ func TestScanRequest(t *testing.T) {
 	}
 }
 
-// FuzzScanRequest holds the two ways of reading a frame against each other.
+// FuzzScanRequest compares the two ways of reading a frame.
 func FuzzScanRequest(f *testing.F) {
 	for _, s := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"sendMessage","params":` + sendable + `}`,
-		`{"jsonrpc":"2.0","method":"m","id":"a","params":{"conversationId":"c","finality":"none","payload":{"a":"\\\"","b":{"a":1}}}} `,
+		`{"jsonrpc":"2.0","method":"m","id":"a","params":{"conversationId":"c","finality":"none","payload":{"a":"\\\"",` +
+			`"b":{"a":1}}}} `,
 		`{"jsonrpc":"2.0","id":1,"method":"m","params":{"conversationId":"c","payload":"\\"}}`,
 		`{"jsonrpc":"2.0","id":0,"method":"m","params":{"conversationId":"c","payload":[1,"]"]}}`,
 	} {

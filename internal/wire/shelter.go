@@ -5,15 +5,16 @@ import (
 	"encoding/json"
 )
 
-// jsonrpc2 decodes each response into interface{} once, to see what it is, and fails on numbers beyond a double, such as 1e400, which are JSON all the same. A
-// frame on which it would fail is given to it with its result, and the data of its error, as strings.
+// jsonrpc2 decodes each response into interface{} once, to see what it is, and fails on numbers
+// beyond a double, such as 1e400, which are JSON all the same. A frame on which it would fail is
+// given to it with its result, and the data of its error, as strings.
 
 // shelterMark begins such a string. No result of a hub is a string.
 const shelterMark = "\x01raw:"
 
 var shelterHead = []byte(`"\u0001raw:`)
 
-// sheltered gives a frame that jsonrpc2 reads in the place of one that it does not.
+// sheltered returns a frame that jsonrpc2 can read instead of the given one.
 func sheltered(frame []byte) ([]byte, error) {
 	var r struct {
 		JSONRPC json.RawMessage            `json:"jsonrpc,omitempty"`
@@ -36,12 +37,12 @@ func sheltered(frame []byte) ([]byte, error) {
 func shelter(raw json.RawMessage) json.RawMessage {
 	b, err := json.Marshal(shelterMark + string(raw))
 	if err != nil {
-		panic(err) // a string always encodes
+		panic(err) // a string can always be encoded
 	}
 	return b
 }
 
-// unsheltered gives back what was put into a string, and anything else as it is.
+// unsheltered returns the content of such a string, and any other value unchanged.
 func unsheltered(raw json.RawMessage) json.RawMessage {
 	if !bytes.HasPrefix(raw, shelterHead) {
 		return raw

@@ -19,10 +19,10 @@ import (
 	"github.com/parleyhub/parley/internal/wire"
 )
 
-// addFrame adds a text frame of a server.
+// addFrame appends a text frame of a server.
 func addFrame(b, text []byte) []byte { return append(wire.AppendFrameHead(b, len(text)), text...) }
 
-// write writes whole frames, without waiting as far as that goes.
+// write writes whole frames with TryWrite and FinishWrite.
 func write(c *wire.Conn, b []byte) error {
 	rest, err := c.TryWrite(b)
 	if err != nil || len(rest) == 0 {
@@ -31,7 +31,7 @@ func write(c *wire.Conn, b []byte) error {
 	return c.FinishWrite(rest)
 }
 
-// pair connects a Stream to a Conn over a network in memory; writes counts the writes of the server's end.
+// pair connects a Stream to a Conn in memory. writes counts the writes of the server.
 func pair(t *testing.T, o *wire.DialOptions) (client *wire.Stream, server *wire.Conn, writes *atomic.Int64) {
 	t.Helper()
 	l := memnet.Listen()
@@ -52,7 +52,8 @@ func loopback(t *testing.T) (client *wire.Stream, server *wire.Conn) {
 	})
 }
 
-func connect(t *testing.T, o *wire.DialOptions, l net.Listener, dial func(context.Context, string, string) (net.Conn, error)) (client *wire.Stream, server *wire.Conn) {
+func connect(t *testing.T, o *wire.DialOptions, l net.Listener, dial func(context.Context, string, string) (net.Conn,
+	error)) (client *wire.Stream, server *wire.Conn) {
 	t.Helper()
 	conns := make(chan *wire.Conn, 1)
 	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -109,7 +110,7 @@ func (c countingConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// TestManyFrames: many frames are one write, and come out whole.
+// Many frames are one write, and arrive complete.
 func TestManyFrames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server, writes := pair(t, nil)
@@ -135,7 +136,7 @@ func TestManyFrames(t *testing.T) {
 	})
 }
 
-// TestControlFrames: pings and pongs that come between large frames break none of them, whether the frames go out at once or in pieces.
+// Pings and pongs between large frames break none of them, in one piece or several.
 func TestControlFrames(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -175,7 +176,7 @@ func framesAndPings(t *testing.T, client *wire.Stream, server *wire.Conn) {
 	for range 8 {
 		pings.Go(func() {
 			for range rounds {
-				_ = client.Ping(t.Context()) // the client may have ended
+				_ = client.Ping(t.Context()) // the client may ended
 				_ = server.Ping(t.Context())
 			}
 		})
@@ -192,7 +193,7 @@ func framesAndPings(t *testing.T, client *wire.Stream, server *wire.Conn) {
 	group.Wait()
 }
 
-// TestPipelined: requests that come together are read together, and each is one frame.
+// Requests that arrive together are read together, and each is one frame.
 func TestPipelined(t *testing.T) {
 	client, server := loopback(t)
 	var want []string
@@ -218,7 +219,7 @@ func TestPipelined(t *testing.T) {
 	}
 }
 
-// TestNothingAfterGoodbye: no text follows a close frame, in one piece or after a wait.
+// No text follows a close frame, in one piece or after a wait.
 func TestNothingAfterGoodbye(t *testing.T) {
 	client, server := loopback(t)
 	closed := make(chan error, 1)
@@ -245,7 +246,7 @@ func TestNothingAfterGoodbye(t *testing.T) {
 	}
 }
 
-// TestWriteStall: a peer that takes nothing fails the write after the timeout, not before.
+// A client that does not read fails the write after the timeout, not before.
 func TestWriteStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server, _ := pair(t, &wire.DialOptions{WriteTimeout: 3 * time.Second})
@@ -261,7 +262,8 @@ func TestWriteStall(t *testing.T) {
 	})
 }
 
-// TestNothingAfterFailure: behind a write that has failed within a frame nothing more is written, not even a goodbye, which the peer would take for text.
+// After a write that failed within a frame, nothing more is written, not even a close frame, which
+// the client would read as text.
 func TestNothingAfterFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, server, writes := pair(t, nil)
@@ -289,7 +291,8 @@ func TestDialErrors(t *testing.T) {
 		l := memnet.Listen()
 		s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusUnauthorized)
-			fmt.Fprint(w, `{"jsonrpc":"2.0","id":null,"error":{"code":4010,"message":"the token is not valid","data":{"reason":"unauthenticated","retryable":false}}}`)
+			fmt.Fprint(w, `{"jsonrpc":"2.0","id":null,"error":{"code":4010,"message":"the token is not valid",`+
+				`"data":{"reason":"unauthenticated","retryable":false}}}`)
 		})}
 		served := make(chan struct{})
 		go func() {
@@ -297,7 +300,8 @@ func TestDialErrors(t *testing.T) {
 			_ = s.Serve(l) // http.ErrServerClosed
 		}()
 		transport := &http.Transport{DialContext: l.DialContext}
-		_, err := wire.DialStream(t.Context(), "ws://localhost/rpc", &wire.DialOptions{HTTPClient: &http.Client{Transport: transport}})
+		_, err := wire.DialStream(t.Context(), "ws://localhost/rpc",
+			&wire.DialOptions{HTTPClient: &http.Client{Transport: transport}})
 		if !errors.Is(err, parley.ErrUnauthenticated) || !strings.Contains(err.Error(), "not valid") {
 			t.Errorf("refused by the hub: %v", err)
 		}

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// connBuffer is the size of the buffers that coder/websocket gets: enough for any control frame, of at most 131 bytes, and for the header of
-	// a data frame. An idle connection keeps two of them.
+	// connBuffer is the size of the buffers of coder/websocket: enough for a control frame of at most
+	// 131 bytes, and for the header of a data frame. An idle connection has two of them.
 	connBuffer = 256
-	// aheadBytes is how much is read at once. A waiting connection holds no such buffer.
+	// aheadBytes is the size of one read. A waiting connection has no such buffer.
 	aheadBytes = 16 << 10
-	// pieceBytes is how much is written under one deadline.
+	// pieceBytes is the size of a write under one deadline.
 	pieceBytes = 64 << 10
 )
 
-// hijacker hands coder/websocket a transport with small buffers instead of net/http's.
+// hijacker passes a transport with small buffers to coder/websocket instead of that of net/http.
 type hijacker struct {
 	http.ResponseWriter
 	timeout time.Duration
@@ -40,33 +40,37 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, err
 	}
 	h.conn = newTransport(conn, early, h.timeout)
-	return h.conn, bufio.NewReadWriter(bufio.NewReaderSize(h.conn, connBuffer), bufio.NewWriterSize(h.conn, connBuffer)), nil
+	return h.conn, bufio.NewReadWriter(bufio.NewReaderSize(h.conn, connBuffer), bufio.NewWriterSize(h.conn, connBuffer)),
+		nil
 }
 
-// transport is the connection below a socket. It reads as much as there is with one system call, into a buffer that it holds only while there is something
-// in it, and writes without a deadline where nothing has to wait.
+// transport is the connection below a socket. It reads as much as there is with one system call,
+// into a buffer that it holds only while there is something in it, and writes without a deadline
+// where nothing has to wait.
 //
-// Frames of text come from one flusher at a time, which makes them itself (AppendFrameHead). Control frames are coder/websocket's: they may come at any moment
-// from another goroutine, each as one Write, and go between frames.
+// Frames of text come from one flusher at a time, which makes them itself (AppendFrameHead).
+// Control frames are coder/websocket's: they may come at any moment from another goroutine, each as
+// one Write, and go between frames.
 type transport struct {
 	net.Conn
 	timeout time.Duration
-	raw     syscall.RawConn // nil where the connection is not the system's own: TLS, memory
+	raw     syscall.RawConn // nil for connections in memory or with TLS
 
-	// Of the reading goroutine: what was read and not asked for yet, and the buffer that it lies in, if that is lent.
+	// Of the reading goroutine: bytes that were read ahead, and their buffer, if there is one.
 	ahead []byte
 	lent  *[]byte
 	fill  func(fd uintptr) bool
 	err   error // of fill
 
-	// turn is the right to write, so that no frame is cut in two. It is a channel because it is held over a write. It guards the fields below.
+	// turn is the right to write, so that no frame is interrupted. It is a channel because it is held
+	// during writes. It guards the fields below.
 	turn   chan struct{}
-	over   error // why nothing more is written: a close frame was, or a write has failed, perhaps within a frame
+	over   error // why writing ended: a close frame was sent, or a write failed, perhaps within a frame
 	out    []byte
 	drain  func(fd uintptr) bool
 	outErr error // of drain
 
-	// held is true between a TryWrite that could not write all and FinishWrite. It is of the flusher.
+	// held is true from a TryWrite with a rest until FinishWrite. Only the flusher uses it.
 	held bool
 }
 
@@ -80,13 +84,13 @@ func newTransport(conn net.Conn, early []byte, timeout time.Duration) *transport
 	return t
 }
 
-// aheads are for reading. They are not kept by connections that wait.
+// aheads are buffers for reading. Waiting connections have none.
 var aheads = sync.Pool{New: func() any {
 	b := make([]byte, aheadBytes)
 	return &b
 }}
 
-// Read gives what was read ahead, or waits for more.
+// Read returns bytes that were read ahead, or waits for more.
 func (t *transport) Read(p []byte) (int, error) {
 	if len(t.ahead) == 0 {
 		if t.raw == nil || len(p) >= aheadBytes {
@@ -111,7 +115,7 @@ func (t *transport) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fillFrom reads what there is, and reports false when that is nothing yet.
+// fillFrom reads the available bytes. It returns false if none exist yet.
 func (t *transport) fillFrom(fd uintptr) bool {
 	b := aheads.Get().(*[]byte)
 	n, err := readNow(fd, *b)
@@ -142,8 +146,8 @@ func (t *transport) Write(p []byte) (int, error) {
 
 var errGoodbye = errors.New("the socket has said goodbye")
 
-// TryWrite writes what can be written without waiting, and gives the rest, which FinishWrite then owes: until then nobody else writes. What was given is whole
-// frames.
+// TryWrite writes as much as possible without waiting, and returns the rest for FinishWrite. Until
+// then, no one else writes. b must have whole frames.
 func (t *transport) TryWrite(b []byte) (rest []byte, err error) {
 	if t.raw == nil {
 		return b, nil
@@ -173,7 +177,7 @@ func (t *transport) writeNow(b []byte) (rest []byte, err error) {
 	return rest, err
 }
 
-// drainTo writes what goes out at once. It never waits.
+// drainTo writes what the connection accepts at once. It never waits.
 func (t *transport) drainTo(fd uintptr) bool {
 	n, err := writeNow(fd, t.out)
 	if err == errNotNow {
@@ -183,7 +187,8 @@ func (t *transport) drainTo(fd uintptr) bool {
 	return true
 }
 
-// FinishWrite writes the rest of a TryWrite, or whole frames after none. A peer that takes nothing for the timeout fails it.
+// FinishWrite writes the rest of a TryWrite, or whole frames. It fails if the client reads nothing
+// for the timeout.
 func (t *transport) FinishWrite(b []byte) error {
 	if !t.held {
 		t.turn <- struct{}{}
@@ -193,7 +198,7 @@ func (t *transport) FinishWrite(b []byte) error {
 	return t.write(b)
 }
 
-// write writes all of p, unless writing is over. The caller has the turn.
+// write writes all of p, unless writing ended. The caller must hold turn.
 func (t *transport) write(p []byte) error {
 	if t.over == nil {
 		t.over = t.writeAll(p)
@@ -216,7 +221,7 @@ func (t *transport) writeAll(p []byte) error {
 	if t.raw == nil {
 		return nil
 	}
-	return t.Conn.SetWriteDeadline(time.Time{}) // else a TryWrite would meet it when it is over
+	return t.Conn.SetWriteDeadline(time.Time{}) // otherwise a later TryWrite would fail with it
 }
 
 // The first byte of a frame (RFC 6455, section 5.2).
@@ -227,7 +232,7 @@ const (
 	finalBit    = 0x80
 )
 
-// AppendFrameHead begins a text frame of a server: so many bytes follow.
+// AppendFrameHead begins a text frame of a server with the given number of bytes.
 func AppendFrameHead(b []byte, bytes int) []byte {
 	switch b = append(b, finalBit|opcodeText); {
 	case bytes < 126:

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// dated is a connection that tells its last write deadline.
+// dated is a connection that records its last write deadline.
 type dated struct {
 	*net.TCPConn
 	deadline time.Time
@@ -21,7 +21,7 @@ func (c *dated) SetWriteDeadline(t time.Time) error {
 	return c.TCPConn.SetWriteDeadline(t)
 }
 
-// tcp gives both ends of a connection; it ends with the test.
+// tcp returns both ends of a connection, which ends with the test.
 func tcp(t *testing.T) (near *dated, far net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -41,7 +41,8 @@ func tcp(t *testing.T) (near *dated, far net.Conn) {
 	return &dated{TCPConn: conn.(*net.TCPConn)}, far
 }
 
-// TestNothingWithinAFrame: while a frame has gone out in part, a control frame waits for its end, and no deadline is left behind.
+// While a frame is written in part, a control frame waits for its end, and no deadline is left
+// behind.
 func TestNothingWithinAFrame(t *testing.T) {
 	if !directly {
 		t.Skip("connections are written as package net does: a frame goes out in one piece")
@@ -65,7 +66,7 @@ func TestNothingWithinAFrame(t *testing.T) {
 		_, err := c.Write(ping)
 		pinged <- err
 	}()
-	for range 1000 { // there is room for it now
+	for range 1000 { // now there is room for it
 		runtime.Gosched()
 	}
 	finished := make(chan error, 1)
@@ -88,8 +89,8 @@ func TestNothingWithinAFrame(t *testing.T) {
 	}
 }
 
-// TestReadAhead: what was read ahead comes out once and in order, however little is asked for at a time and whoever else reads, and nothing is held when all
-// was taken.
+// Bytes that were read ahead are returned once and in order, for reads of any size, and no buffer
+// is kept after the last.
 func TestReadAhead(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range byte(6) {

@@ -4,7 +4,7 @@ package wire
 
 import "errors"
 
-// directly is false: connections are read and written as package net does.
+// directly is false: connections use package net only.
 const directly = false
 
 var errNotNow = errors.New("not now")

@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// directly is true where the system's calls can be made on a connection that the runtime waits for.
+// directly is true if system calls can be made on a connection that the runtime waits for.
 const directly = true
 
-// errNotNow: it would have to wait.
+// errNotNow means that the call would block.
 var errNotNow = errors.New("not now")
 
 // readNow reads what there is.

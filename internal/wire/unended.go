@@ -5,8 +5,9 @@ import (
 	"net/http"
 )
 
-// unexpected makes the end of a connection an error. A WebSocket ends with a close frame, and coder/websocket takes io.EOF within a frame for the end of its message:
-// half a frame would be read as a whole one.
+// unexpected makes the end of a connection an error. A WebSocket ends with a close frame, and
+// coder/websocket takes io.EOF within a frame for the end of its message: half a frame would be
+// read as a whole one.
 func unexpected(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

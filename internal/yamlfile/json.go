@@ -11,14 +11,15 @@ import (
 	yaml "go.yaml.in/yaml/v4"
 )
 
-// ParseJSON is Parse of a text that has to be JSON: numbers of any size and pairs of escaped surrogates are what they are in JSON, which YAML
-// does not know. A name that is there twice is for [Members] to tell.
+// ParseJSON is Parse for text that must be JSON. Numbers of any size and escaped surrogate pairs
+// keep their JSON meaning, which YAML does not know. [Members] reports duplicate names.
 func ParseJSON(text []byte) (*yaml.Node, []Fault) {
 	if f, ok := unreadable(text); ok {
 		return nil, []Fault{f}
 	}
-	text = bytes.TrimPrefix(text, []byte("\ufeff")) // which some editors write
-	r := &jsonReader{text: text, dec: jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true)), line: 1, column: 1}
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors write it
+	r := &jsonReader{text: text, dec: jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true)),
+		line: 1, column: 1}
 	n, err := r.value()
 	if errors.Is(err, io.EOF) {
 		return nil, nil
@@ -36,16 +37,16 @@ func ParseJSON(text []byte) (*yaml.Node, []Fault) {
 	return root(n), nil
 }
 
-// jsonReader makes nodes of JSON.
+// jsonReader creates nodes from JSON.
 type jsonReader struct {
 	text []byte
 	dec  *jsontext.Decoder
 
-	at           int // how far line and column were counted
+	at           int // offset of line and column
 	line, column int
 }
 
-// to counts lines and columns up to an offset, which never goes back.
+// to advances line and column to an offset.
 func (r *jsonReader) to(offset int64) {
 	for r.at < int(offset) {
 		c, size := utf8.DecodeRune(r.text[r.at:])
@@ -57,7 +58,7 @@ func (r *jsonReader) to(offset int64) {
 	}
 }
 
-// toNext counts up to where the next token begins.
+// toNext advances to the next token.
 func (r *jsonReader) toNext() {
 	at := r.dec.InputOffset()
 	for int(at) < len(r.text) && strings.IndexByte(" \t\r\n,:", r.text[at]) >= 0 {
@@ -96,7 +97,8 @@ func (r *jsonReader) value() (*yaml.Node, error) {
 	return n, nil
 }
 
-// below reads what is in an object or a list: of an object names and values by turns.
+// below reads the contents of an object or list. For an object, these are alternating names and
+// values.
 func (r *jsonReader) below(n *yaml.Node, end jsontext.Kind) error {
 	for r.dec.PeekKind() != end {
 		v, err := r.value()
@@ -109,7 +111,7 @@ func (r *jsonReader) below(n *yaml.Node, end jsontext.Kind) error {
 	return err
 }
 
-// broken tells of text that is not JSON.
+// broken returns the fault of text that is not JSON.
 func (r *jsonReader) broken(err error) Fault {
 	at := (*jsontext.SyntacticError)(nil)
 	if !errors.As(err, &at) {

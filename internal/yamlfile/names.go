@@ -2,7 +2,7 @@ package yamlfile
 
 import "strings"
 
-// Brief keeps a name that is none from filling the terminal.
+// Brief shortens an invalid name for a message.
 func Brief(name string) string {
 	const most = 64
 	if runes := []rune(name); len(runes) > most {
@@ -11,7 +11,8 @@ func Brief(name string) string {
 	return name
 }
 
-// Nearest gives the name that differs the least from one that is misspelt: by no more than a third of its letters, else "".
+// Nearest returns the most similar name to a misspelled one, or "" if more than a third of its
+// letters differ.
 func Nearest(misspelt string, names []string) string {
 	best, least := "", len(misspelt)/3+1
 	for _, name := range names {
@@ -25,7 +26,7 @@ func Nearest(misspelt string, names []string) string {
 	return best
 }
 
-// distance is how many bytes have to be put in, taken out or changed to make b of a.
+// distance returns the number of bytes to insert, delete or replace to turn a into b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1) // row[j] is the distance of a[:i] and b[:j]
 	for j := range row {

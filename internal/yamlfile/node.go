@@ -4,28 +4,28 @@ import (
 	yaml "go.yaml.in/yaml/v4"
 )
 
-// Itself tells whether a value neither stands for another nor may be stood for.
+// Itself reports whether a value is neither an alias nor an anchor.
 func Itself(n *yaml.Node) bool { return n.Kind != yaml.AliasNode && n.Anchor == "" }
 
-// NotItself is what to say of a value that is not Itself.
+// NotItself is the fault of a value that is not Itself.
 const NotItself = "expected the value itself: anchors and aliases are not taken"
 
-// IsMapping tells whether a value is a plain mapping.
+// IsMapping reports whether a value is a plain mapping.
 func IsMapping(n *yaml.Node) bool { return n.Kind == yaml.MappingNode && n.ShortTag() == "!!map" }
 
-// IsList tells whether a value is a plain list.
+// IsList reports whether a value is a plain list.
 func IsList(n *yaml.Node) bool { return n.Kind == yaml.SequenceNode && n.ShortTag() == "!!seq" }
 
 // Member is a key of a mapping with its value.
 type Member struct {
 	Key, Value *yaml.Node
-	// Named is false where the key is no string.
+	// Named is false if the key is not a string.
 	Named bool
-	// Before is the line on which the mapping has the same key already; 0: nowhere.
+	// Before is the line of an earlier occurrence of the key; 0 if there is none.
 	Before int
 }
 
-// Members gives the members of a mapping, in their order.
+// Members returns the members of a mapping in order.
 func Members(n *yaml.Node) []Member {
 	seen := map[string]int{}
 	members := make([]Member, 0, len(n.Content)/2)

@@ -10,15 +10,16 @@ import (
 // Finding is a fault of a field in a named file.
 type Finding struct {
 	File string
-	// Line and Column are from 1.
+	// Line and Column start at 1.
 	Line, Column int
-	// Field is the path of what is at fault; empty when it is the file as a whole.
+	// Field is the path of the invalid field, or "" for the whole file.
 	Field string
-	// What says what was expected.
+	// What is the expected value.
 	What string
 }
 
-// String is one line, such as "triage.yaml:3:5: limits.maxTurns: expected an integer from 1 to 1000000".
+// String returns one line, such as "triage.yaml:3:5: limits.maxTurns: expected an integer from 1 to
+// 1000000".
 func (f Finding) String() string {
 	at := fmt.Sprintf("%s:%d:%d: ", f.File, f.Line, f.Column)
 	if f.Field != "" {
@@ -27,10 +28,10 @@ func (f Finding) String() string {
 	return at + f.What
 }
 
-// Findings are all that is wrong with a file.
+// Findings are all faults of a file.
 type Findings []Finding
 
-// Error joins them on one line.
+// Error joins the findings on one line.
 func (f Findings) Error() string {
 	lines := make([]string, len(f))
 	for i, finding := range f {
@@ -39,7 +40,7 @@ func (f Findings) Error() string {
 	return strings.Join(lines, "; ")
 }
 
-// Sort puts them into the order of the file.
+// Sort sorts the findings by position.
 func (f Findings) Sort() {
 	slices.SortStableFunc(f, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))

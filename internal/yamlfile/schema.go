@@ -5,15 +5,15 @@ import (
 	"encoding/json"
 )
 
-// Object is a JSON object of a Schema. It is written with its keys in the order of the alphabet.
+// Object is a JSON object of a schema. It is encoded with sorted keys.
 type Object map[string]any
 
-// Closed is the Schema of an object with these members and no other.
+// Closed returns the schema of an object with exactly these members.
 func Closed(properties Object) Object {
 	return Object{"type": "object", "properties": properties, "additionalProperties": false}
 }
 
-// EncodeSchema writes a JSON Schema (draft 7), as it is published.
+// EncodeSchema encodes a JSON Schema (draft 7) for publication.
 func EncodeSchema(root Object) []byte {
 	root["$schema"] = "http://json-schema.org/draft-07/schema#"
 	var b bytes.Buffer

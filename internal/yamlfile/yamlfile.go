@@ -1,7 +1,8 @@
-// Package yamlfile reads a file that people write in YAML, or JSON, and tells where in it something is wrong.
+// Package yamlfile reads files that people write in YAML or JSON, and reports faults with their
+// positions. [Parse] returns the root node of one document; the caller interprets it.
 //
-// It gives the nodes of one document; what they mean is for the caller. Taken is UTF-8 without control characters, at most [MaxBytes], one
-// document. Whatever stands for something else (anchors, aliases) is for the caller to refuse with [Itself], so that each value stands where it is read.
+// Text must be UTF-8 without control characters, with at most [MaxBytes] and one document. The
+// caller must refuse anchors and aliases with [Itself], so that each value is where it is read.
 package yamlfile
 
 import (
@@ -17,14 +18,14 @@ import (
 	yaml "go.yaml.in/yaml/v4"
 )
 
-// MaxBytes bounds a file.
+// MaxBytes limits a file.
 const MaxBytes = 1 << 20
 
-// Fault is one thing that is wrong with a file. It never quotes a value: somebody may have pasted a secret.
+// Fault is one fault of a file. It never quotes a value, which could be a secret.
 type Fault struct {
-	// Line and Column are from 1.
+	// Line and Column start at 1.
 	Line, Column int
-	// What says what was expected.
+	// What is the expected value.
 	What string
 }
 
@@ -32,12 +33,13 @@ func fault(line, column int, format string, args ...any) Fault {
 	return Fault{max(line, 1), max(column, 1), fmt.Sprintf(format, args...)}
 }
 
-// At is a fault at the place of a node.
+// At returns a fault at the position of a node.
 func At(n *yaml.Node, format string, args ...any) Fault {
 	return fault(n.Line, n.Column, format, args...)
 }
 
-// Read gives the text of a file, or somewhat more than MaxBytes of it: Parse refuses that. The error is that of the system.
+// Read returns the text of a file, or slightly more than MaxBytes of it, which Parse refuses.
+// Errors are those of the system.
 func Read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -47,18 +49,18 @@ func Read(path string) ([]byte, error) {
 	return ReadFrom(f)
 }
 
-// ReadFrom is Read of what is open already.
+// ReadFrom is Read for an open reader.
 func ReadFrom(r io.Reader) ([]byte, error) { return io.ReadAll(io.LimitReader(r, MaxBytes+1)) }
 
-// Parse gives the root of the one document of a text; nil where it is empty, or null. Where the text goes on after a document that could be read, both
-// are given: its root, and the fault.
+// Parse returns the root of the only document, or nil if the text is empty or null. If text follows
+// a valid document, it returns the root and the fault.
 func Parse(text []byte) (*yaml.Node, []Fault) {
 	if f, ok := unreadable(text); ok {
 		return nil, []Fault{f}
 	}
 	loader, err := yaml.NewLoader(bytes.NewReader(text))
 	if err != nil {
-		panic(err) // the options are part of the program
+		panic(err) // the options are constants
 	}
 	var first, second yaml.Node
 	switch err := loader.Load(&first); {
@@ -76,7 +78,8 @@ func Parse(text []byte) (*yaml.Node, []Fault) {
 	return root(&first), nil
 }
 
-// unreadable tells of what is no text; the parser of YAML does not say where.
+// unreadable returns the fault of text that is not valid. The YAML parser does not return its
+// position.
 func unreadable(text []byte) (Fault, bool) {
 	if len(text) > MaxBytes {
 		return fault(1, 1, "expected a file of at most %d bytes", MaxBytes), true
@@ -96,7 +99,7 @@ func unreadable(text []byte) (Fault, bool) {
 	return Fault{}, false
 }
 
-// broken tells of text that is not YAML.
+// broken returns the fault of text that is not YAML.
 func broken(err error) Fault {
 	if at := (*yaml.LoadError)(nil); errors.As(err, &at) {
 		since := ""
@@ -108,7 +111,7 @@ func broken(err error) Fault {
 	return fault(1, 1, "not YAML: %s", quoted.ReplaceAllLiteralString(err.Error(), ""))
 }
 
-// quoted is what the parser repeats of the file, such as the name of an anchor.
+// quoted matches text of the file in errors of the parser, such as the name of an anchor.
 var quoted = regexp.MustCompile(` ?'.*'`)
 
 func root(document *yaml.Node) *yaml.Node {

@@ -7,7 +7,7 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// TestParse: one document is given, and what is wrong with the text told with its place and without its words.
+// One document is returned. Faults have a position, and do not quote the text.
 func TestParse(t *testing.T) {
 	for text, want := range map[string]struct {
 		root   bool
@@ -38,7 +38,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestMembers: what comes twice, and what is no name, is told of.
+// Duplicate keys and keys that are not strings are reported.
 func TestMembers(t *testing.T) {
 	root, faults := yamlfile.Parse([]byte("a: 1\nb: 2\n5: 3\na: 4\n"))
 	if len(faults) > 0 {

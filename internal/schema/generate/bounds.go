@@ -29,8 +29,8 @@ const (
 	linePattern = `^[^\x00-\x1f\x7f-\x9f]*$`
 )
 
-// bounds are what the hub takes, by type and field, besides what the types say. Lengths of text are bytes for the hub and characters
-// for a schema: a schema refuses nothing that the hub takes.
+// bounds are what the hub takes, by type and field, besides what the types say. Lengths of text are
+// bytes for the hub and characters for a schema: a schema refuses nothing that the hub takes.
 var bounds = map[string]bound{
 	"AuthenticateParams.ClientName":  text(1, 128),
 	"AuthenticateParams.Token":       text(0, 8<<10),

@@ -12,9 +12,9 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// definitions are the schemas of all types. What a client sends is strict: unknown members and values are refused, as the
-// hub does. What the hub sends is open: readers let unknown members and values pass. A type that goes both ways has two
-// schemas; the strict one is called Input.
+// definitions are the schemas of all types. What a client sends is strict: unknown members and
+// values are refused, as the hub does. What the hub sends is open: readers let unknown members and
+// values pass. A type that goes both ways has two schemas; the strict one is called Input.
 type definitions struct {
 	source  *source
 	methods []Method
@@ -158,7 +158,8 @@ func ref(name string) *jsonschema.Schema { return &jsonschema.Schema{Ref: defini
 
 const definitionPrefix = "#/$defs/"
 
-// property finds a property of a schema. It panics where there is none: the tables of this package name real ones.
+// property finds a property of a schema. It panics where there is none: the tables of this package
+// name real ones.
 func (d *definitions) property(name, property string) *jsonschema.Schema {
 	s, ok := d.schemas[name]
 	if !ok {
@@ -186,7 +187,8 @@ func (d *definitions) bind(t reflect.Type, s *jsonschema.Schema) {
 	}
 }
 
-// bindKind gives a field the bounds that the decoder has for its type: an optional one is left out rather than zero.
+// bindKind gives a field the bounds that the decoder has for its type: an optional one is left out
+// rather than zero.
 func bindKind(t reflect.Type, p *jsonschema.Schema, optional bool) {
 	switch t.Kind() {
 	case reflect.Pointer:

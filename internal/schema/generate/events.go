@@ -14,13 +14,15 @@ var kinds = []struct {
 	kind               string
 	required, optional []string
 }{
-	{parley.KindConversationCreated, []string{"createdBy", "policy", "limits"}, []string{"participants", "title", "startsWith", "metadata", "paramsHash", "session", "workspace"}},
+	{parley.KindConversationCreated, []string{"createdBy", "policy", "limits"}, []string{"participants", "title",
+		"startsWith", "metadata", "paramsHash", "session", "workspace"}},
 	{parley.KindConversationForked, []string{"createdBy", "fork"}, []string{"title", "paramsHash"}},
 	{parley.KindParticipantAdded, []string{"participant", "addedBy"}, nil},
 	{parley.KindParticipantPrivate, []string{"participantId", "text"}, nil},
 	{parley.KindNote, []string{"schema", "data"}, []string{"tags"}},
 	{parley.KindAttachmentAdded, []string{"sha256", "size"}, []string{"name", "mediaType"}},
-	{parley.KindTurnClaimed, []string{"turn", "agentId", "attempt", "claimHash", "durationMs", "upTo"}, []string{"executorId", "graceMs", "internal", "runner"}},
+	{parley.KindTurnClaimed, []string{"turn", "agentId", "attempt", "claimHash", "durationMs", "upTo"},
+		[]string{"executorId", "graceMs", "internal", "runner"}},
 	{parley.KindClaimRenewed, []string{"turn", "claimHash", "durationMs"}, []string{"reason"}},
 	{parley.KindClaimEnded, []string{"turn", "claimHash", "reason"}, []string{"resetFrom", "detail"}},
 	{parley.KindTurnEnded, []string{"turn", "agentId", "reason"}, []string{"detail"}},
@@ -40,7 +42,8 @@ var kinds = []struct {
 	{parley.KindTokenRevoked, []string{"tokenId", "revokedBy"}, nil},
 }
 
-// addPayloads says what the payloads of messages and traces need. They are put together by clients, and their unknown members are kept.
+// addPayloads says what the payloads of messages and traces need. They are put together by clients,
+// and their unknown members are kept.
 func (d *definitions) addPayloads() {
 	for name, b := range payloadBounds {
 		schema, property := cut(name)

@@ -66,10 +66,12 @@ func (d *definitions) addFrames() {
 	success.Not = &jsonschema.Schema{Required: []string{"error"}}
 	failure.Not = &jsonschema.Schema{Required: []string{"result"}}
 	d.schemas["Reply"] = &jsonschema.Schema{
-		Description: "What the hub answers. What result is depends on the method.", OneOf: []*jsonschema.Schema{success, failure},
+		Description: "What the hub answers. What result is depends on the method.", OneOf: []*jsonschema.Schema{success,
+			failure},
 	}
 
-	notification := members("jsonrpc", version(), "method", &jsonschema.Schema{Type: "string"}, "params", &jsonschema.Schema{Type: "object"})
+	notification := members("jsonrpc", version(), "method", &jsonschema.Schema{Type: "string"}, "params",
+		&jsonschema.Schema{Type: "object"})
 	notification.Description = "What the hub sends by itself. Let unknown methods pass."
 	notification.Not = &jsonschema.Schema{Required: []string{"id"}}
 	for _, n := range notifications {

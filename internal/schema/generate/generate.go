@@ -1,6 +1,7 @@
-// Package generate makes the published documents of the protocol: OpenRPC, AsyncAPI and JSON Schemas. It reads the Go types of
-// package parley with their doc comments and constants, so that no document says what the code does not. Only tests run it; what
-// it makes is kept in package schema.
+// Package generate makes the published documents of the protocol: OpenRPC, AsyncAPI and JSON
+// Schemas. It reads the Go types of package parley with their doc comments and constants, so that
+// no document says what the code does not. Only tests run it; what it makes is kept in package
+// schema.
 package generate
 
 import (
@@ -25,7 +26,8 @@ type Method struct {
 	Params, Result reflect.Type
 }
 
-// notifications are what the hub sends by itself, in the order of protocol.md, with the types of their params.
+// notifications are what the hub sends by itself, in the order of protocol.md, with the types of
+// their params.
 var notifications = []struct {
 	name   string
 	params any
@@ -40,8 +42,8 @@ var notifications = []struct {
 	{methods.NotifyClosing, parley.ClosingNotification{}},
 }
 
-// Documents gives the files by name. dir is the root of the module, whose sources are read; methods are those that are served, in
-// the order of protocol.md.
+// Documents gives the files by name. dir is the root of the module, whose sources are read; methods
+// are those that are served, in the order of protocol.md.
 func Documents(dir string, methods []Method) (map[string][]byte, error) {
 	s, err := readSource(dir)
 	if err != nil {

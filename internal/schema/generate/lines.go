@@ -6,13 +6,16 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// lines are the names of the schemas of lines, by noun: those of an export, and the two that a backup has besides.
+// lines are the names of the schemas of lines, by noun: those of an export, and the two that a
+// backup has besides.
 var lines = map[string]string{
-	"export.line": "ExportLine", "export.event": "ExportEvent", "export.attachment": "ExportAttachment", "export.missing": "ExportMissing",
-	"backup.line": "BackupLine", "backup.header": "BackupHeader", "backup.trailer": "BackupTrailer",
+	"export.line": "ExportLine", "export.event": "ExportEvent", "export.attachment": "ExportAttachment",
+	"export.missing": "ExportMissing",
+	"backup.line":    "BackupLine", "backup.header": "BackupHeader", "backup.trailer": "BackupTrailer",
 }
 
-// addLines makes the schemas of what exports and backups are made of. The types are those of package archive, which this one may not import.
+// addLines makes the schemas of what exports and backups are made of. The types are those of
+// package archive, which this one may not import.
 func (d *definitions) addLines() {
 	count := func(description string) *jsonschema.Schema {
 		s := &jsonschema.Schema{Type: "integer", Description: description}
@@ -29,21 +32,25 @@ func (d *definitions) addLines() {
 	seq.Minimum = number(1)
 
 	d.line("ExportEvent", "An event of a conversation, with the hash of the chain up to it.", members(
-		"conversationId", &jsonschema.Schema{Type: "string", Description: "One that begins with ~ is the hub's own; only backups have it."},
-		"seq", seq, "hash", hash("SHA-256 of the hash before it and the bytes of event. Before the first it is SHA-256 of conversationId."), "event", ref("Event"),
+		"conversationId", &jsonschema.Schema{Type: "string", Description: "One that begins with ~ is the hub's own; only " +
+			"backups have it."},
+		"seq", seq, "hash", hash("SHA-256 of the hash before it and the bytes of event. Before the first it is SHA-256 of "+
+			"conversationId."), "event", ref("Event"),
 	))
 	d.line("ExportAttachment", "A file, right before the first event that names it.", members(
 		"attachment", hash("SHA-256 of the file."), "size", size,
 		"data", &jsonschema.Schema{Type: "string", ContentEncoding: "base64", Pattern: base64Pattern},
 	))
-	d.line("ExportMissing", "A file that was gone or damaged when the line was written.", members("attachment", hash("SHA-256 of the file."), "size", size, "missing", yes))
+	d.line("ExportMissing", "A file that was gone or damaged when the line was written.",
+		members("attachment", hash("SHA-256 of the file."), "size", size, "missing", yes))
 	d.line("BackupHeader", "The first line of a backup.", members(
 		"parleyBackup", &jsonschema.Schema{Const: 1, Description: "The version of backups."},
 		"hubVersion", &jsonschema.Schema{Type: "string", Description: "That of the program that wrote it."},
 		"at", d.scalar(timestampType, false), "position", count("How many events the hub had when the backup began."),
 	))
 	d.line("BackupTrailer", "The last line of a backup. Without it the backup was cut off.", members(
-		"end", yes, "records", count("Lines of events."), "conversations", count(""), "sha256", hash("SHA-256 of all bytes before this line."),
+		"end", yes, "records", count("Lines of events."), "conversations", count(""), "sha256",
+		hash("SHA-256 of all bytes before this line."),
 	))
 	export := []*jsonschema.Schema{ref("ExportEvent"), ref("ExportAttachment"), ref("ExportMissing")}
 	d.line("ExportLine", "Any line of an export (application/x-ndjson).", &jsonschema.Schema{AnyOf: export})

@@ -7,7 +7,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// The parts of an OpenRPC document that are used here, https://spec.open-rpc.org. Members that begin with x- are this protocol's own.
+// The parts of an OpenRPC document that are used here, https://spec.open-rpc.org. Members that
+// begin with x- are this protocol's own.
 type (
 	openRPCDocument struct {
 		OpenRPC    string            `json:"openrpc"`
@@ -57,7 +58,8 @@ const openRPCVersion = "1.3.2"
 
 const methodsText = `JSON-RPC 2.0 over a WebSocket at /rpc, and by POST /rpc for methods whose x-socket is false. ` +
 	`x-scope is what the caller's token must carry ("self": any token; absent: no token is needed), ` +
-	`and x-http is the method over plain HTTP: the same, but for what x-http-differs says. Params are by name, and unknown ones are refused.`
+	`and x-http is the method over plain HTTP: the same, but for what x-http-differs says. Params are by name, and ` +
+	`unknown ones are refused.`
 
 func openRPC(d *definitions) openRPCDocument {
 	doc := openRPCDocument{
@@ -89,7 +91,8 @@ func (d *definitions) openRPCMethod(m Method) openRPCMethod {
 	}
 	for p := params.Properties.Oldest(); p != nil; p = p.Next() {
 		method.Params = append(method.Params, contentDescriptor{
-			Name: p.Key, Description: p.Value.Description, Required: slices.Contains(params.Required, p.Key), Schema: inComponents(p.Value),
+			Name: p.Key, Description: p.Value.Description, Required: slices.Contains(params.Required, p.Key),
+			Schema: inComponents(p.Value),
 		})
 	}
 	for _, row := range d.refusals(m) {

@@ -23,19 +23,23 @@ type schemaFile struct {
 
 func schemas(d *definitions) schemaFile {
 	f := schemaFile{
-		Version: jsonschema.Version, ID: "urn:parley:schema:" + parley.ProtocolVersion, Title: "Parley protocol " + parley.ProtocolVersion,
+		Version: jsonschema.Version, ID: "urn:parley:schema:" + parley.ProtocolVersion, Title: "Parley protocol " +
+			parley.ProtocolVersion,
 		Description: "Generated. What clients send is strict; in what the hub sends, let unknown members and values pass.",
 		Names:       map[string]string{}, Definitions: d.schemas,
 	}
 	for _, t := range []any{
-		parley.Event{}, parley.Message{}, parley.Trace{}, parley.System{}, parley.Snapshot{}, parley.ConversationSummary{}, parley.Guidance{},
-		parley.Participant{}, parley.Limits{}, parley.Policy{}, parley.Outcome{}, parley.Stats{}, parley.AgentInfo{}, parley.ExecutorInfo{}, parley.TokenInfo{}, parley.Attachment{},
+		parley.Event{}, parley.Message{}, parley.Trace{}, parley.System{}, parley.Snapshot{}, parley.ConversationSummary{},
+		parley.Guidance{},
+		parley.Participant{}, parley.Limits{}, parley.Policy{}, parley.Outcome{}, parley.Stats{}, parley.AgentInfo{},
+		parley.ExecutorInfo{}, parley.TokenInfo{}, parley.Attachment{},
 		parley.Session{}, parley.SessionRecord{}, parley.SessionResult{}, parley.Callbacks{},
 	} {
 		f.Names[lower(typeName(t))] = typeName(t)
 	}
 	for noun, name := range map[string]string{
-		"blueprint": d.name(reflect.TypeFor[parley.Blueprint](), true), "note": d.name(reflect.TypeFor[parley.Note](), true), "error": "WireError", "problem": "Problem",
+		"blueprint": d.name(reflect.TypeFor[parley.Blueprint](), true), "note": d.name(reflect.TypeFor[parley.Note](), true),
+		"error": "WireError", "problem": "Problem",
 		"request": "Request", "reply": "Reply", "notification": "Notification",
 	} {
 		f.Names[noun] = name

@@ -116,8 +116,8 @@ type noImports struct{}
 
 func (noImports) Import(string) (*types.Package, error) { return nil, errors.New("not needed") }
 
-// describe gives the comment of a type, or of one of its fields, in the words of the wire: names as they are in JSON, constants as
-// their values.
+// describe gives the comment of a type, or of one of its fields, in the words of the wire: names as
+// they are in JSON, constants as their values.
 func (s *source) describe(t reflect.Type, field string) string {
 	key := t.Name()
 	if field != "" {

@@ -7,11 +7,12 @@ import (
 	"github.com/parleyhub/parley/internal/methods"
 )
 
-// subscriptionID is the member of notifications that a stream, which is one subscription, does not have.
+// subscriptionID is the member of notifications that a stream, which is one subscription, does not
+// have.
 const subscriptionID = "subscriptionId"
 
-// streamed is what the schema of a notification on a stream is called; empty for an event, which stands there as it is stored, and for what only an
-// executor is told.
+// streamed is what the schema of a notification on a stream is called; empty for an event, which
+// stands there as it is stored, and for what only an executor is told.
 func streamed(notification string, params any) string {
 	switch notification {
 	case methods.NotifyEvent, methods.NotifyRequestTurn, methods.NotifyClaimEnded, methods.NotifyClaimWaiting:
@@ -20,7 +21,8 @@ func streamed(notification string, params any) string {
 	return typeName(params) + "OfStream"
 }
 
-// addStreams makes the schemas of notifications as a stream of server-sent events has them. On a socket their subscriptionId is never left out.
+// addStreams makes the schemas of notifications as a stream of server-sent events has them. On a
+// socket their subscriptionId is never left out.
 func (d *definitions) addStreams() {
 	for _, n := range notifications {
 		name := streamed(n.name, n.params)

@@ -1,4 +1,5 @@
-// Package typescript writes the schemas of the protocol as declarations of TypeScript, for who checks a program in JavaScript against them.
+// Package typescript writes the schemas of the protocol as declarations of TypeScript, for who
+// checks a program in JavaScript against them.
 package typescript
 
 import (
@@ -12,7 +13,8 @@ import (
 	"strings"
 )
 
-// node is what is read of a schema. What only bounds a value, such as a pattern, has no place in a type.
+// node is what is read of a schema. What only bounds a value, such as a pattern, has no place in a
+// type.
 type node struct {
 	Ref         string           `json:"$ref"`
 	Type        words            `json:"type"`
@@ -75,7 +77,8 @@ func (o *ordered) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Declarations gives the declarations of all definitions of a collection of schemas, in the order of their names.
+// Declarations gives the declarations of all definitions of a collection of schemas, in the order
+// of their names.
 func Declarations(schemas []byte) ([]byte, error) {
 	var c struct {
 		Definitions map[string]node `json:"$defs"`
@@ -84,7 +87,8 @@ func Declarations(schemas []byte) ([]byte, error) {
 		return nil, fmt.Errorf("read the schemas: %w", err)
 	}
 	var b bytes.Buffer
-	b.WriteString("// What goes over the wire. Made from the schemas of the protocol: go test ./internal/schema/typescript -update\n")
+	b.WriteString("// What goes over the wire. Made from the schemas of the protocol: go test " +
+		"./internal/schema/typescript -update\n")
 	for _, name := range slices.Sorted(maps.Keys(c.Definitions)) {
 		n := c.Definitions[name]
 		b.WriteByte('\n')
@@ -123,7 +127,8 @@ func (n *node) text(indent string) string {
 	return union(n.Type, func(word string) string { return n.plain(word, indent) })
 }
 
-// choice joins alternatives. A string beside literals is one that a later version may send: it does not take the literals' place.
+// choice joins alternatives. A string beside literals is one that a later version may send: it does
+// not take the literals' place.
 func choice(of []node, indent string) string {
 	return union(of, func(a node) string {
 		if len(a.Type) == 1 && a.Type[0] == "string" && len(a.Enum) == 0 {

@@ -1,4 +1,5 @@
-// Package telemetrytest has a collector of OpenTelemetry for tests, and a way to write down the tree of what it was told.
+// Package telemetrytest has a collector of OpenTelemetry for tests, and formats its spans as a tree
+// with [Tree].
 package telemetrytest
 
 import (
@@ -21,37 +22,37 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Span is one that was told.
+// Span is a received span.
 type Span struct {
 	TraceID, ID, Parent string // in hex
 	Name, Kind          string
 	Start, End          time.Time
 	Attributes          map[string]any
-	// Failed says that its status is an error.
+	// Failed means that its status is an error.
 	Failed bool
-	// Service is who has told it.
+	// Service is the name of the exporting service.
 	Service string
 }
 
-// Request is what the collector was asked with.
+// Request is a request to the collector.
 type Request struct {
 	Path   string
 	Header http.Header
 }
 
-// Collector takes what is told by OTLP over HTTP, in protobuf. It may be read at any time.
+// Collector receives exports by OTLP over HTTP in protobuf. It is safe for concurrent use.
 type Collector struct {
 	URL string
 
 	mu       sync.Mutex // guards the fields below
-	status   int        // of its answers; 0: 200
+	status   int        // of its responses; 0 means 200
 	requests []Request
 	resource map[string]any
 	spans    []Span
-	metrics  map[string]*metrics.Metric // the last of each name
+	metrics  map[string]*metrics.Metric // the last one of each name
 }
 
-// New gives one that listens until the test ends.
+// New returns a collector that listens until the test ends.
 func New(t testing.TB) *Collector {
 	c := &Collector{metrics: map[string]*metrics.Metric{}}
 	s := httptest.NewServer(http.HandlerFunc(c.take))
@@ -60,28 +61,28 @@ func New(t testing.TB) *Collector {
 	return c
 }
 
-// Answer has it answer with a status from now on, and take nothing.
+// Answer sets the status of all later responses. With a status, the collector stores nothing.
 func (c *Collector) Answer(status int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.status = status
 }
 
-// Requests gives what it was asked with.
+// Requests returns the received requests.
 func (c *Collector) Requests() []Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.requests)
 }
 
-// Spans gives all that it was told.
+// Spans returns the received spans.
 func (c *Collector) Spans() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.spans)
 }
 
-// Span gives the one span of a name.
+// Span returns the only span with a name.
 func (c *Collector) Span(t testing.TB, name string) Span {
 	t.Helper()
 	var found []Span
@@ -96,7 +97,7 @@ func (c *Collector) Span(t testing.TB, name string) Span {
 	return found[0]
 }
 
-// Metric gives what it was told last of a metric.
+// Metric returns the last value of a metric.
 func (c *Collector) Metric(t testing.TB, name string) *metrics.Metric {
 	t.Helper()
 	c.mu.Lock()
@@ -107,14 +108,14 @@ func (c *Collector) Metric(t testing.TB, name string) *metrics.Metric {
 	return c.metrics[name]
 }
 
-// Metrics gives what it was told last of all metrics, by their names.
+// Metrics returns the last values of all metrics by name.
 func (c *Collector) Metrics() map[string]*metrics.Metric {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.metrics)
 }
 
-// Resource gives the attributes of who has told it spans last.
+// Resource returns the attributes of the service that exported spans last.
 func (c *Collector) Resource() map[string]any {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,8 +169,9 @@ func (c *Collector) keepLocked(rs *trace.ResourceSpans) {
 	for _, ss := range rs.ScopeSpans {
 		for _, s := range ss.Spans {
 			c.spans = append(c.spans, Span{
-				TraceID: hex.EncodeToString(s.TraceId), ID: hex.EncodeToString(s.SpanId), Parent: hex.EncodeToString(s.ParentSpanId),
-				Name: s.Name, Kind: strings.ToLower(strings.TrimPrefix(s.Kind.String(), "SPAN_KIND_")),
+				TraceID: hex.EncodeToString(s.TraceId), ID: hex.EncodeToString(s.SpanId),
+				Parent: hex.EncodeToString(s.ParentSpanId),
+				Name:   s.Name, Kind: strings.ToLower(strings.TrimPrefix(s.Kind.String(), "SPAN_KIND_")),
 				Start: time.Unix(0, int64(s.StartTimeUnixNano)).UTC(), End: time.Unix(0, int64(s.EndTimeUnixNano)).UTC(),
 				Attributes: Values(s.Attributes), Failed: s.Status.GetCode() == trace.Status_STATUS_CODE_ERROR, Service: service,
 			})
@@ -177,7 +179,7 @@ func (c *Collector) keepLocked(rs *trace.ResourceSpans) {
 	}
 }
 
-// Values gives attributes as Go has them.
+// Values converts attributes to Go values.
 func Values(attributes []*common.KeyValue) map[string]any {
 	all := map[string]any{}
 	for _, a := range attributes {

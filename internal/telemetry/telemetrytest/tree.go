@@ -9,10 +9,12 @@ import (
 	"testing"
 )
 
-// Tree writes spans down as one tree below a traceparent, a line for each with its attributes below it. Spans that are one another's siblings are in the order of the events that they have
-// written, and else of their beginnings. It fails the test where a span belongs to no other, where two have an id, and where one belongs to another trace.
+// Tree formats spans as one tree below a traceparent, with one line per span and its attributes
+// below it. Siblings are ordered by the events that they wrote, otherwise by their start. The test
+// fails if a span has no parent in the tree, an id occurs twice, or a span belongs to another
+// trace.
 //
-// Tidy, if not nil, gives the value of an attribute as it is to be written; empty leaves it out.
+// tidy, if not nil, returns the value of an attribute to print, or "" to leave it out.
 func Tree(t testing.TB, spans []Span, root string, tidy func(key, value string) string) string {
 	t.Helper()
 	below := map[string][]Span{}
@@ -58,7 +60,7 @@ func write(b *strings.Builder, below map[string][]Span, parent, indent string, t
 	}
 }
 
-// seq is the event that a span has written, or the turn that it is of.
+// seq returns the event that a span wrote, or the turn of the span.
 func seq(s Span) int64 {
 	for _, key := range []string{"parley.event.seq", "parley.turn.number"} {
 		if n, ok := s.Attributes[key].(int64); ok {

@@ -33,7 +33,8 @@ cards:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := f.Cards[0]; c.Agent != "echo-v2" || c.Title != "Echo" || c.Skills[0].Examples[0] != "hello" || c.Begins != nil {
+	if c := f.Cards[0]; c.Agent != "echo-v2" || c.Title != "Echo" || c.Skills[0].Examples[0] != "hello" ||
+		c.Begins != nil {
 		t.Errorf("the first card: %+v", c)
 	}
 	if c := f.Cards[1]; !c.Room || c.Begins == nil || len(c.Begins.Participants) != 2 {

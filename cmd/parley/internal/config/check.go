@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Listening gives the address to listen on, as net.Listen takes it.
+// Listening returns the address to listen on, in the form of net.Listen.
 func (c *Config) Listening() string { return join(c.Listen) }
 
-// MetricsListening is the same for /metrics; empty: there is none.
+// MetricsListening returns the address of /metrics, or "" if none exists.
 func (c *Config) MetricsListening() string {
 	if c.MetricsListen == "" {
 		return ""
@@ -19,24 +19,25 @@ func (c *Config) MetricsListening() string {
 }
 
 func join(address string) string {
-	host, port, _ := splitAddress(address) // as Load has checked
+	host, port, _ := splitAddress(address) // Load has checked it
 	return net.JoinHostPort(host, port)
 }
 
-// public gives the host of an address that others than this machine may reach.
+// public returns the host of an address that other machines can reach.
 func public(address string) (host string, ok bool) {
 	host, _, _ = splitAddress(address)
 	return host, !IsLoopback(host)
 }
 
-// check gathers what does not go together.
+// check collects contradicting settings.
 type check struct {
 	*Loaded
 	dev    bool
 	faults Faults
 }
 
-// Check tells of settings that contradict each other, or that a hub must not run with; dev is serve --dev. It opens no files.
+// Check returns an error for settings that contradict each other or that a hub must not run with.
+// dev means serve --dev. It opens no files.
 func (l *Loaded) Check(dev bool) error {
 	c := &check{Loaded: l, dev: dev}
 	c.listening()
@@ -59,7 +60,7 @@ func (l *Loaded) Check(dev bool) error {
 	return c.faults
 }
 
-// Fault tells of one setting, at the place where it is set.
+// Fault returns a fault of one setting, at its place.
 func (l *Loaded) Fault(name, what string) Fault {
 	f := Fault{Origin: l.Origin(name), What: what}
 	switch f.Where {
@@ -75,7 +76,7 @@ func (c *check) fault(name, format string, args ...any) {
 	c.faults = append(c.faults, c.Fault(name, fmt.Sprintf(format, args...)))
 }
 
-// called names a setting as whoever set it knows it.
+// called returns the name of a setting at the place where it is set.
 func (c *check) called(name string) string {
 	switch at := c.Origin(name); at.Where {
 	case FromFlag, FromEnv:
@@ -91,9 +92,11 @@ func (c *check) listening() {
 	switch {
 	case !beyond:
 	case c.dev:
-		c.fault("listen", "--dev listens on loopback only, not on %s: its admin token is for this machine. Leave --dev out and make tokens with 'parley token create'", host)
+		c.fault("listen", "--dev listens on loopback only, not on %s: its admin token is for this machine. Leave --dev out "+
+			"and make tokens with 'parley token create'", host)
 	case c.TLS.Cert == "" && !c.InsecurePublic:
-		c.fault("listen", "%s is not loopback and there is no TLS: tokens would cross the network in clear. Set tls.cert and tls.key, put a TLS proxy before a loopback hub, or insist with insecurePublic", host)
+		c.fault("listen", "%s is not loopback and there is no TLS: tokens would cross the network in clear. Set tls.cert "+
+			"and tls.key, put a TLS proxy before a loopback hub, or insist with insecurePublic", host)
 	}
 }
 
@@ -102,14 +105,15 @@ func (c *check) metrics() {
 		return
 	}
 	if host, beyond := public(c.MetricsListen); beyond && !c.InsecurePublic {
-		c.fault("metricsListen", "%s is not loopback, and there is neither TLS nor a token at this door: insist with insecurePublic, or read /metrics of the hub with a token of scope admin", host)
+		c.fault("metricsListen", "%s is not loopback, and there is neither TLS nor a token at this door: insist with "+
+			"insecurePublic, or read /metrics of the hub with a token of scope admin", host)
 	}
 	if c.MetricsListening() == c.Listening() && !strings.HasSuffix(c.Listening(), ":0") {
 		c.fault("metricsListen", "it is the address of %s", c.called("listen"))
 	}
 }
 
-// pairs are settings of which one means nothing without the other.
+// pairs checks settings that require another one.
 func (c *check) pairs() {
 	for _, p := range []struct{ name, needs string }{
 		{"tls.cert", "tls.key"}, {"tls.key", "tls.cert"}, {"tls.clientCA", "tls.cert"},
@@ -126,17 +130,18 @@ func (c *check) pairs() {
 	}
 }
 
-// shared holds the log that several hubs share against what is for a hub by itself.
+// shared checks a shared log against settings for a single hub.
 func (c *check) shared() {
 	if c.Journal != "" && c.dev && !c.Given("data") {
-		c.fault("journal", "a hub of --dev keeps nothing, and one of a journal keeps a replica: give it --data; 'make dev-cluster' starts servers and hubs at once")
+		c.fault("journal", "a hub of --dev keeps nothing, and one of a journal keeps a replica: give it --data; 'make "+
+			"dev-cluster' starts servers and hubs at once")
 	}
 	if c.Journal != "" && c.A2A {
 		c.fault("a2a", "each hub of the journal would tell webhooks of its own: run 'parley a2a serve' once, beside the hubs")
 	}
 }
 
-// likeness holds the embeddings against their model.
+// likeness checks the embeddings and their model.
 func (c *check) likeness() {
 	switch served := c.Embeddings != EmbeddingsLexical; {
 	case served && c.EmbeddingsModel == "":
@@ -146,7 +151,7 @@ func (c *check) likeness() {
 	}
 }
 
-// development holds --dev against what it excludes.
+// development checks --dev against the settings that it excludes.
 func (c *check) development() {
 	if !c.dev {
 		return
@@ -161,7 +166,7 @@ func (c *check) development() {
 	}
 }
 
-// written refuses to write over a file that is something else.
+// written refuses to overwrite a file of another kind.
 func (c *check) written() {
 	files := []struct{ name, path string }{
 		{"tls.cert", c.TLS.Cert}, {"tls.key", c.TLS.Key}, {"tls.clientCA", c.TLS.ClientCA},
@@ -184,7 +189,7 @@ func (c *check) written() {
 	}
 }
 
-// Real gives a path from the root and without symbolic links, as far as it is there.
+// Real returns an absolute path without symbolic links, as far as the path exists.
 func Real(path string) string {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -199,7 +204,7 @@ func Real(path string) string {
 	return path
 }
 
-// Warnings tell of what is allowed and perhaps not meant.
+// Warnings reports settings that are allowed but may be mistakes.
 func (l *Loaded) Warnings() Faults {
 	c := &check{Loaded: l}
 	host, beyond := public(c.Listen)
@@ -207,7 +212,8 @@ func (l *Loaded) Warnings() Faults {
 		c.fault("listen", "tokens and conversations cross the network in clear")
 	}
 	if beyond && len(c.AllowHosts) == 0 {
-		c.fault("listen", "%s is reached by others, and the hub answers to no name but those of loopback: add its names to allowHosts", host)
+		c.fault("listen", "%s is reached by others, and the hub answers to no name but those of loopback: add its names to "+
+			"allowHosts", host)
 	}
 	for _, p := range c.Proxies() {
 		if p.Bits() == 0 {

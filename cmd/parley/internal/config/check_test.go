@@ -12,7 +12,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/config"
 )
 
-// loadText loads a file of this text.
+// loadText loads a file with this text.
 func loadText(t *testing.T, text string) *config.Loaded {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -26,8 +26,8 @@ func loadText(t *testing.T, text string) *config.Loaded {
 	return l
 }
 
-// TestWhereAHubListens goes through all of dev, where, TLS and insecurePublic: beyond loopback a hub listens with TLS, or where somebody
-// insists, and a dev hub never.
+// For all combinations of dev, addresses, TLS and insecurePublic: beyond loopback a hub listens
+// only with TLS or insecurePublic, and a dev hub never does.
 func TestWhereAHubListens(t *testing.T) {
 	hosts := map[string]bool{ // beyond loopback?
 		"127.0.0.1:1": false, "':1'": false, "'1'": false, "localhost:1": false, "'[::1]:1'": false, "127.8.9.10:1": false,
@@ -51,12 +51,12 @@ func TestWhereAHubListens(t *testing.T) {
 	}
 }
 
-// TestContradictions: each is refused by name, at its place.
+// Each contradiction is refused by name, at its place.
 func TestContradictions(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		dev  bool
-		want string // the beginnings of the faults, joined by |; empty: there is none
+		want string // beginnings of the faults, joined by |; empty means none
 	}{
 		{"tls: {cert: c}", false, "parley.yaml:1:7: tls.cert: it needs tls.key"},
 		{"tls: {key: c}", false, "parley.yaml:1:7: tls.key: it needs tls.cert"},
@@ -81,14 +81,19 @@ func TestContradictions(t *testing.T) {
 		{"metricsListen: 127.0.0.1:7447", false, "parley.yaml:1:1: metricsListen: it is the address of listen"},
 		{"metricsListen: ':0'\nlisten: ':0'", false, ""},
 		{"maxPendingOfOne: 1001", false, "parley.yaml:1:1: maxPendingOfOne: it is more than maxPending and never reached"},
-		{"maxPending: 5\nmaxPendingOfOne: 6", false, "parley.yaml:2:1: maxPendingOfOne: it is more than maxPending (parley.yaml:1)"},
+		{"maxPending: 5\nmaxPendingOfOne: 6", false, "parley.yaml:2:1: maxPendingOfOne: it is more than maxPending " +
+			"(parley.yaml:1)"},
 		{"maxPending: 5", false, ""},
 		{"maxPending: 5\nmaxPendingOfOne: 5", false, ""},
-		{"auditLog: a\nreadyFile: ./a", false, "parley.yaml:1:1: auditLog: it is the file of readyFile (parley.yaml:2)|parley.yaml:2:1: readyFile: it is the file of auditLog (parley.yaml:1)"},
+		{"auditLog: a\nreadyFile: ./a", false,
+			"parley.yaml:1:1: auditLog: it is the file of readyFile (parley.yaml:2)|parley.yaml:2:1: readyFile: it is the " +
+				"file of auditLog (parley.yaml:1)"},
 		{"auditLog: parley.yaml", false, "parley.yaml:1:1: auditLog: it is the file of the configuration"},
-		{"tls: {cert: c, key: k}\nreadyFile: k", false, "parley.yaml:2:1: readyFile: it is the file of tls.key (parley.yaml:1)"},
+		{"tls: {cert: c, key: k}\nreadyFile: k", false,
+			"parley.yaml:2:1: readyFile: it is the file of tls.key (parley.yaml:1)"},
 		{"listen: 0.0.0.0:1\nlimits: {streams: 5}\ninsecurePublic: true", true,
-			"parley.yaml:1:1: listen: --dev listens on loopback only, not on 0.0.0.0|parley.yaml:2:10: limits.streams|parley.yaml:3:1: insecurePublic"},
+			"parley.yaml:1:1: listen: --dev listens on loopback only, not on 0.0.0.0|parley.yaml:2:10: " +
+				"limits.streams|parley.yaml:3:1: insecurePublic"},
 	} {
 		var faults config.Faults
 		if err := loadText(t, c.text).Check(c.dev); err != nil {
@@ -104,14 +109,17 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// TestWarnings: what is allowed and perhaps not meant is told of.
+// Settings that may be mistakes are reported.
 func TestWarnings(t *testing.T) {
 	for text, want := range map[string][]string{
 		"listen: 127.0.0.1:1": nil,
-		"listen: 0.0.0.0:1\ninsecurePublic: true\nallowHosts: [a]":   {"parley.yaml:1:1: listen: tokens and conversations cross the network in clear"},
-		"listen: 0.0.0.0:1\ntls: {cert: c, key: k}":                  {"parley.yaml:1:1: listen: 0.0.0.0 is reached by others, and the hub answers to no name but those of loopback: add its names to allowHosts"},
+		"listen: 0.0.0.0:1\ninsecurePublic: true\nallowHosts: [a]": {"parley.yaml:1:1: listen: tokens and conversations " +
+			"cross the network in clear"},
+		"listen: 0.0.0.0:1\ntls: {cert: c, key: k}": {"parley.yaml:1:1: listen: 0.0.0.0 is reached by " +
+			"others, and the hub answers to no name but those of loopback: add its names to allowHosts"},
 		"listen: 0.0.0.0:1\ntls: {cert: c, key: k}\nallowHosts: [a]": nil,
-		"trustedProxies: [10.0.0.0/8, '::/0']":                       {"parley.yaml:1:1: trustedProxies: ::/0 believes everybody who says where they come from"},
+		"trustedProxies: [10.0.0.0/8, '::/0']": {"parley.yaml:1:1: trustedProxies: ::/0 believes " +
+			"everybody who says where they come from"},
 	} {
 		var got []string
 		for _, w := range loadText(t, text).Warnings() {
@@ -123,21 +131,23 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestPlacesInContradictions: a setting is named as whoever set it knows it.
+// A setting has the name of the place where it is set.
 func TestPlacesInContradictions(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "parley.yaml")
 	if err := os.WriteFile(file, []byte("maxPending: 5\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	l, err := config.Load(config.Sources{File: file, Env: func(name string) (string, bool) {
-		text, ok := map[string]string{"PARLEY_MAX_PENDING": "6", "PARLEY_TLS_KEY": "k", "PARLEY_MAX_PENDING_OF_ONE": "7"}[name]
+		text, ok := map[string]string{"PARLEY_MAX_PENDING": "6", "PARLEY_TLS_KEY": "k",
+			"PARLEY_MAX_PENDING_OF_ONE": "7"}[name]
 		return text, ok
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = l.Check(false)
-	want := "PARLEY_TLS_KEY: it needs tls.cert; PARLEY_MAX_PENDING_OF_ONE: it is more than PARLEY_MAX_PENDING and never reached"
+	want := "PARLEY_TLS_KEY: it needs tls.cert; PARLEY_MAX_PENDING_OF_ONE: it is more than PARLEY_MAX_PENDING and never " +
+		"reached"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, expected %s", err, want)
 	}

@@ -1,10 +1,12 @@
-// Package config is the configuration of a hub.
+// Package config has the configuration of a hub.
 //
-// One table, [Settings], says what there is. From it come the flags of parley serve, the variables of the environment, the keys of the
-// configuration file, its JSON Schema, the table in docs/reference/configuration.md and what parley config show prints.
+// The table [Settings] defines all settings. The flags of parley serve, the environment variables,
+// the keys of the configuration file, its JSON Schema, the table in docs/reference/configuration.md and the
+// output of parley config show are derived from it.
 //
-// A setting may be given by a flag, by the environment and by the file; the first of these that has it counts. All of them are checked, also
-// where another is stronger. [Load] never takes half of a configuration: it gives all of it, or every [Fault] that it found.
+// A setting may come from a flag, the environment and the file, in this order of precedence. All
+// values are checked, also those with lower precedence. [Load] returns a complete configuration, or
+// every [Fault].
 package config
 
 import (
@@ -13,7 +15,7 @@ import (
 	"time"
 )
 
-// Config is everything that can be set. Its fields are described in the table of settings.
+// Config has all settings. The table of settings describes its fields.
 type Config struct {
 	Listen         string
 	Data           string
@@ -58,17 +60,18 @@ type Config struct {
 	LogFormat       string
 }
 
-// TLS names PEM files. Without Cert the hub speaks in clear.
+// TLS names PEM files. Without Cert, the hub uses no TLS.
 type TLS struct{ Cert, Key, ClientCA string }
 
-// OIDC is an issuer whose tokens are taken besides the hub's own. Without Issuer there is none.
+// OIDC is an issuer whose tokens are accepted in addition to those of the hub. It is disabled
+// without Issuer.
 type OIDC struct {
 	Issuer, Audience, Claim    string
 	ScopeClaim, WorkspaceClaim string
 	AllowAdmin                 bool
 }
 
-// Limits bound what one token may do.
+// Limits are the limits of one token.
 type Limits struct {
 	WritesPerSecond float64
 	WriteBurst      int
@@ -77,17 +80,17 @@ type Limits struct {
 	Streams         int
 }
 
-// EmbeddingsLexical is the word of embeddings for those that are made by the hub itself.
+// EmbeddingsLexical is the value of embeddings for those that the hub computes.
 const EmbeddingsLexical = "lexical"
 
-// The words of logFormat and logLevel.
+// The values of logFormat and logLevel.
 const (
 	FormatAuto = "auto"
 	FormatJSON = "json"
 	FormatText = "text"
 )
 
-// defaults are what nobody has to say. Data is filled in by Sources.DataDir.
+// defaults are the default values. Sources.DataDir sets Data.
 var defaults = Config{
 	Listen:     "127.0.0.1:7447",
 	MCPMaxWait: "50s",
@@ -105,18 +108,19 @@ var defaults = Config{
 	LogFormat:       FormatAuto,
 }
 
-// Proxies gives TrustedProxies as networks.
+// Proxies returns TrustedProxies as networks.
 func (c *Config) Proxies() []netip.Prefix {
 	var proxies []netip.Prefix
 	for _, text := range c.TrustedProxies {
-		if p, err := parseNetwork(text); err == nil { // as Load has checked
+		if p, err := parseNetwork(text); err == nil { // Load has checked it
 			proxies = append(proxies, p)
 		}
 	}
 	return proxies
 }
 
-// Hosts gives AllowHosts as the door compares them: an IPv6 address without a port has no brackets.
+// Hosts returns AllowHosts in the form for comparisons: an IPv6 address without a port has no
+// brackets.
 func (c *Config) Hosts() []string {
 	var hosts []string
 	for _, h := range c.AllowHosts {
@@ -128,8 +132,8 @@ func (c *Config) Hosts() []string {
 	return hosts
 }
 
-// MCPWait gives MCPMaxWait as a time.
+// MCPWait returns MCPMaxWait as a duration.
 func (c *Config) MCPWait() time.Duration {
-	d, _ := time.ParseDuration(c.MCPMaxWait) // as Load has checked
+	d, _ := time.ParseDuration(c.MCPMaxWait) // Load has checked it
 	return d
 }

@@ -22,7 +22,8 @@ func files(t *testing.T, dir string) []string {
 	return names
 }
 
-// TestFaults: every fault of a file is told, with its place and what was expected, in the order of the file; and no value is repeated.
+// Every fault of a file is reported with its place and the expected value, in the order of the
+// file, and no value is quoted.
 func TestFaults(t *testing.T) {
 	for _, name := range files(t, "faults") {
 		t.Run(filepath.Base(name), func(t *testing.T) {
@@ -32,14 +33,15 @@ func TestFaults(t *testing.T) {
 			if !ok {
 				t.Fatalf("%T %v, expected faults", err, err)
 			}
-			if lines := golden.CompareLines(t, strings.TrimSuffix(filepath.Base(name), ".yaml")+".txt", faults); strings.Contains(lines, "canary") {
+			if lines := golden.CompareLines(t, strings.TrimSuffix(filepath.Base(name), ".yaml")+".txt",
+				faults); strings.Contains(lines, "canary") {
 				t.Error("a value is repeated")
 			}
 		})
 	}
 }
 
-// TestGood: all settings of a file arrive.
+// All settings of a file are set.
 func TestGood(t *testing.T) {
 	for _, name := range files(t, "good") {
 		if _, err := config.Load(config.Sources{File: name}); err != nil {
@@ -73,7 +75,7 @@ func TestGood(t *testing.T) {
 	}
 }
 
-// TestNoFile: a file that is not there is an error of its own, with its name.
+// A missing file has a separate error with its name.
 func TestNoFile(t *testing.T) {
 	_, err := config.Load(config.Sources{File: "nowhere.yaml"})
 	if err == nil || !os.IsNotExist(err) || !strings.Contains(err.Error(), "read the configuration nowhere.yaml") {
@@ -84,13 +86,14 @@ func TestNoFile(t *testing.T) {
 	}
 }
 
-// TestDefaults: the zero value of Sources gives a configuration that a hub can run with.
+// The zero value of Sources returns a valid configuration.
 func TestDefaults(t *testing.T) {
 	l, err := config.Load(config.Sources{DataDir: "d"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.Data != "d" || l.Listening() != "127.0.0.1:7447" || l.MetricsListening() != "" || l.Limits.WritesPerSecond != 100 {
+	if l.Data != "d" || l.Listening() != "127.0.0.1:7447" || l.MetricsListening() != "" ||
+		l.Limits.WritesPerSecond != 100 {
 		t.Errorf("%+v", l.Config)
 	}
 	if err := l.Check(false); err != nil {
@@ -104,7 +107,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestNames: the three names of a setting are told from one another by rule, and none is taken twice.
+// The three names of a setting follow the rules, and none is used twice.
 func TestNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range config.Settings {
@@ -130,7 +133,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestUnknownEnv: a variable that is no setting is told of.
+// An unknown variable is reported.
 func TestUnknownEnv(t *testing.T) {
 	environ := []string{"PARLEY_LISTN=x", "PARLEY_LISTEN=x", "PARLEY_URL=y", "HOME=z", "PARLEY_CONFIG=f"}
 	if got := config.UnknownEnv(environ, "PARLEY_URL"); !cmp.Equal(got, []string{"PARLEY_LISTN"}) {
@@ -138,7 +141,7 @@ func TestUnknownEnv(t *testing.T) {
 	}
 }
 
-// TestProxiesAsIPv6: an IPv4 address written as IPv6 names what the door sees, which is plain IPv4.
+// An IPv4 address in IPv6 form is converted to IPv4, as in connections.
 func TestProxiesAsIPv6(t *testing.T) {
 	c := &config.Config{TrustedProxies: []string{"::ffff:10.0.0.1", "::ffff:10.0.0.0/104", "fd00::/8"}}
 	if got := fmt.Sprint(c.Proxies()); got != "[10.0.0.1/32 10.0.0.0/8 fd00::/8]" {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Where tells from where a setting has its value.
+// Where is the kind of place of a value.
 type Where string
 
-// The places, the strongest first.
+// The kinds, in order of precedence.
 const (
 	FromFlag    Where = "flag"
 	FromEnv     Where = "env"
@@ -18,16 +18,16 @@ const (
 	FromDefault Where = "default"
 )
 
-// Origin is the place of one setting's value.
+// Origin is the place of the value of one setting.
 type Origin struct {
 	Where Where
 	// Name is that of the flag (with dashes), of the variable or of the file.
 	Name string
-	// Line and Column, from 1, are those in the file.
+	// Line and Column, from 1, are the position in the file.
 	Line, Column int
 }
 
-// String is such as "flag --listen", "env PARLEY_LISTEN", "parley.yaml:3" or "default".
+// String returns a text such as "flag --listen", "env PARLEY_LISTEN", "parley.yaml:3" or "default".
 func (o Origin) String() string {
 	switch o.Where {
 	case FromFile:
@@ -38,16 +38,17 @@ func (o Origin) String() string {
 	return string(FromDefault)
 }
 
-// Fault is one thing that is wrong with a configuration. It never quotes a value: somebody may have pasted a secret.
+// Fault is one fault of a configuration. It never quotes a value, which could be a secret.
 type Fault struct {
 	Origin
-	// Setting is the name in the file; empty when the fault is of the file as a whole.
+	// Setting is the name in the file, or "" for the whole file.
 	Setting string
-	// What says what was expected.
+	// What is the expected value.
 	What string
 }
 
-// String is one line, such as "parley.yaml:3:5: limits.streams: expected an integer from 1 to 1000000".
+// String returns one line, such as "parley.yaml:3:5: limits.streams: expected an integer from 1 to
+// 1000000".
 func (f Fault) String() string {
 	switch {
 	case f.Where == FromFile && f.Setting != "":
@@ -60,10 +61,10 @@ func (f Fault) String() string {
 	return f.What
 }
 
-// Faults are all that is wrong, in the order of the file, after it those of the environment and of the flags.
+// Faults are all faults, in the order of the file, then the environment, then the flags.
 type Faults []Fault
 
-// Error joins them on one line.
+// Error joins the faults on one line.
 func (f Faults) Error() string {
 	lines := make([]string, len(f))
 	for i, fault := range f {

@@ -10,7 +10,7 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// given is what one place says of a setting.
+// given is the value of a setting at one place.
 type given struct {
 	texts  []string
 	origin Origin
@@ -23,7 +23,7 @@ type reader struct {
 	faults Faults
 }
 
-// readFile reads the file at a path. The error is that of the system where it cannot be read at all.
+// readFile reads a file. If the file cannot be read, the error is that of the system.
 func readFile(path string) (map[string]given, Faults, error) {
 	text, err := yamlfile.Read(path)
 	if err != nil {
@@ -33,7 +33,7 @@ func readFile(path string) (map[string]given, Faults, error) {
 	return found, faults, nil
 }
 
-// parse reads the text of a file. An empty file is one that sets nothing.
+// parse parses the text of a file. An empty file sets nothing.
 func parse(name string, text []byte) (map[string]given, Faults) {
 	r := &reader{name: name, given: map[string]given{}}
 	root, faults := yamlfile.Parse(text)
@@ -77,7 +77,8 @@ func (r *reader) mapping(n *yaml.Node, prefix string) {
 		case m.Before > 0:
 			r.faultAt(m.Key, prefix+yamlfile.Brief(name), "it is set on line %d already", m.Before)
 		case dotted && slices.Contains(groups(), group):
-			r.faultAt(m.Key, "", "unknown setting %q: write %s below %s", yamlfile.Brief(prefix+name), yamlfile.Brief(below), group)
+			r.faultAt(m.Key, "", "unknown setting %q: write %s below %s", yamlfile.Brief(prefix+name), yamlfile.Brief(below),
+				group)
 		default:
 			r.entry(m.Key, m.Value, prefix+name)
 		}
@@ -103,7 +104,7 @@ func (r *reader) entry(key, value *yaml.Node, name string) {
 	r.mapping(value, name+".")
 }
 
-// itself refuses a value that stands for another, or that another may stand for.
+// itself refuses aliases and anchors.
 func (r *reader) itself(name string, n *yaml.Node) bool {
 	if !yamlfile.Itself(n) {
 		r.faultAt(n, name, yamlfile.NotItself)
@@ -131,7 +132,7 @@ func (r *reader) setting(s Setting, key, value *yaml.Node) {
 	r.given[s.Name] = given{[]string{value.Value}, origin}
 }
 
-// list reads all items, so that every fault among them is told of.
+// list reads all items, so that every fault is reported.
 func (r *reader) list(s Setting, value *yaml.Node) (texts []string, ok bool) {
 	if !yamlfile.IsList(value) {
 		r.faultAt(value, s.Name, "expected a list, each %s", s.rule.expected)
@@ -156,12 +157,12 @@ func (r *reader) list(s Setting, value *yaml.Node) (texts []string, ok bool) {
 	return texts, ok
 }
 
-// tags are the types of YAML that a setting of a kind takes.
+// tags are the YAML types for a kind of setting.
 var tags = map[string][]string{
 	"string": {"!!str"}, "list": {"!!str"}, "boolean": {"!!bool"}, "integer": {"!!int"}, "number": {"!!int", "!!float"},
 }
 
-// scalar refuses a value of another type than the setting's.
+// scalar refuses a value of another type than that of the setting.
 func (r *reader) scalar(s Setting, n *yaml.Node) bool {
 	switch {
 	case !r.itself(s.Name, n):

@@ -8,10 +8,11 @@ import (
 
 // Flags are the flags of all settings, in one set.
 type Flags struct {
-	values map[string]*flagValue // by the setting's name
+	values map[string]*flagValue // by the name of the setting
 }
 
-// AddFlags adds a flag for every setting. Parsing them checks nothing: Load tells of all faults together.
+// AddFlags adds a flag for every setting. Parsing checks nothing, because Load reports all faults
+// together.
 func AddFlags(set *pflag.FlagSet) *Flags {
 	f := &Flags{values: map[string]*flagValue{}}
 	for _, s := range Settings {
@@ -35,7 +36,7 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 	return f
 }
 
-// given gives what was said by flags.
+// given returns the values of flags.
 func (f *Flags) given() map[string]given {
 	found := map[string]given{}
 	if f == nil {
@@ -49,7 +50,7 @@ func (f *Flags) given() map[string]given {
 	return found
 }
 
-// flagValue gathers the texts of one flag.
+// flagValue collects the texts of one flag.
 type flagValue struct {
 	setting Setting
 	texts   []string
@@ -57,7 +58,7 @@ type flagValue struct {
 
 var _ pflag.SliceValue = (*flagValue)(nil)
 
-// Set takes the text of a flag: the last one, or more of a list, with commas between them.
+// Set adds the text of a flag: the last one counts, or items of a list, separated by commas.
 func (v *flagValue) Set(text string) error {
 	if v.setting.list() {
 		v.texts = append(v.texts, listed(text)...)
@@ -67,18 +68,18 @@ func (v *flagValue) Set(text string) error {
 	return nil
 }
 
-// String is what was given, else the default.
+// String returns the given value, otherwise the default.
 func (v *flagValue) String() string {
 	switch {
 	case len(v.texts) > 0:
 		return strings.Join(v.texts, ",")
-	case v.setting.field == nil: // pflag makes zero values to compare with
+	case v.setting.field == nil: // pflag creates zero values to compare with
 		return ""
 	}
 	return v.setting.Text(&defaults)
 }
 
-// Type is the word for the value in a help text.
+// Type returns the placeholder of the value in a help text.
 func (v *flagValue) Type() string {
 	switch kind := v.setting.kind(); kind {
 	case "boolean":
@@ -97,11 +98,11 @@ func (v *flagValue) Type() string {
 // Append, Replace and GetSlice are for completion.
 func (v *flagValue) Append(text string) error { return v.Set(text) }
 
-// Replace puts other texts in the place of those that were given.
+// Replace replaces the given texts.
 func (v *flagValue) Replace(texts []string) error {
 	v.texts = texts
 	return nil
 }
 
-// GetSlice gives the texts.
+// GetSlice returns the texts.
 func (v *flagValue) GetSlice() []string { return v.texts }

@@ -11,7 +11,8 @@ import (
 	"github.com/parleyhub/parley/internal/schematest"
 )
 
-// FuzzLoad: any file gives a configuration or faults with their places. What is taken, the Schema takes too.
+// FuzzLoad checks that any file is a configuration, or has faults with places. The schema accepts
+// what Load accepts.
 func FuzzLoad(f *testing.F) {
 	for _, pattern := range []string{"good", "faults"} {
 		names, err := filepath.Glob(filepath.Join("testdata", pattern, "*.yaml"))
@@ -34,7 +35,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		l, err := config.Load(config.Sources{File: file})
 		if err == nil {
-			_ = l.Check(false) // which must not panic
+			_ = l.Check(false) // must not panic
 			_ = l.Check(true)
 			l.Warnings()
 			if err := schematest.Validate(schema, text); err != nil {
@@ -46,9 +47,10 @@ func FuzzLoad(f *testing.F) {
 		if !errors.As(err, &faults) || len(faults) == 0 {
 			t.Fatalf("%T %v", err, err)
 		}
-		lines := bytes.Count(text, []byte("\n")) + 2 // YAML has line ends of its own, and one fault may be of the end
+		lines := bytes.Count(text, []byte("\n")) + 2 // YAML has other line ends, and a fault may be at the end
 		for _, fault := range faults {
-			if fault.Line < 1 || fault.Column < 1 || fault.Line > lines+bytes.Count(text, []byte("\r"))+3*bytes.Count(text, []byte("\xe2\x80"))+bytes.Count(text, []byte("\xc2\x85")) {
+			if fault.Line < 1 || fault.Column < 1 || fault.Line > lines+bytes.Count(text, []byte("\r"))+3*bytes.Count(text,
+				[]byte("\xe2\x80"))+bytes.Count(text, []byte("\xc2\x85")) {
 				t.Errorf("%s is outside of a file of %d lines", fault, lines)
 			}
 		}

@@ -11,24 +11,26 @@ import (
 	"strings"
 )
 
-// Journal is a log that several hubs share, on NATS servers.
+// Journal is a log on NATS servers that several hubs share.
 type Journal struct {
 	// Servers are URLs with one host each.
 	Servers []string
-	// Stream is its name and Replicas the number of servers that keep each message; empty and 0 leave it to the journal.
+	// Stream is the name of the stream, and Replicas the number of servers with each message. Empty
+	// and 0 mean the default of the journal.
 	Stream   string
 	Replicas int
-	// Monitors are where the servers tell about themselves; Vouch says that somebody vouches for them instead.
+	// Monitors are the monitoring URLs of the servers. Vouch means that the operator confirms their
+	// configuration instead.
 	Monitors []string
 	Vouch    bool
 	// Credentials, CA, Cert and Key are files.
 	Credentials, CA, Cert, Key string
 }
 
-// TLS says whether the servers are reached over TLS.
+// TLS reports whether the servers are reached over TLS.
 func (j *Journal) TLS() bool { return strings.HasPrefix(j.Servers[0], "tls://") }
 
-// Where names the servers and the stream, without a secret.
+// Where returns the servers and the stream, without secrets.
 func (j *Journal) Where() string {
 	where := strings.Join(j.Servers, ",")
 	if j.Stream != "" {
@@ -58,9 +60,10 @@ const (
 
 // ParseJournal reads the address of a log on NATS servers:
 //
-//	nats://[user@]host[:port][,host[:port]...]?stream=NAME&replicas=N&monitor=URL[,URL...]&vouch=true&credentials=FILE&ca=FILE&cert=FILE&key=FILE
+//	nats://[user@]host[:port][,host[:port]...]?stream=NAME&replicas=N&monitor=URL[,URL...]
+//	    &vouch=true&credentials=FILE&ca=FILE&cert=FILE&key=FILE
 //
-// What is wrong is said without the words of the address: somebody may have put a secret there.
+// Errors never quote the address, which could contain a secret.
 func ParseJournal(text string) (*Journal, error) {
 	address, query, _ := strings.Cut(text, "?")
 	scheme, hosts, ok := strings.Cut(address, "://")
@@ -94,7 +97,7 @@ func ParseJournal(text string) (*Journal, error) {
 	return j, nil
 }
 
-// servers reads what is between :// and ?.
+// servers parses the part between :// and ?.
 func (j *Journal) servers(scheme, hosts string) error {
 	user, list, named := strings.Cut(hosts, "@")
 	if !named {
@@ -129,7 +132,7 @@ func (j *Journal) servers(scheme, hosts string) error {
 	return nil
 }
 
-// set takes one value of the query.
+// set sets one value of the query.
 func (j *Journal) set(name, value string) (err error) {
 	switch name {
 	case "stream":

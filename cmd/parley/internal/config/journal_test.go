@@ -7,17 +7,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestParseJournal: what the address of a shared log may be, and what is wrong with it otherwise; a secret in it is not told.
+// Valid and invalid addresses of a shared log. Errors contain no secrets.
 func TestParseJournal(t *testing.T) {
 	got, err := ParseJournal("nats://parley@a,b:4223,[::1]?stream=hub-1&replicas=3&monitor=http://a:8222,http://b:8222&credentials=/run/nats.creds")
 	want := &Journal{
-		Servers: []string{"nats://parley@a:4222", "nats://parley@b:4223", "nats://parley@[::1]:4222"}, Stream: "hub-1", Replicas: 3,
+		Servers: []string{"nats://parley@a:4222", "nats://parley@b:4223", "nats://parley@[::1]:4222"}, Stream: "hub-1",
+		Replicas: 3,
 		Monitors: []string{"http://a:8222", "http://b:8222"}, Credentials: "/run/nats.creds",
 	}
 	if d := cmp.Diff(want, got); err != nil || d != "" {
 		t.Errorf("%v (-want +got):\n%s", err, d)
 	}
-	if got, err := ParseJournal("tls://a?vouch=true&ca=ca.pem&cert=c.pem&key=k.pem"); err != nil || !got.TLS() || !got.Vouch || got.Key != "k.pem" {
+	if got, err := ParseJournal("tls://a?vouch=true&ca=ca.pem&cert=c.pem&key=k.pem"); err != nil || !got.TLS() ||
+		!got.Vouch || got.Key != "k.pem" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for text, want := range map[string]string{
@@ -41,7 +43,8 @@ func TestParseJournal(t *testing.T) {
 		"tls://a?cert=x":                       "cert and key go together",
 		"nats://a?credentials=":                "credentials: expected a path",
 	} {
-		if _, err := ParseJournal(text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "SECRET") {
+		if _, err := ParseJournal(text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(),
+			"SECRET") {
 			t.Errorf("%s: %v, expected %q", text, err, want)
 		}
 	}

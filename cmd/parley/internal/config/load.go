@@ -8,26 +8,27 @@ import (
 	"strings"
 )
 
-// Sources are where settings may be given. The zero value gives the defaults.
+// Sources are the places of settings. The zero value returns the defaults.
 type Sources struct {
-	// File is the path of the configuration file; empty: none.
+	// File is the path of the configuration file; empty means none.
 	File string
-	// Env looks a variable up, as os.LookupEnv does; nil: there are none.
+	// Env looks up a variable, like os.LookupEnv; nil means none.
 	Env func(name string) (string, bool)
-	// Flags are those of the command; nil: none.
+	// Flags are those of the command; nil means none.
 	Flags *Flags
 	// DataDir is the default of data.
 	DataDir string
 }
 
-// Loaded is a configuration whose values are each acceptable. Check tells whether they go together.
+// Loaded is a configuration with valid values. Check reports contradictions.
 type Loaded struct {
 	Config
 	file    string
 	origins map[string]Origin
 }
 
-// Load puts the settings of all sources together. The error is Faults, all of them, or that of a file that cannot be read.
+// Load merges the settings of all sources. The error is Faults with all faults, or that of a file
+// that cannot be read.
 func Load(src Sources) (*Loaded, error) {
 	l := &Loaded{Config: defaults, file: src.File, origins: map[string]Origin{}}
 	l.Data = src.DataDir
@@ -42,7 +43,7 @@ func Load(src Sources) (*Loaded, error) {
 	if name, ok := src.lookup(EnvFile); ok && name == "" && src.File == "" {
 		faults = append(faults, Fault{Origin: Origin{Where: FromEnv, Name: EnvFile}, What: "expected a path"})
 	}
-	for _, from := range []map[string]given{byFile, fromEnv(src.lookup), src.Flags.given()} { // the weakest first
+	for _, from := range []map[string]given{byFile, fromEnv(src.lookup), src.Flags.given()} { // lowest precedence first
 		faults = append(faults, l.take(from)...)
 	}
 	if len(faults) > 0 {
@@ -52,7 +53,7 @@ func Load(src Sources) (*Loaded, error) {
 	return l, nil
 }
 
-// lookup looks a variable up.
+// lookup looks up a variable.
 func (s *Sources) lookup(name string) (string, bool) {
 	if s.Env == nil {
 		return "", false
@@ -60,7 +61,8 @@ func (s *Sources) lookup(name string) (string, bool) {
 	return s.Env(name)
 }
 
-// unreadable drops the operation from an error of the system: "open parley.yaml: no such file" says no more than without.
+// unreadable removes the operation from an error of the system, such as "open parley.yaml: no such
+// file".
 func unreadable(err error) error {
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {
 		return &fs.PathError{Op: "read the configuration", Path: at.Path, Err: at.Err}
@@ -68,7 +70,7 @@ func unreadable(err error) error {
 	return err
 }
 
-// take sets what one place says, over what is set already.
+// take sets the values of one place, and overwrites others.
 func (l *Loaded) take(from map[string]given) (faults Faults) {
 	for _, s := range Settings {
 		g, ok := from[s.Name]
@@ -83,8 +85,8 @@ func (l *Loaded) take(from map[string]given) (faults Faults) {
 	return faults
 }
 
-// fromEnv gives what the environment says. A variable that is there and empty is not left out: it is refused as a value, since it may be
-// one that should have switched something on.
+// fromEnv returns the values of the environment. An empty variable is refused as a value, because
+// it may have been meant to enable something.
 func fromEnv(lookup func(string) (string, bool)) map[string]given {
 	found := map[string]given{}
 	for _, s := range Settings {
@@ -101,7 +103,7 @@ func fromEnv(lookup func(string) (string, bool)) map[string]given {
 	return found
 }
 
-// Origin tells from where a setting has its value.
+// Origin returns the place of the value of a setting.
 func (l *Loaded) Origin(name string) Origin {
 	if o, ok := l.origins[name]; ok {
 		return o
@@ -109,10 +111,10 @@ func (l *Loaded) Origin(name string) Origin {
 	return Origin{Where: FromDefault}
 }
 
-// Given tells whether anybody has set it.
+// Given reports whether a setting is set.
 func (l *Loaded) Given(name string) bool { return l.Origin(name).Where != FromDefault }
 
-// ServesConsole tells whether there is a console: where nobody has said so, with serve --dev.
+// ServesConsole reports whether the console is served. The default is true with serve --dev.
 func (l *Loaded) ServesConsole(dev bool) bool {
 	if l.Given("console") {
 		return l.Console
@@ -120,10 +122,11 @@ func (l *Loaded) ServesConsole(dev bool) bool {
 	return dev
 }
 
-// Origins gives the places of all settings that somebody has set, by their names.
+// Origins returns the places of all settings that are set, by name.
 func (l *Loaded) Origins() map[string]Origin { return maps.Clone(l.origins) }
 
-// UnknownEnv gives the names of variables that begin with PARLEY_ and are neither a setting's nor among also; environ is as of os.Environ.
+// UnknownEnv returns the variables that begin with PARLEY_ and belong to no setting and are not in
+// also. environ is that of os.Environ.
 func UnknownEnv(environ []string, also ...string) []string {
 	known := map[string]bool{}
 	for _, name := range append(EnvNames(), also...) {
@@ -139,7 +142,7 @@ func UnknownEnv(environ []string, also ...string) []string {
 	return unknown
 }
 
-// EnvNames are the variables of all settings, and that of the file.
+// EnvNames returns the variables of all settings and EnvFile.
 func EnvNames() []string {
 	names := []string{EnvFile}
 	for _, s := range Settings {
@@ -148,10 +151,10 @@ func EnvNames() []string {
 	return names
 }
 
-// EnvFile names the configuration file in the environment.
+// EnvFile is the variable with the configuration file.
 const EnvFile = "PARLEY_CONFIG"
 
-// FileName is the file that a flag names, else the environment; empty: none.
+// FileName returns the file of a flag, otherwise that of the environment, or "".
 func FileName(flag string) string {
 	if flag != "" {
 		return flag

@@ -8,7 +8,7 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// groups are the names that only hold others, such as limits.
+// groups returns the names that contain other settings, such as limits.
 func groups() []string {
 	var names []string
 	for _, s := range Settings {
@@ -28,7 +28,7 @@ func firstBelow(group string) string {
 	return ""
 }
 
-// suggestion ends the message about an unknown name with the one that may have been meant.
+// suggestion returns the end of the message about an unknown name, with the most similar name.
 func suggestion(name string) string {
 	if name == "dev" || name == "config" {
 		return ": it is a flag only"

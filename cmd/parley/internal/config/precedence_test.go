@@ -14,7 +14,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/config"
 )
 
-// place is one way to give a setting.
+// place is a kind of place of a setting.
 type place int
 
 const (
@@ -23,7 +23,8 @@ const (
 	byFlag
 )
 
-// values are three acceptable values of a setting, one for each place, none the default.
+// values returns three valid values of a setting, one for each place, all different from the
+// default.
 func values(s config.Setting) [3]string {
 	var c config.Config
 	switch s.Value(&c).(type) {
@@ -55,7 +56,7 @@ func values(s config.Setting) [3]string {
 	return [3]string{"a", "b", "c"}
 }
 
-// load gives a setting by the places that are named.
+// load sets a setting at the given places.
 func load(t *testing.T, s config.Setting, by ...place) *config.Loaded {
 	t.Helper()
 	v := values(s)
@@ -94,7 +95,8 @@ func asYAML(s config.Setting, value string) string {
 	return fmt.Sprintf("%s: %s\n", s.Name, value)
 }
 
-// TestPrecedence: for every setting, and every set of places that give it, the strongest place counts and is told of.
+// For every setting and every set of places, the place with the highest precedence counts and is
+// its origin.
 func TestPrecedence(t *testing.T) {
 	where := map[place]config.Where{byFile: config.FromFile, byEnv: config.FromEnv, byFlag: config.FromFlag}
 	for _, s := range config.Settings {
@@ -126,7 +128,7 @@ func mustLoad(t *testing.T) *config.Loaded {
 	return l
 }
 
-// TestGivenIsTheValue: what is given by one place is the value, so that the test of precedence compares real ones.
+// A value of a single place is set, so that the test of precedence compares real values.
 func TestGivenIsTheValue(t *testing.T) {
 	for _, s := range config.Settings {
 		for _, p := range []place{byFile, byEnv, byFlag} {
@@ -141,11 +143,12 @@ func TestGivenIsTheValue(t *testing.T) {
 	}
 }
 
-// TestLists: a variable has commas between the items; a flag is given once for each, or has commas too.
+// A variable has commas between items. A flag is repeated for each item, or has commas, too.
 func TestLists(t *testing.T) {
 	set := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	flags := config.AddFlags(set)
-	if err := set.Parse([]string{"--allow-origin", "https://a", "--allow-origin=https://b", "--workspaces=lab,ward", "--workspaces=home"}); err != nil {
+	if err := set.Parse([]string{"--allow-origin", "https://a", "--allow-origin=https://b", "--workspaces=lab,ward",
+		"--workspaces=home"}); err != nil {
 		t.Fatal(err)
 	}
 	l, err := config.Load(config.Sources{Flags: flags, Env: func(name string) (string, bool) {
@@ -154,12 +157,14 @@ func TestLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := slices.Concat(l.AllowHosts, l.AllowOrigins, l.Workspaces); !cmp.Equal(got, []string{"a.example.com", "b.example.com", "https://a", "https://b", "lab", "ward", "home"}) {
+	if got := slices.Concat(l.AllowHosts, l.AllowOrigins, l.Workspaces); !cmp.Equal(got, []string{"a.example.com",
+		"b.example.com", "https://a", "https://b", "lab", "ward", "home"}) {
 		t.Errorf("%q", got)
 	}
 }
 
-// TestFaultsOfAllPlaces: a weaker place is checked too, and the faults of all come together, without the values but for names of workspaces.
+// Values with lower precedence are checked, too. All faults are reported together, without values
+// except names of workspaces.
 func TestFaultsOfAllPlaces(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "parley.yaml")
 	if err := os.WriteFile(file, []byte("maxPending: canary\n"), 0o600); err != nil {
@@ -167,11 +172,13 @@ func TestFaultsOfAllPlaces(t *testing.T) {
 	}
 	set := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	flags := config.AddFlags(set)
-	if err := set.Parse([]string{"--max-pending=7", "--limits-streams=canary", "--allow-host=", "--workspaces=lab,-x"}); err != nil {
+	if err := set.Parse([]string{"--max-pending=7", "--limits-streams=canary", "--allow-host=",
+		"--workspaces=lab,-x"}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := config.Load(config.Sources{File: file, Flags: flags, Env: func(name string) (string, bool) {
-		text, ok := map[string]string{"PARLEY_MAX_PENDING": "canary", "PARLEY_TLS_CLIENT_CA": "", "PARLEY_ALLOW_ORIGINS": "https://a,"}[name]
+		text, ok := map[string]string{"PARLEY_MAX_PENDING": "canary", "PARLEY_TLS_CLIENT_CA": "",
+			"PARLEY_ALLOW_ORIGINS": "https://a,"}[name]
 		return text, ok
 	}})
 	faults, _ := err.(config.Faults)

@@ -14,16 +14,18 @@ import (
 	"github.com/parleyhub/parley/internal/egress"
 )
 
-// rule says which values a setting may have, or each item of a list. The zero rule is that of a boolean.
+// rule defines the valid values of a setting, or of each item of a list. The zero rule is that of a
+// boolean.
 //
-// What pattern, choices, least and most say stands in the JSON Schema too; precise refuses what a Schema cannot tell.
+// pattern, choices, least and most are also in the JSON Schema. precise refuses what a schema
+// cannot express.
 type rule struct {
 	expected    string
 	pattern     *regexp.Regexp
 	precise     func(text string) error
 	choices     []string
 	least, most float64
-	told        bool // a fault tells the value: it is a name, and nobody's secret
+	told        bool // faults quote the value: it is a name and not a secret
 }
 
 var (
@@ -65,7 +67,8 @@ var (
 	}
 	embeddings = rule{
 		expected: "lexical, or a URL such as http://127.0.0.1:11434/v1",
-		pattern:  regexp.MustCompile(`^(lexical|https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?)$`),
+		pattern: regexp.MustCompile(`^(lexical|https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,` +
+			`5})?(/[A-Za-z0-9._~/-]*)?)$`),
 	}
 	collector = rule{
 		expected: "a URL such as http://127.0.0.1:4318",
@@ -76,8 +79,9 @@ var (
 		pattern:  regexp.MustCompile(`^(all|[0-9A-Fa-f:.]+(/[0-9]{1,3})?)$`),
 		precise:  func(text string) error { _, err := egress.ParseAllowed([]string{text}); return err },
 	}
-	toolset = rule{expected: "conversations, agents or approvals", choices: []string{"conversations", "agents", "approvals"}}
-	wait    = rule{
+	toolset = rule{expected: "conversations, agents or approvals", choices: []string{"conversations", "agents",
+		"approvals"}}
+	wait = rule{
 		expected: "a time such as 50s, from 1s to 1h",
 		pattern:  regexp.MustCompile(`^([0-9]{1,5}[hms])+$`),
 		precise:  checkWait,
@@ -112,10 +116,10 @@ func (r rule) text(text string) error {
 	return nil
 }
 
-// jsonNumber is how numbers are written everywhere: as in JSON, so that no two readers read one differently.
+// jsonNumber matches numbers as in JSON, so that all readers agree on their value.
 var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
-// number checks and gives a number.
+// number checks and parses a number.
 func (r rule) number(text string, whole bool) (float64, error) {
 	kind := "a number"
 	if whole {
@@ -134,7 +138,7 @@ func (r rule) number(text string, whole bool) (float64, error) {
 
 func decimal(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
-// splitAddress gives host and port of an address; a missing host is loopback.
+// splitAddress returns host and port of an address. The default host is loopback.
 func splitAddress(text string) (host, port string, err error) {
 	at := strings.LastIndexByte(text, ':')
 	host, port = text[:max(at, 0)], text[at+1:]
@@ -164,7 +168,7 @@ func checkIssuer(text string) error {
 	return nil
 }
 
-// checkPublicURL holds a URL to what its pattern cannot tell: names are put behind it as they are.
+// checkPublicURL checks a URL beyond its pattern. Names are appended to it unchanged.
 func checkPublicURL(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.JoinPath().String() != text && u.Path != "" {
@@ -190,10 +194,10 @@ func checkWait(text string) error {
 	return nil
 }
 
-// parseNetwork reads a network, or an address, which is a network of one.
+// parseNetwork parses a network, or an address as a network of one.
 func parseNetwork(text string) (netip.Prefix, error) {
 	if ip, err := netip.ParseAddr(text); err == nil {
-		ip = ip.Unmap() // as the door sees it
+		ip = ip.Unmap() // like the address of a connection
 		return netip.PrefixFrom(ip, ip.BitLen()), nil
 	}
 	p, err := netip.ParsePrefix(text)
@@ -209,7 +213,7 @@ func parseNetwork(text string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// IsLoopback reports whether a host is this machine for nobody but itself.
+// IsLoopback reports whether only this machine can reach a host.
 func IsLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()

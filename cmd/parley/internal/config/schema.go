@@ -8,7 +8,8 @@ import (
 
 type object = yamlfile.Object
 
-// Schema gives the JSON Schema (draft 7) of the configuration file, as it stands in docs/parley.schema.json.
+// Schema returns the JSON Schema (draft 7) of the configuration file, the content of
+// docs/parley.schema.json.
 func Schema() []byte {
 	top := object{}
 	for _, s := range Settings {

@@ -14,13 +14,15 @@ import (
 
 var docs = filepath.Join("..", "..", "..", "..", "docs")
 
-// TestPublished: the Schema and the table of the documents are those of the code.
+// The published schema and table are those of the code.
 func TestPublished(t *testing.T) {
 	golden.Compare(t, filepath.Join(docs, "parley.schema.json"), config.Schema())
-	golden.CompareSection(t, filepath.Join(docs, "reference", "configuration.md"), "<!-- settings: made from the code -->\n", "<!-- end of settings -->\n", config.Table())
+	golden.CompareSection(t, filepath.Join(docs, "reference", "configuration.md"), "<!-- settings: made from the code -->\n",
+		"<!-- end of settings -->\n", config.Table())
 }
 
-// TestSchemaAgrees: what Load takes the Schema takes, and what Load refuses the Schema refuses, but for what it cannot tell.
+// The schema accepts what Load accepts. It refuses what Load refuses, except faults that it cannot
+// express.
 func TestSchemaAgrees(t *testing.T) {
 	s := schematest.Compile(t, config.Schema())
 	loadOnly := []string{"precise", "alias", "tags", "control"}
@@ -40,7 +42,7 @@ func TestSchemaAgrees(t *testing.T) {
 	}
 }
 
-// TestSchemaSeesEveryFault: each setting alone, with a value that is wrong for it, is refused by both.
+// An invalid value of each setting is refused by both.
 func TestSchemaSeesEveryFault(t *testing.T) {
 	s := schematest.Compile(t, config.Schema())
 	for _, setting := range config.Settings {

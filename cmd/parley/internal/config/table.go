@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Table is the table of settings in Markdown, as it stands in docs/reference/configuration.md. Only the test that keeps it there calls it.
+// Table returns the table of settings in Markdown, a part of docs/configuration.md. Only the test
+// of that page calls it.
 func Table() string {
 	var b strings.Builder
 	b.WriteString("| in the file | flag | environment | type | default | what |\n|---|---|---|---|---|---|\n")
@@ -15,7 +16,7 @@ func Table() string {
 	return b.String()
 }
 
-// values says which values there are.
+// values describes the valid values.
 func (s Setting) values() string {
 	r := s.rule
 	switch {

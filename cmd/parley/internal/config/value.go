@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// maxItems bounds a list.
+// maxItems limits a list.
 const maxItems = 1000
 
-// set checks what was given as text and puts it into c. All but lists have one text.
+// set checks the texts of a setting and sets it in c. All settings except lists have one text.
 func (s Setting) set(c *Config, texts []string) error {
 	switch field := s.field(c).(type) {
 	case *[]string:
@@ -53,7 +53,7 @@ func (s Setting) items(texts []string) error {
 	return nil
 }
 
-// listed parts a text that has items of a list between commas.
+// listed splits a list with commas.
 func listed(text string) []string {
 	texts := strings.Split(text, ",")
 	for i := range texts {
@@ -62,7 +62,7 @@ func listed(text string) []string {
 	return texts
 }
 
-// item checks one of a list, after those before it.
+// item checks an item of a list, after the items before it.
 func (s Setting) item(before []string, text string) error {
 	if slices.Contains(before, text) {
 		return errors.New("it is in the list twice")
@@ -70,15 +70,15 @@ func (s Setting) item(before []string, text string) error {
 	return s.rule.text(text)
 }
 
-// expectation says which type is expected.
+// expectation returns the expected type.
 func (s Setting) expectation() string {
 	if kind := s.kind(); kind == "string" || kind == "list" {
 		return "expected a string"
 	}
-	return s.set(&Config{}, []string{""}).Error() // nothing is neither a number nor a boolean
+	return s.set(&Config{}, []string{""}).Error() // an empty text is neither a number nor a boolean
 }
 
-// Value gives what c has: a string, bool, int, float64 or []string.
+// Value returns the value in c: a string, bool, int, float64 or []string.
 func (s Setting) Value(c *Config) any {
 	switch field := s.field(c).(type) {
 	case *[]string:
@@ -95,7 +95,7 @@ func (s Setting) Value(c *Config) any {
 	panic("a setting of an unknown type: " + s.Name)
 }
 
-// Text writes what c has, as the environment would.
+// Text formats the value in c in the form of the environment.
 func (s Setting) Text(c *Config) string {
 	switch v := s.Value(c).(type) {
 	case []string:

@@ -1,7 +1,9 @@
-// Package models gives the runtimes that LLM agents of this program have: those whose keys stand in the environment, what a file of models adds, scripts, and a cassette around all.
+// Package models gives the runtimes that LLM agents of this program have: those whose keys stand in
+// the environment, what a file of models adds, scripts, and a cassette around all.
 //
-// The file is YAML or JSON. One table says what there is; from it come what [Parse] takes and the JSON Schema. A file is taken whole or refused with every fault that was found, each with
-// its place. No key stands in it: it names variables of the environment.
+// The file is YAML or JSON. One table says what there is; from it come what [Parse] takes and the
+// JSON Schema. A file is taken whole or refused with every fault that was found, each with its
+// place. No key stands in it: it names variables of the environment.
 package models
 
 import (
@@ -19,12 +21,14 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// File says which runtimes there are besides those that the environment gives, and what models are like.
+// File says which runtimes there are besides those that the environment gives, and what models are
+// like.
 type File struct {
 	Runtimes map[string]Runtime `json:"runtimes"`
 }
 
-// Runtime is a server of models, or one of the built-in runtimes, of which it changes what is given.
+// Runtime is a server of models, or one of the built-in runtimes, of which it changes what is
+// given.
 type Runtime struct {
 	// Kind is whose API it speaks: KindOpenAI or KindAnthropic.
 	Kind    string  `json:"kind"`
@@ -36,7 +40,8 @@ type Runtime struct {
 	Models llm.Models      `json:"-"`
 }
 
-// The kinds, which are also the names of the runtimes that the environment gives. scripted is the third built-in one.
+// The kinds, which are also the names of the runtimes that the environment gives. scripted is the
+// third built-in one.
 const (
 	KindOpenAI    = "openai"
 	KindAnthropic = "anthropic"
@@ -49,16 +54,23 @@ const (
 )
 
 var root = &shape.Shape{Kind: shape.Object, Members: []shape.Member{
-	shape.Must("runtimes", shape.MapOf("runtimes by the name that stands before the colon of a model, such as ollama", maxRuntimes, runtime)),
+	shape.Must("runtimes", shape.MapOf("runtimes by the name that stands before the colon of a model, such as ollama",
+		maxRuntimes, runtime)),
 }}
 
-var runtime = &shape.Shape{Kind: shape.Object, Doc: "a server of models; openai, anthropic and scripted are there without it", Members: []shape.Member{
-	shape.May("kind", shape.Among("whose API it speaks; absent for openai, anthropic and scripted", KindOpenAI, KindAnthropic)),
+var runtime = &shape.Shape{Kind: shape.Object, Doc: "a server of models; openai, anthropic and scripted are there " +
+	"without it", Members: []shape.Member{
+	shape.May("kind", shape.Among("whose API it speaks; absent for openai, anthropic and scripted", KindOpenAI,
+		KindAnthropic)),
 	shape.May("base_url", shape.Line("where it is, such as http://127.0.0.1:11434/v1; absent, the vendor's", 2048)),
-	shape.May("key_env", &shape.Shape{Kind: shape.Text, Doc: "the variable of the environment that has its key; absent, that of the vendor, and none for others",
-		Pattern: regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`), Expected: "the name of a variable: letters, digits and _"}),
-	shape.May("api", shape.Among("how a server of kind openai is asked; absent, responses of OpenAI's own and chat of others", llm.APIResponses, llm.APIChat)),
-	shape.May("models", shape.Any("what its models are like, besides what is known: rows of prefix, context_window, max_output_tokens, price {input, output} in US dollars for a million tokens, no_tools, ...", maxRows)),
+	shape.May("key_env", &shape.Shape{Kind: shape.Text, Doc: "the variable of the environment that has its key; absent, " +
+		"that of the vendor, and none for others",
+		Pattern:  regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`),
+		Expected: "the name of a variable: letters, digits and _"}),
+	shape.May("api", shape.Among("how a server of kind openai is asked; absent, responses of OpenAI's own and chat of "+
+		"others", llm.APIResponses, llm.APIChat)),
+	shape.May("models", shape.Any("what its models are like, besides what is known: rows of prefix, context_window, "+
+		"max_output_tokens, price {input, output} in US dollars for a million tokens, no_tools, ...", maxRows)),
 }}
 
 const expected = `expected models, such as "runtimes: {ollama: {kind: openai, base_url: http://127.0.0.1:11434/v1}}"`
@@ -119,7 +131,8 @@ func (o *Runtime) check(r *shape.Reader, name string) {
 	if o.kind(name) == KindAnthropic && o.API != "" {
 		r.At(path+".api", "expected nothing: it is for kind openai")
 	}
-	if u, err := url.Parse(o.BaseURL); o.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil) {
+	if u, err := url.Parse(o.BaseURL); o.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "https" &&
+		u.Scheme != "http" || u.User != nil) {
 		r.At(path+".base_url", "expected an address that begins with https:// or http://, without a name or a password")
 	}
 	o.readRows(r, path+".models")

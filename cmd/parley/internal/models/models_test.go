@@ -26,21 +26,33 @@ func TestSchemaIsPublished(t *testing.T) {
 // TestFaults: what is wrong is told with its place.
 func TestFaults(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                   `m.yaml:1:1: expected models, such as "runtimes: {ollama: {kind: openai, base_url: http://127.0.0.1:11434/v1}}"`,
-		"runtime: {}":                        `m.yaml:1:1: unknown: "runtime"; is it runtimes?; m.yaml:1:1: runtimes is missing`,
+		"": `m.yaml:1:1: expected models, such as "runtimes: {ollama: {kind: openai, ` +
+			`base_url: http://127.0.0.1:11434/v1}}"`,
+		"runtime: {}": `m.yaml:1:1: unknown: "runtime"; is it runtimes?; m.yaml:1:1: runtimes is ` +
+			`missing`,
 		"runtimes: []":                       `m.yaml:1:11: runtimes: expected members below it`,
 		"runtimes: {ollama: {}}":             `m.yaml:1:20: runtimes.ollama: kind is missing: expected openai or anthropic`,
 		"runtimes: {ollama: {kind: openai}}": `m.yaml:1:20: runtimes.ollama: base_url is missing`,
-		"runtimes: {ollama: {kind: google, base_url: http://a}}":                                          `m.yaml:1:27: runtimes.ollama.kind: expected one of openai, anthropic`,
-		"runtimes: {Ollama: {kind: openai, base_url: http://a}}":                                          `m.yaml:1:20: runtimes.Ollama: expected a name of 1 to 32 of a-z 0-9 _ -, which begins with a letter`,
-		"runtimes: {o: {kind: openai, base_url: ftp://a}}":                                                `m.yaml:1:40: runtimes.o.base_url: expected an address that begins with https:// or http://, without a name or a password`,
-		"runtimes: {o: {kind: openai, base_url: 'https://u:p@a'}}":                                        `m.yaml:1:40: runtimes.o.base_url: expected an address that begins with https:// or http://, without a name or a password`,
-		"runtimes: {openai: {kind: anthropic}}":                                                           `m.yaml:1:27: runtimes.openai.kind: expected openai, or nothing: it is what its name says`,
-		"runtimes: {anthropic: {api: chat}}":                                                              `m.yaml:1:29: runtimes.anthropic.api: expected nothing: it is for kind openai`,
-		"runtimes: {scripted: {base_url: http://a}}":                                                      `m.yaml:1:22: runtimes.scripted: expected models alone: scripted answers from files`,
-		"runtimes: {openai: {key_env: 'sk-1'}}":                                                           `m.yaml:1:30: runtimes.openai.key_env: expected the name of a variable: letters, digits and _`,
-		"runtimes: {openai: {key: x}}":                                                                    `m.yaml:1:21: unknown: "runtimes.openai.key": expected kind, base_url, key_env, api, models`,
-		"runtimes:\n  openai:\n    models:\n      - {prefix: a}\n      - {prefix: b, contextwindow: 1}\n": "m.yaml:5:9: runtimes.openai.models[1]: ",
+		"runtimes: {ollama: {kind: google, base_url: http://a}}": `m.yaml:1:27: ` +
+			`runtimes.ollama.kind: expected one of openai, anthropic`,
+		"runtimes: {Ollama: {kind: openai, base_url: http://a}}": `m.yaml:1:20: ` +
+			`runtimes.Ollama: expected a name of 1 to 32 of a-z 0-9 _ -, which begins with a letter`,
+		"runtimes: {o: {kind: openai, base_url: ftp://a}}": `m.yaml:1:40: ` +
+			`runtimes.o.base_url: expected an address that begins with https:// or http://, without a name or a password`,
+		"runtimes: {o: {kind: openai, base_url: 'https://u:p@a'}}": `m.yaml:1:40: ` +
+			`runtimes.o.base_url: expected an address that begins with https:// or http://, without a name or a password`,
+		"runtimes: {openai: {kind: anthropic}}": `m.yaml:1:27: ` +
+			`runtimes.openai.kind: expected openai, or nothing: it is what its name says`,
+		"runtimes: {anthropic: {api: chat}}": `m.yaml:1:29: ` +
+			`runtimes.anthropic.api: expected nothing: it is for kind openai`,
+		"runtimes: {scripted: {base_url: http://a}}": `m.yaml:1:22: ` +
+			`runtimes.scripted: expected models alone: scripted answers from files`,
+		"runtimes: {openai: {key_env: 'sk-1'}}": `m.yaml:1:30: ` +
+			`runtimes.openai.key_env: expected the name of a variable: letters, digits and _`,
+		"runtimes: {openai: {key: x}}": `m.yaml:1:21: ` +
+			`unknown: "runtimes.openai.key": expected kind, base_url, key_env, api, models`,
+		"runtimes:\n  openai:\n    models:\n      - {prefix: a}\n      - {prefix: b, contextwindow: 1}\n": "m.yaml:5:9: " +
+			"runtimes.openai.models[1]: ",
 	} {
 		_, err := models.Parse("m.yaml", []byte(text))
 		if got := strings.Join(models.Faults(err), "; "); err == nil || !strings.HasPrefix(got, want) {
@@ -49,7 +61,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// world are the options of a program with a file, a directory of blueprints with a script, and an environment.
+// world are the options of a program with a file, a directory of blueprints with a script, and an
+// environment.
 func world(t *testing.T, file string, env map[string]string) *models.Options {
 	t.Helper()
 	dir := t.TempDir()
@@ -86,7 +99,8 @@ func open(t *testing.T, o *models.Options) *models.Open {
 	return m
 }
 
-// TestRuntimes: which runtimes there are follows from the environment, the file and the scripts; of others it is told why they are not there.
+// TestRuntimes: which runtimes there are follows from the environment, the file and the scripts; of
+// others it is told why they are not there.
 func TestRuntimes(t *testing.T) {
 	const file = `
 runtimes:
@@ -99,11 +113,13 @@ runtimes:
 		env   map[string]string
 		names []string
 	}{
-		"nothing":     {"", nil, []string{"scripted"}},
-		"keys":        {"", map[string]string{"OPENAI_API_KEY": "sk-1", "ANTHROPIC_API_KEY": "sk-2"}, []string{"anthropic", "openai", "scripted"}},
-		"an address":  {"", map[string]string{"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, []string{"openai", "scripted"}},
-		"a file":      {file, nil, []string{"ollama", "scripted"}},
-		"its own key": {file, map[string]string{"GUARDED_KEY": "k", "OPENAI_API_KEY": "sk-1"}, []string{"guarded", "ollama", "openai", "scripted"}},
+		"nothing": {"", nil, []string{"scripted"}},
+		"keys": {"", map[string]string{"OPENAI_API_KEY": "sk-1", "ANTHROPIC_API_KEY": "sk-2"},
+			[]string{"anthropic", "openai", "scripted"}},
+		"an address": {"", map[string]string{"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, []string{"openai", "scripted"}},
+		"a file":     {file, nil, []string{"ollama", "scripted"}},
+		"its own key": {file, map[string]string{"GUARDED_KEY": "k", "OPENAI_API_KEY": "sk-1"}, []string{"guarded", "ollama",
+			"openai", "scripted"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := open(t, world(t, c.file, c.env))
@@ -111,7 +127,8 @@ runtimes:
 				t.Errorf("%v, expected %v", m.Runtimes.Names(), c.names)
 			}
 			_, _, err := m.Runtimes.Find("guarded:x")
-			if err = m.Explain(err, "guarded:x"); slices.Contains(c.names, "guarded") != (err == nil) || c.file != "" && err != nil && !strings.Contains(err.Error(), "(guarded: GUARDED_KEY is not set)") {
+			if err = m.Explain(err, "guarded:x"); slices.Contains(c.names, "guarded") != (err == nil) || c.file != "" &&
+				err != nil && !strings.Contains(err.Error(), "(guarded: GUARDED_KEY is not set)") {
 				t.Errorf("guarded: %v", err)
 			}
 		})
@@ -126,18 +143,21 @@ runtimes:
 			t.Errorf("%s has a window of %d, expected %d", model, got, window)
 		}
 	}
-	priced := open(t, world(t, "runtimes: {openai: {models: [{prefix: gpt-4o, price: {input: 2, output: 3}}]}}", map[string]string{"OPENAI_API_KEY": "sk-1"}))
+	priced := open(t, world(t, "runtimes: {openai: {models: [{prefix: gpt-4o, price: {input: 2, output: 3}}]}}",
+		map[string]string{"OPENAI_API_KEY": "sk-1"}))
 	r, name, err := priced.Runtimes.Find("openai:gpt-4o-2024-08-06")
 	if err != nil {
 		t.Fatal(err)
 	}
 	known, got := llm.OpenAIModels().Find("gpt-4o"), r.Capabilities(name)
-	if got.Price == nil || got.Price.Output != 3 || got.ContextWindow != known.ContextWindow || known.ContextWindow == 0 || got.MaxOutputTokens != known.MaxOutputTokens {
+	if got.Price == nil || got.Price.Output != 3 || got.ContextWindow != known.ContextWindow || known.ContextWindow == 0 ||
+		got.MaxOutputTokens != known.MaxOutputTokens {
 		t.Errorf("a price takes away what is known: %+v", got)
 	}
 }
 
-// TestRefused: what was set and cannot be used is told of, with its setting; scripts with faults only keep the runtime away.
+// TestRefused: what was set and cannot be used is told of, with its setting; scripts with faults
+// only keep the runtime away.
 func TestRefused(t *testing.T) {
 	for setting, o := range map[string]*models.Options{
 		"models": world(t, "runtimes: 1", nil),
@@ -156,23 +176,27 @@ func TestRefused(t *testing.T) {
 	write(t, filepath.Join(o.Blueprints, "scripts", "broken.yaml"), "turns: 1\n")
 	m := open(t, o)
 	_, _, err := m.Runtimes.Find("scripted:hello")
-	if err = m.Explain(err, "scripted:hello"); len(m.Faults) == 0 || err == nil || !strings.Contains(err.Error(), "its scripts have faults") {
+	if err = m.Explain(err, "scripted:hello"); len(m.Faults) == 0 || err == nil || !strings.Contains(err.Error(),
+		"its scripts have faults") {
 		t.Errorf("%v, %v", m.Faults, err)
 	}
 }
 
-// TestReplay: what models have said is recorded without the key, and played back without any server or key; a look changes nothing.
+// TestReplay: what models have said is recorded without the key, and played back without any server
+// or key; a look changes nothing.
 func TestReplay(t *testing.T) {
 	vendor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer sk-secret" {
 			t.Errorf("asked with %q", r.Header.Get("Authorization"))
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`{"id":"c1","object":"chat.completion","created":1,"model":"small","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"Good day, sk-secret."}}],` +
+		_, _ = w.Write([]byte(`{"id":"c1","object":"chat.completion","created":1,"model":"small","choices":[{"index":0,` +
+			`"finish_reason":"stop","message":{"role":"assistant","content":"Good day, sk-secret."}}],` +
 			`"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}`))
 	}))
 	defer vendor.Close()
-	o := world(t, "runtimes: {local: {kind: openai, base_url: '"+vendor.URL+"/v1', key_env: LOCAL_KEY}}", map[string]string{"LOCAL_KEY": "sk-secret"})
+	o := world(t, "runtimes: {local: {kind: openai, base_url: '"+vendor.URL+"/v1', key_env: LOCAL_KEY}}",
+		map[string]string{"LOCAL_KEY": "sk-secret"})
 	o.Replay = filepath.Join(t.TempDir(), "run.jsonl")
 	o.Look = true
 	if m := open(t, o); len(m.Missing) == 0 {
@@ -216,19 +240,24 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestAPI: a server that is not OpenAI's is asked by chat completions, whatever the runtime is called, unless the file says otherwise.
+// TestAPI: a server that is not OpenAI's is asked by chat completions, whatever the runtime is
+// called, unless the file says otherwise.
 func TestAPI(t *testing.T) {
 	for name, c := range map[string]struct {
 		file string
 		env  map[string]string
 		path string
 	}{
-		"another runtime":        {"runtimes: {openai2: {kind: openai, base_url: '%s/v1'}}", nil, "/v1/chat/completions"},
-		"another by responses":   {"runtimes: {openai2: {kind: openai, base_url: '%s/v1', api: responses}}", nil, "/v1/responses"},
-		"openai, by environment": {"", map[string]string{"OPENAI_BASE_URL": "%s/v1", "OPENAI_API_KEY": "k"}, "/v1/chat/completions"},
-		"openai, by a file":      {"runtimes: {openai: {base_url: '%s/v1', models: [{prefix: gpt-4o, context_window: 5000}]}}", nil, "/v1/chat/completions"},
-		"openai by responses":    {"runtimes: {openai: {base_url: '%s/v1', api: responses}}", nil, "/v1/responses"},
-		"a row says it":          {"runtimes: {openai: {base_url: '%s/v1', models: [{prefix: gpt-4o, api: responses}]}}", nil, "/v1/responses"},
+		"another runtime": {"runtimes: {openai2: {kind: openai, base_url: '%s/v1'}}", nil, "/v1/chat/completions"},
+		"another by responses": {"runtimes: {openai2: {kind: openai, base_url: '%s/v1', api: responses}}", nil,
+			"/v1/responses"},
+		"openai, by environment": {"", map[string]string{"OPENAI_BASE_URL": "%s/v1", "OPENAI_API_KEY": "k"},
+			"/v1/chat/completions"},
+		"openai, by a file": {"runtimes: {openai: {base_url: '%s/v1', models: [{prefix: gpt-4o, context_window: " +
+			"5000}]}}", nil, "/v1/chat/completions"},
+		"openai by responses": {"runtimes: {openai: {base_url: '%s/v1', api: responses}}", nil, "/v1/responses"},
+		"a row says it": {"runtimes: {openai: {base_url: '%s/v1', models: [{prefix: gpt-4o, api: responses}]}}", nil,
+			"/v1/responses"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var path, body string

@@ -25,9 +25,11 @@ const ScriptsDir = "scripts"
 
 // Options are for Open.
 type Options struct {
-	// File is a file of models; empty, there is none. Blueprints is a directory of blueprints, below which scripts may lie.
+	// File is a file of models; empty, there is none. Blueprints is a directory of blueprints, below
+	// which scripts may lie.
 	File, Blueprints string
-	// Replay is a cassette, and Mode what it is for; empty, there is none. With Look nothing is written: it is played back, if it is there.
+	// Replay is a cassette, and Mode what it is for; empty, there is none. With Look nothing is
+	// written: it is played back, if it is there.
 	Replay string
 	Mode   replay.Mode
 	Look   bool
@@ -39,7 +41,8 @@ type Options struct {
 // Open are the runtimes of a program.
 type Open struct {
 	Runtimes *llm.Runtimes
-	// Missing says of runtimes that are not there why they are not, and Faults what is wrong with the scripts, without which there is no runtime of them.
+	// Missing says of runtimes that are not there why they are not, and Faults what is wrong with the
+	// scripts, without which there is no runtime of them.
 	Missing  map[string]string
 	Faults   yamlfile.Findings
 	cassette *replay.Cassette
@@ -66,7 +69,8 @@ func New(o *Options) (*Open, error) {
 			return nil, &SettingError{"models", err}
 		}
 	}
-	b := &building{Options: o, file: file, providers: map[string]llm.Provider{}, missing: map[string]string{}, foreign: map[string]bool{}}
+	b := &building{Options: o, file: file, providers: map[string]llm.Provider{}, missing: map[string]string{},
+		foreign: map[string]bool{}}
 	if err := b.vendors(); err != nil {
 		return nil, &SettingError{"models", err}
 	}
@@ -84,10 +88,12 @@ func New(o *Options) (*Open, error) {
 		}
 		all = append(all, llm.NewRuntime(b.providers[name], rows))
 	}
-	return &Open{Runtimes: llm.NewRuntimes(all...), Missing: b.missing, Faults: faults, cassette: cassette, scripts: b.answering}, nil
+	return &Open{Runtimes: llm.NewRuntimes(all...), Missing: b.missing, Faults: faults, cassette: cassette,
+		scripts: b.answering}, nil
 }
 
-// Has tells of a model whose script is not there. It is nil for all other runtimes, and where a cassette may answer.
+// Has tells of a model whose script is not there. It is nil for all other runtimes, and where a
+// cassette may answer.
 func (o *Open) Has(model string) error {
 	runtime, name, _ := strings.Cut(model, ":")
 	if runtime != kindScripted || o.scripts == nil {
@@ -213,7 +219,8 @@ func (b *building) scripts() yamlfile.Findings {
 	return faults
 }
 
-// wrap puts a cassette around all. One that plays back has what it knows of runtimes that are not there.
+// wrap puts a cassette around all. One that plays back has what it knows of runtimes that are not
+// there.
 func (b *building) wrap() (*replay.Cassette, error) {
 	mode := b.Mode
 	if b.Look && mode != replay.Play {

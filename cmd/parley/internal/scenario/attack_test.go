@@ -23,7 +23,8 @@ func TestBombs(t *testing.T) {
 		"seats":     fill("participants: [", "{id: a, kind: human}, ", "]"),
 		"refs":      fill("metadata: {a: &a [x], b: [", "*a, ", "]}"),
 		"name":      fill("", "x", ": 1"),
-		"parens":    "participants: [{id: a, kind: human}]\nlimits: {stopWhen: '" + strings.Repeat("(", 1000) + "true" + strings.Repeat(")", 1000) + "'}",
+		"parens": "participants: [{id: a, kind: human}]\nlimits: {stopWhen: '" + strings.Repeat("(", 1000) + "true" +
+			strings.Repeat(")", 1000) + "'}",
 	} {
 		if _, err := scenario.Parse("s.yaml", []byte(text)); err == nil { // without a bound, it would never return
 			t.Errorf("%s: no error", name)

@@ -13,7 +13,8 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// agreement holds the parts of a scenario against one another. Of a part that could not be read nothing is said: it has been told of.
+// agreement holds the parts of a scenario against one another. Of a part that could not be read
+// nothing is said: it has been told of.
 type agreement struct {
 	*Scenario
 	// faulty tells whether something at a path, or below it, could not be read.
@@ -36,7 +37,8 @@ func (s *Scenario) agree(r *shape.Reader) {
 	}
 }
 
-// Check holds a scenario that was changed since it was read against the rules. The error is of usage.
+// Check holds a scenario that was changed since it was read against the rules. The error is of
+// usage.
 func (s *Scenario) Check() error {
 	var lines []string
 	for _, p := range s.disagreements(func(string) bool { return false }) {
@@ -224,7 +226,8 @@ func (a *agreement) said(o *Opening) {
 	}
 }
 
-// hub asks what a hub would say of the whole. It says more only where this package knows less than it.
+// hub asks what a hub would say of the whole. It says more only where this package knows less than
+// it.
 func (a *agreement) hub() {
 	err := check.Create(a.Params())
 	if err == nil {

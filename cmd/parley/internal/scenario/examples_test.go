@@ -35,7 +35,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestExamplesGoOn: under the rules of the examples the floor goes where their comments say. Each word is "author tags".
+// TestExamplesGoOn: under the rules of the examples the floor goes where their comments say. Each
+// word is "author tags".
 func TestExamplesGoOn(t *testing.T) {
 	for file, c := range map[string]struct{ said, next, stops string }{
 		"triage.yaml": {
@@ -57,7 +58,8 @@ func TestExamplesGoOn(t *testing.T) {
 			if tagged {
 				m.Tags = []string{tag}
 			}
-			e := &policy.Ended{Policy: *s.Policy, Seats: s.Participants, From: author, Turn: int64(i + 1), Turns: int64(i + 1), Counts: counts}
+			e := &policy.Ended{Policy: *s.Policy, Seats: s.Participants, From: author, Turn: int64(i + 1), Turns: int64(i + 1),
+				Counts: counts}
 			if i == 0 && s.Opening != nil {
 				m.Text, e.Hint = s.Opening.Text, s.Opening.Next
 			}

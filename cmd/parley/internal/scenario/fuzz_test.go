@@ -12,7 +12,8 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// FuzzParse: any text gives a scenario or faults with their places. What is taken, the Schema takes too, and a hub.
+// FuzzParse: any text gives a scenario or faults with their places. What is taken, the Schema takes
+// too, and a hub.
 func FuzzParse(f *testing.F) {
 	for _, dir := range []string{"good", "faults"} {
 		for _, name := range files(f, "testdata", dir) {
@@ -40,7 +41,8 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%T %v", err, err)
 		}
 		// YAML has line ends of its own, and one fault may be of the end
-		lines := bytes.Count(text, []byte("\n")) + 2 + bytes.Count(text, []byte("\r")) + 3*bytes.Count(text, []byte("\xe2\x80")) + bytes.Count(text, []byte("\xc2\x85"))
+		lines := bytes.Count(text, []byte("\n")) + 2 + bytes.Count(text, []byte("\r")) + 3*bytes.Count(text,
+			[]byte("\xe2\x80")) + bytes.Count(text, []byte("\xc2\x85"))
 		for _, fault := range faults {
 			if fault.Line < 1 || fault.Column < 1 || fault.Line > lines {
 				t.Errorf("%s is outside of a file of %d lines", fault, lines)

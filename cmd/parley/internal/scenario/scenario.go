@@ -1,7 +1,8 @@
 // Package scenario reads scenarios: files that say how a conversation begins.
 //
-// A scenario is all of createConversation but its ids, and an opening message, in YAML or JSON. One table says what there is; from it come
-// what [Parse] takes and the JSON Schema. A file is taken whole or refused with every fault that was found, each with its place.
+// A scenario is all of createConversation but its ids, and an opening message, in YAML or JSON. One
+// table says what there is; from it come what [Parse] takes and the JSON Schema. A file is taken
+// whole or refused with every fault that was found, each with its place.
 package scenario
 
 import (
@@ -41,10 +42,12 @@ type Opening struct {
 	Tags   []string        `json:"tags"`
 }
 
-// Params gives the params of createConversation. With an opening its author has turn 1, so that nobody comes before it.
+// Params gives the params of createConversation. With an opening its author has turn 1, so that
+// nobody comes before it.
 func (s *Scenario) Params() *parley.CreateConversationParams {
 	return &parley.CreateConversationParams{
-		Title: s.Title, Participants: s.Participants, Policy: s.Policy, StartsWith: s.starter(), Limits: s.Limits, Metadata: s.Metadata,
+		Title: s.Title, Participants: s.Participants, Policy: s.Policy, StartsWith: s.starter(), Limits: s.Limits,
+		Metadata:  s.Metadata,
 		Workspace: s.Workspace,
 	}
 }
@@ -57,7 +60,8 @@ func (s *Scenario) starter() string {
 	return s.Author()
 }
 
-// Author is who says the opening: by default who has turn 1, which is the moderator or the first participant unless startsWith says otherwise.
+// Author is who says the opening: by default who has turn 1, which is the moderator or the first
+// participant unless startsWith says otherwise.
 func (s *Scenario) Author() string {
 	first := ""
 	if len(s.Participants) > 0 {
@@ -91,7 +95,8 @@ func (o *Opening) payload() (json.RawMessage, error) {
 	return json.Marshal(parley.Message{Text: o.Text, Data: o.Data, Schema: o.Schema, Tags: o.Tags})
 }
 
-// Load reads the scenario in a file. The error is yamlfile.Findings, or that of a file that cannot be read.
+// Load reads the scenario in a file. The error is yamlfile.Findings, or that of a file that cannot
+// be read.
 func Load(path string) (*Scenario, error) {
 	text, err := yamlfile.Read(path)
 	if err != nil {
@@ -100,7 +105,8 @@ func Load(path string) (*Scenario, error) {
 	return Parse(path, text)
 }
 
-// Parse reads the text of a scenario; name is what faults call it. The error is yamlfile.Findings, all of them.
+// Parse reads the text of a scenario; name is what faults call it. The error is yamlfile.Findings,
+// all of them.
 func Parse(name string, text []byte) (*Scenario, error) {
 	r := &shape.Reader{File: name, Expected: expectedScenario, Hint: flagged}
 	n, faults := yamlfile.Parse(text)
@@ -121,7 +127,8 @@ func Parse(name string, text []byte) (*Scenario, error) {
 
 const expectedScenario = `expected a scenario, such as "participants: [{id: ann, kind: human}]"`
 
-// flagged tells of params of createConversation that no file says, because they are another's each time.
+// flagged tells of params of createConversation that no file says, because they are another's each
+// time.
 func flagged(path, name string) string {
 	flags := map[string]string{"conversationId": "--id", "clientRequestId": "--key"}
 	if flag, ok := flags[name]; ok && path == "" {
@@ -146,7 +153,8 @@ func (s *Scenario) Warnings() yamlfile.Findings {
 	for _, p := range s.Participants {
 		if p.ID == s.Author() && p.Kind.Claims() {
 			w := s.opening
-			w.What = fmt.Sprintf("its author, %s, is of kind %s: if it runs already, it may speak before its opening is said", p.ID, p.Kind)
+			w.What = fmt.Sprintf("its author, %s, is of kind %s: if it runs already, it may speak before its opening is said",
+				p.ID, p.Kind)
 			return yamlfile.Findings{w}
 		}
 	}

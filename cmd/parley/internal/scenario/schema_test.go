@@ -22,10 +22,12 @@ func TestPublished(t *testing.T) {
 	golden.Compare(t, filepath.Join("..", "..", "..", "..", "docs", "scenario.schema.json"), scenario.Schema())
 }
 
-// TestSchemaAgrees: what Parse takes the Schema takes, and what Parse refuses the Schema refuses, but for what it cannot tell.
+// TestSchemaAgrees: what Parse takes the Schema takes, and what Parse refuses the Schema refuses,
+// but for what it cannot tell.
 func TestSchemaAgrees(t *testing.T) {
 	s := schematest.Compile(t, scenario.Schema())
-	parseOnly := []string{"alias", "anchor", "strangers", "expressions", "policies", "moderator", "needs", "himself", "values", "hub"}
+	parseOnly := []string{"alias", "anchor", "strangers", "expressions", "policies", "moderator", "needs", "himself",
+		"values", "hub"}
 	for _, name := range slices.Concat(files(t, "testdata", "good"), files(t, "testdata", "faults")) {
 		text, err := os.ReadFile(name)
 		if err != nil {
@@ -42,7 +44,8 @@ func TestSchemaAgrees(t *testing.T) {
 	}
 }
 
-// TestAllThereIs: a scenario can say all that createConversation takes, but for the ids and the span.
+// TestAllThereIs: a scenario can say all that createConversation takes, but for the ids and the
+// span.
 func TestAllThereIs(t *testing.T) {
 	var published struct {
 		Properties map[string]struct {
@@ -54,17 +57,20 @@ func TestAllThereIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	top := published.Properties
-	holds(t, "createConversation", parley.CreateConversationParams{}, append(keys(top), "conversationId", "clientRequestId", "traceparent"), "opening")
+	holds(t, "createConversation", parley.CreateConversationParams{}, append(keys(top), "conversationId",
+		"clientRequestId", "traceparent"), "opening")
 	holds(t, "participants", parley.Participant{}, keys(top["participants"].Items.Properties))
 	holds(t, "policy", parley.Policy{}, keys(top["policy"].Properties))
 	holds(t, "rules", parley.Rule{}, keys(top["policy"].Properties["rules"].Items.Properties))
 	holds(t, "limits", parley.Limits{}, keys(top["limits"].Properties))
-	holds(t, "opening", parley.Message{}, append(keys(top["opening"].Properties), "attachments", "parameters", "result"), "from", "next")
+	holds(t, "opening", parley.Message{}, append(keys(top["opening"].Properties), "attachments", "parameters", "result"),
+		"from", "next")
 }
 
 type object struct{ Properties map[string]any }
 
-// holds compares the members of a type on the wire with names; more are names that the type does not have.
+// holds compares the members of a type on the wire with names; more are names that the type does
+// not have.
 func holds(t *testing.T, what string, of any, names []string, more ...string) {
 	t.Helper()
 	want := slices.Clone(more)

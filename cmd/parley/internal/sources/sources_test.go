@@ -24,7 +24,8 @@ func secretOf(letter string) string {
 
 // environment gives variables with good secrets, and one with a bad one.
 func environment(name string) (string, bool) {
-	value, ok := map[string]string{"ONE": secretOf("a"), "TWO": secretOf("b") + "\n", "BAD": "whsec_canary", "EMPTY": ""}[name]
+	value, ok := map[string]string{"ONE": secretOf("a"), "TWO": secretOf("b") + "\n", "BAD": "whsec_canary",
+		"EMPTY": ""}[name]
 	return value, ok
 }
 
@@ -53,13 +54,15 @@ timetable:
 		t.Fatal(err)
 	}
 	h := f.Hooks[0]
-	if h.Name != "orders" || h.Conversation != "shop" || h.AgentID != "orders" || h.Schema != "order.created.v1" || !slices.Equal(h.Tags, []string{"new", "order"}) {
+	if h.Name != "orders" || h.Conversation != "shop" || h.AgentID != "orders" || h.Schema != "order.created.v1" ||
+		!slices.Equal(h.Tags, []string{"new", "order"}) {
 		t.Errorf("the hook: %+v", h.Note)
 	}
 	if want := []string{secretOf("a"), secretOf("b"), secretOf("c"), secretOf("d")}; !slices.Equal(h.Secrets, want) {
 		t.Errorf("%d secrets, expected %d", len(h.Secrets), len(want))
 	}
-	if e := f.Timetable[0]; e.Late != 90*time.Minute || e.Timezone != "Europe/Berlin" || string(e.Data) != `{"kind":"daily","n":1.50}` {
+	if e := f.Timetable[0]; e.Late != 90*time.Minute || e.Timezone != "Europe/Berlin" ||
+		string(e.Data) != `{"kind":"daily","n":1.50}` {
 		t.Errorf("the entry: %+v", e)
 	}
 }
@@ -75,7 +78,8 @@ func TestFaults(t *testing.T) {
 		{"{}", "sources.yaml:1:1: expected hooks or timetable"},
 		{"hooks: []", "expected 1 to 256 items"},
 		{"hooks: [{" + hook + "}]", "sources.yaml:1:9: hooks[0]: expected secrets_env or secrets_file"},
-		{"hooks:\n- {" + hook + ", secrets_env: [ONE, NONE]}", "sources.yaml:2:73: hooks[0].secrets_env[1]: there is no variable NONE"},
+		{"hooks:\n- {" + hook + ", secrets_env: [ONE, NONE]}",
+			"sources.yaml:2:73: hooks[0].secrets_env[1]: there is no variable NONE"},
 		{"hooks: [{" + hook + ", secrets_env: [BAD]}]", "hooks[0].secrets_env[0]: BAD: expected whsec_ and 24 to 64 bytes"},
 		{"hooks: [{" + hook + ", secrets_env: [EMPTY]}]", "EMPTY: expected whsec_"},
 		{"hooks: [{" + hook + ", secrets_env: ONE}]", "expected a list"},
@@ -85,15 +89,20 @@ func TestFaults(t *testing.T) {
 		{"hooks: [{" + hook + ", secrets_file: bad}]", "hooks[0].secrets_file: line 2 of it: expected whsec_"},
 		{"hooks: [{" + hook + ", secrets_file: nothing}]", "there is no secret in it"},
 		{"hooks: [{" + hook + ", secret: whsec_canary}]", `unknown: "hooks[0].secret"`},
-		{"hooks: [{" + hook + ", secrets_env: [ONE]}, {" + hook + ", secrets_env: [ONE]}]", "hooks[1].name: it is the name of hooks[0] already"},
-		{"hooks: [{name: a/b, conversation: c, agent_id: p, schema: s, secrets_env: [ONE]}]", "hooks[0].name: expected 1 to 64"},
-		{"hooks: [{name: a, conversation: ~tokens, agent_id: p, schema: s, secrets_env: [ONE]}]", "hooks[0].conversation: expected the id"},
+		{"hooks: [{" + hook + ", secrets_env: [ONE]}, {" + hook + ", secrets_env: [ONE]}]",
+			"hooks[1].name: it is the name of hooks[0] already"},
+		{"hooks: [{name: a/b, conversation: c, agent_id: p, schema: s, secrets_env: [ONE]}]",
+			"hooks[0].name: expected 1 to 64"},
+		{"hooks: [{name: a, conversation: ~tokens, agent_id: p, schema: s, secrets_env: [ONE]}]",
+			"hooks[0].conversation: expected the id"},
 		{"hooks: [{name: a, conversation: c, schema: s, secrets_env: [ONE]}]", "agent_id is missing"},
-		{"hooks: [{name: a, conversation: c, agent_id: hub, schema: s, secrets_env: [ONE]}]", "hooks[0].agent_id: expected another id"},
+		{"hooks: [{name: a, conversation: c, agent_id: hub, schema: s, secrets_env: [ONE]}]",
+			"hooks[0].agent_id: expected another id"},
 		{"timetable: [{" + hook + "}]", "cron is missing"},
 		{"timetable: [{" + hook + ", cron: '61 * * * *'}]", "timetable[0].cron: expected minute, hour"},
 		{"timetable: [{" + hook + ", cron: '0 0 30 2 *'}]", "never due"},
-		{"timetable: [{" + hook + ", cron: '@daily', timezone: Mars}]", "timetable[0].timezone: expected the name of a time zone"},
+		{"timetable: [{" + hook + ", cron: '@daily', timezone: Mars}]",
+			"timetable[0].timezone: expected the name of a time zone"},
 		{"timetable: [{" + hook + ", cron: '@daily', catch_up: tomorrow}]", "timetable[0].catch_up: expected a time such as"},
 		{"timetable: [{" + hook + ", cron: '@daily', catch_up: 9000h}]", "timetable[0].catch_up: expected at most"},
 		{"timetable: [{" + hook + ", cron: '@daily', secrets_env: [ONE]}]", "unknown"},
