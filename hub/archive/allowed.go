@@ -28,7 +28,7 @@ func checkSpeech(s *fold.State, e *parley.Event) error {
 		return fmt.Errorf("%s does not have the floor", e.From)
 	}
 	if e.From != parley.HubID {
-		cause, hops := s.CarriesWords(e.From)
+		cause, hops := s.CauseOfSpeech(e.From)
 		if err := checkCarries(e, cause, hops); err != nil {
 			return err
 		}

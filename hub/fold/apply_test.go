@@ -42,7 +42,7 @@ func FuzzApply(f *testing.F) {
 				continue
 			}
 			state = next
-			enter(&keys, &fold.Encoded{Event: e})
+			enter(&keys, &fold.EncodedEvent{Event: e})
 			state.Due()
 			for _, id := range []string{"a", "hub", "", e.From} {
 				state.Guidance(id, true)

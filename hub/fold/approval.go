@@ -49,7 +49,7 @@ func (s *State) approvalSeq(id string) int64 {
 
 // borrows sets Lender if the first approval belongs to another conversation. Then both
 // conversations share the events so far.
-func (s *State) borrows(id string) {
+func (s *State) setLender(id string) {
 	conversation, _, _ := eventdata.ParseApprovalID(id)
 	if s.ID != "" && conversation != s.ID && len(s.Approvals) == 0 && s.Lender == "" {
 		s.Lender = conversation
@@ -57,7 +57,7 @@ func (s *State) borrows(id string) {
 }
 
 // Approval returns the index in Approvals of the one that was requested at a seq, or -1.
-func (s *State) Approval(seq int64) int {
+func (s *State) ApprovalIndex(seq int64) int {
 	i, found := slices.BinarySearchFunc(s.Approvals, seq, func(a Approval, seq int64) int { return int(a.Seq - seq) })
 	if !found {
 		return -1
@@ -78,7 +78,7 @@ func (s *State) Pending() []Approval {
 }
 
 // asks returns the last pending approval, or nil. It is called for every append.
-func (s *State) asks() *Approval {
+func (s *State) pendingApproval() *Approval {
 	for i := len(s.Approvals) - 1; i >= 0; i-- {
 		if a := &s.Approvals[i]; a.Turn != s.CurrentTurn() {
 			return nil // the earlier ones are of turns that have ended
@@ -91,10 +91,10 @@ func (s *State) asks() *Approval {
 
 // Awaits reports whether the current turn waits for an approval. Then no time limit of its claim
 // runs. If the claim ends, no executor can claim the turn until all approvals are resolved.
-func (s *State) Awaits() bool { return s.asks() != nil }
+func (s *State) AwaitsApproval() bool { return s.pendingApproval() != nil }
 
 // expires returns the earliest end of a pending approval, or 0.
-func (s *State) expires() parley.Timestamp {
+func (s *State) firstExpiry() parley.Timestamp {
 	var first parley.Timestamp
 	for i := len(s.Approvals) - 1; i >= 0 && s.Approvals[i].Turn == s.CurrentTurn(); i-- {
 		if a := &s.Approvals[i]; !a.Status.Resolved() && (first == 0 || a.ExpiresAt < first) {
@@ -106,12 +106,12 @@ func (s *State) expires() parley.Timestamp {
 
 // Wakes returns the time at which a limit closes the conversation or an approval ends, whichever is
 // first, or 0.
-func (s *State) Wakes() parley.Timestamp {
+func (s *State) NextDeadline() parley.Timestamp {
 	at, _ := s.due()
 	if s.Closed() || !s.Exists() {
 		return 0
 	}
-	if e := s.expires(); e > 0 && (at == 0 || e < at) {
+	if e := s.firstExpiry(); e > 0 && (at == 0 || e < at) {
 		return e
 	}
 	return at
@@ -127,13 +127,13 @@ func (s *State) suspendedUntil() parley.Timestamp {
 }
 
 // change copies the approvals and returns the one at an index, which may be changed.
-func (s *State) change(i int) *Approval {
+func (s *State) editApproval(i int) *Approval {
 	s.Approvals = slices.Clone(s.Approvals)
 	return &s.Approvals[i]
 }
 
 // owesDetails reports whether the last event is an approval_requested.
-func (s *State) owesDetails() bool {
+func (s *State) lacksDetails() bool {
 	n := len(s.Approvals)
 	return n > 0 && s.Approvals[n-1].Seq == s.Seq
 }
@@ -148,7 +148,7 @@ func (s *State) applyApproval(e *parley.Event, sys *parley.System, size int) err
 		return s.applyRequested(e, sys, size)
 	}
 	seq := s.approvalSeq(r.ApprovalID)
-	i := s.Approval(seq)
+	i := s.ApprovalIndex(seq)
 	if i < 0 || s.Approvals[i].AgentID != sys.AgentID || s.Approvals[i].Turn != sys.Turn {
 		return fmt.Errorf("event %d: %s of an approval that was not asked for", e.Seq, sys.Kind)
 	}
@@ -158,17 +158,17 @@ func (s *State) applyApproval(e *parley.Event, sys *parley.System, size int) err
 	case sys.Kind == parley.KindApprovalDetails && e.Seq != seq+1:
 		return fmt.Errorf("event %d: %s does not follow its approval_requested", e.Seq, sys.Kind)
 	case sys.Kind == parley.KindApprovalDetails:
-		if s.keyed(r.Key) >= 0 {
+		if s.approvalWithKey(r.Key) >= 0 {
 			return fmt.Errorf("event %d: the key of an approval twice in turn %d", e.Seq, sys.Turn)
 		}
-		if !s.change(i).detail(r) {
+		if !s.editApproval(i).detail(r) {
 			return fmt.Errorf("event %d: approval_details without a key or hash", e.Seq)
 		}
 	case s.Approvals[i].Status != parley.ApprovalApproved || e.Seq != s.Approvals[i].ResolvedSeq+1 ||
 		!s.Approvals[i].Schema || len(r.Answer) == 0:
 		return fmt.Errorf("event %d: an answer that does not follow its approval", e.Seq)
 	default:
-		s.change(i).answer(r)
+		s.editApproval(i).answer(r)
 	}
 	s.Bytes += int64(size)
 	return nil
@@ -178,8 +178,8 @@ func (s *State) applyRequested(e *parley.Event, sys *parley.System, size int) er
 	if err := s.checkClaim(e, sys); err != nil {
 		return err
 	}
-	a := requested(e, sys)
-	s.borrows(sys.Approval.ApprovalID)
+	a := newApproval(e, sys)
+	s.setLender(sys.Approval.ApprovalID)
 	switch {
 	case sys.AgentID != s.Claim.AgentID || sys.Turn != s.Claim.Turn:
 		return fmt.Errorf("event %d: %s asks in turn %d, which it has not claimed", e.Seq, sys.AgentID, sys.Turn)
@@ -195,7 +195,7 @@ func (s *State) applyRequested(e *parley.Event, sys *parley.System, size int) er
 }
 
 // keyed returns the index of the approval of the current turn with a key, or -1.
-func (s *State) keyed(key string) int {
+func (s *State) approvalWithKey(key string) int {
 	return slices.IndexFunc(s.Approvals, func(a Approval) bool { return a.Turn == s.CurrentTurn() && a.Key == key })
 }
 
@@ -208,10 +208,10 @@ func (s *State) applyResolved(e *parley.Event, sys *parley.System, i int) error 
 	case !slices.Contains(loggedEnds, r.Status) || (r.Status == parley.ApprovalTimedOut) != (r.By == ""):
 		return fmt.Errorf("event %d: an approval is resolved as %q by %q", e.Seq, r.Status, r.By)
 	}
-	s.change(i).resolve(e, sys.Approval)
+	s.editApproval(i).resolve(e, sys.Approval)
 	s.ActiveAt = e.At
 	switch {
-	case s.Awaits():
+	case s.AwaitsApproval():
 		if sys.DurationMs != 0 {
 			return fmt.Errorf("event %d: a claim goes on whose turn still waits", e.Seq)
 		}
@@ -232,7 +232,7 @@ var loggedEnds = []parley.ApprovalStatus{parley.ApprovalApproved, parley.Approva
 
 // cancelApprovals ends the pending approvals with the event that ends their turn.
 func (s *State) cancelApprovals(e *parley.Event) {
-	if !s.Awaits() {
+	if !s.AwaitsApproval() {
 		return
 	}
 	s.Approvals = slices.Clone(s.Approvals)
@@ -263,7 +263,7 @@ func (s *State) forgetApprovals() {
 }
 
 // requested returns the approval of an approval_requested.
-func requested(e *parley.Event, sys *parley.System) Approval {
+func newApproval(e *parley.Event, sys *parley.System) Approval {
 	return Approval{
 		Seq: e.Seq, Turn: sys.Turn, AgentID: sys.AgentID, RequestedAt: e.At, ExpiresAt: sys.Approval.ExpiresAt,
 		Status: parley.ApprovalPending,
@@ -283,21 +283,21 @@ func (a *Approval) detail(r *parley.ApprovalRecord) bool {
 // resolve adds the data of approval_resolved.
 func (a *Approval) resolve(e *parley.Event, r *parley.ApprovalRecord) {
 	a.Status, a.ResolvedSeq = r.Status, e.Seq
-	a.Retry = retry(e.ClientRequestID, r.By, r.Status, r.Comment)
+	a.Retry = digestAnswer(e.ClientRequestID, r.By, r.Status, r.Comment)
 }
 
 // answer adds the data of approval_answer.
-func (a *Approval) answer(r *parley.ApprovalRecord) { a.Retry = withAnswer(a.Retry, r.Answer) }
+func (a *Approval) answer(r *parley.ApprovalRecord) { a.Retry = extendDigest(a.Retry, r.Answer) }
 
 // retry returns the digest of an answer with a key, or zero without a key.
-func retry(key, by string, status parley.ApprovalStatus, comment string) [16]byte {
+func digestAnswer(key, by string, status parley.ApprovalStatus, comment string) [16]byte {
 	if key == "" {
 		return [16]byte{}
 	}
 	return idempotency.DigestTexts(key, by, string(status), comment)
 }
 
-func withAnswer(before [16]byte, answer json.RawMessage) [16]byte {
+func extendDigest(before [16]byte, answer json.RawMessage) [16]byte {
 	if before == ([16]byte{}) || len(answer) == 0 {
 		return before
 	}
@@ -318,7 +318,7 @@ type PastApproval struct {
 
 // See reads the next event. It reports whether the approval ended with it, or whether there is no
 // approval.
-func (p *PastApproval) See(conversation string, e *parley.Event) (over bool, err error) {
+func (p *PastApproval) ReadEvent(conversation string, e *parley.Event) (over bool, err error) {
 	var sys parley.System
 	if e.Type == parley.TypeSystem {
 		if sys, err = e.System(); err != nil {
@@ -330,7 +330,7 @@ func (p *PastApproval) See(conversation string, e *parley.Event) (over bool, err
 	case p.Seq == 0 && (sys.Kind != parley.KindApprovalRequested || r == nil):
 		return true, nil
 	case p.Seq == 0:
-		p.Approval, p.id = requested(e, &sys), eventdata.ApprovalID(conversation, e.Seq)
+		p.Approval, p.id = newApproval(e, &sys), eventdata.ApprovalID(conversation, e.Seq)
 	case e.Finality.Final() && e.Turn == p.Turn, e.Closes(), sys.Kind == parley.KindTurnEnded && sys.Turn == p.Turn:
 		if !p.Status.Resolved() {
 			p.Status, p.ResolvedSeq = parley.ApprovalCanceled, e.Seq

@@ -80,7 +80,7 @@ func (q questions) cancel() {
 
 // compare holds the state against the log.
 func (q questions) compare(rt *rapid.T, s *fold.State) {
-	if s.Awaits() != (q.pending() > 0) || len(s.Pending()) != q.pending() || len(s.Approvals) != len(q) {
+	if s.AwaitsApproval() != (q.pending() > 0) || len(s.Pending()) != q.pending() || len(s.Approvals) != len(q) {
 		rt.Fatalf("%d approvals, %d pending, by the log %d of %d", len(s.Approvals), len(s.Pending()), q.pending(), len(q))
 	}
 	for _, a := range s.Approvals {
@@ -114,7 +114,7 @@ func (c *claimer) drawApproval(rt *rapid.T, do fold.Action) {
 }
 
 // onlyTimedOut reports whether events are ends of approvals whose time is over: they may come with a refusal.
-func onlyTimedOut(events []fold.Encoded) bool {
+func onlyTimedOut(events []fold.EncodedEvent) bool {
 	for i := range events {
 		sys, err := events[i].Event.System()
 		if err != nil || sys.Kind != parley.KindApprovalResolved || sys.Approval.Status != parley.ApprovalTimedOut {

@@ -58,8 +58,8 @@ func TestApprovalTimes(t *testing.T) {
 	l := &parley.Limits{IdleTimeoutMs: 10_000, DeadlineMs: 300_000}
 	s := atWork(t, l).ask("k1")
 	over := s.state.Approvals[0].ExpiresAt
-	if due, reason := s.state.Due(); reason != parley.ReasonDeadline || s.state.Wakes() != over || over != s.state.LastAt+60_000 {
-		t.Fatalf("due at %d (%s), wakes at %d", due, reason, s.state.Wakes())
+	if due, reason := s.state.Due(); reason != parley.ReasonDeadline || s.state.NextDeadline() != over || over != s.state.LastAt+60_000 {
+		t.Fatalf("due at %d (%s), wakes at %d", due, reason, s.state.NextDeadline())
 	}
 	s.tick(50_000)
 	s.wants("pending")

@@ -130,13 +130,13 @@ func TestApprovalSuspends(t *testing.T) {
 			t.Fatal("who has asked may not go on")
 		}
 		s.resolve(3, parley.ApprovalApproved, "h", "")
-		if c := s.state.Claim; c.RenewedSeq != claim.RenewedSeq || !s.state.Awaits() {
+		if c := s.state.Claim; c.RenewedSeq != claim.RenewedSeq || !s.state.AwaitsApproval() {
 			t.Fatalf("one is pending, and the claim is %+v", c)
 		}
 		c := s.answering(5, parley.ApprovalRejected, "h", "")
 		c.HeldMs = held
 		s.do(c)
-		if c := s.state.Claim; s.state.Awaits() || c.DurationMs != want || c.RenewedSeq != s.state.Seq || c.RenewedAt != s.state.LastAt || c.HeldMs != 0 {
+		if c := s.state.Claim; s.state.AwaitsApproval() || c.DurationMs != want || c.RenewedSeq != s.state.Seq || c.RenewedAt != s.state.LastAt || c.HeldMs != 0 {
 			t.Fatalf("after %d ms the claim is %+v, want %d ms", held, c, want)
 		}
 		if stale := s.decide(fold.Command{From: parley.HubID, Named: &claim.Hash,
@@ -172,7 +172,7 @@ func TestApprovalEnds(t *testing.T) {
 			if kinds := s.kinds(len(s.log) - before); strings.Contains(kinds, "approval") {
 				t.Fatalf("the log has %s", kinds)
 			}
-			if s.state.Awaits() || len(s.state.Pending()) > 0 || s.state.Approvals[1].ResolvedSeq != s.state.Seq {
+			if s.state.AwaitsApproval() || len(s.state.Pending()) > 0 || s.state.Approvals[1].ResolvedSeq != s.state.Seq {
 				t.Fatalf("%+v", s.state.Approvals[1])
 			}
 			s.refuses(s.answering(5, parley.ApprovalApproved, "h", ""), parley.ErrAlreadyResolved, "canceled")
@@ -320,16 +320,16 @@ func TestApprovalBounds(t *testing.T) {
 	}
 	last := s.state.Approvals[parley.MaxTurnApprovals-1].Seq
 	s.say("a", turn).take("b", "b1").ask("k")
-	if n := len(s.state.Approvals); n != parley.MaxKeptApprovals+1 || s.state.Approvals[n-2].Seq != last || s.state.Approval(3) >= 0 {
+	if n := len(s.state.Approvals); n != parley.MaxKeptApprovals+1 || s.state.Approvals[n-2].Seq != last || s.state.ApprovalIndex(3) >= 0 {
 		t.Fatalf("%d are kept, the last but one is %d", n, s.state.Approvals[n-2].Seq)
 	}
 	// What is remembered no more is found in the log.
 	for _, seq := range []int64{3, 5, last, s.state.Approvals[parley.MaxKeptApprovals].Seq} {
 		got := s.past(seq)
-		if i := s.state.Approval(seq); i >= 0 && got != s.state.Approvals[i] {
+		if i := s.state.ApprovalIndex(seq); i >= 0 && got != s.state.Approvals[i] {
 			t.Fatal(cmp.Diff(s.state.Approvals[i], got))
 		}
-		if got.Seq != seq || (seq < last) != (got.Status == parley.ApprovalApproved && s.state.Approval(seq) < 0) {
+		if got.Seq != seq || (seq < last) != (got.Status == parley.ApprovalApproved && s.state.ApprovalIndex(seq) < 0) {
 			t.Fatalf("%d is %+v", seq, got)
 		}
 	}
@@ -344,7 +344,7 @@ func (s *story) past(seq int64) fold.Approval {
 		if err := json.Unmarshal(b, &e); err != nil {
 			s.t.Fatal(err)
 		}
-		over, err := p.See("cnv", &e)
+		over, err := p.ReadEvent("cnv", &e)
 		if err != nil {
 			s.t.Fatal(err)
 		}

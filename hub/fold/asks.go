@@ -21,7 +21,7 @@ type Ask struct {
 	// Offer is true when executors may be offered the turn.
 	Offer    bool
 	Attempts int
-	Ended    []EndedBy
+	Ended    []ExecutorEnds
 	// ExecutorID had its last claim.
 	ExecutorID string
 	// SinceSeq is the seq of the message with which it has last ended a turn.
@@ -42,7 +42,7 @@ func (s *State) Asks() []Ask {
 	if s.Closed() || !s.Exists() || s.Claim != nil {
 		return nil
 	}
-	if s.CallsBackTo() != "" {
+	if s.CallbackRecipient() != "" {
 		return nil // the hub has something to say first
 	}
 	f := s.floor()
@@ -58,7 +58,7 @@ func (s *State) Asks() []Ask {
 			asks = append(asks, s.askOpen(i))
 		}
 	}
-	return s.spread(asks)
+	return s.setDelays(asks)
 }
 
 // Where anyone may speak, agents are asked the longest silent first, one openStepMs after the other, and all openPersonMs later where somebody takes
@@ -68,7 +68,7 @@ const (
 	openPersonMs = 500
 )
 
-func (s *State) spread(asks []Ask) []Ask {
+func (s *State) setDelays(asks []Ask) []Ask {
 	slices.SortStableFunc(asks, func(a, b Ask) int { return cmp.Compare(a.SinceSeq, b.SinceSeq) })
 	first := int64(0)
 	if slices.ContainsFunc(s.Participants, func(p parley.Participant) bool { return !p.Kind.Claims() }) {
@@ -86,34 +86,34 @@ func (s *State) askOne(f Floor) []Ask {
 	if seat < 0 {
 		return nil
 	}
-	a := s.ask(seat)
+	a := s.newAsk(seat)
 	switch {
 	case a.Offer || s.Participants[seat].Kind.Claims():
-		a.TimeoutMs = s.timeout(a.AgentID)
+		a.TimeoutMs = s.turnTimeout(a.AgentID)
 	case s.Limits.TurnTimeoutMs == 0, slices.Contains(s.Passed, a.AgentID):
 		return nil // people and peers have all the time that they were not told to have
 	default:
-		a.TimeoutMs = s.timeout(a.AgentID)
+		a.TimeoutMs = s.turnTimeout(a.AgentID)
 	}
 	return []Ask{a}
 }
 
 // askOpen is for a floor that anyone may take: there is no hurry until the attempts of an agent are used up.
 func (s *State) askOpen(seat int) Ask {
-	a := s.ask(seat)
+	a := s.newAsk(seat)
 	if !a.Offer {
-		a.TimeoutMs = s.timeout(a.AgentID)
+		a.TimeoutMs = s.turnTimeout(a.AgentID)
 	}
 	return a
 }
 
-func (s *State) ask(seat int) Ask {
+func (s *State) newAsk(seat int) Ask {
 	p := s.Participants[seat]
-	t := s.try(p.ID)
+	t := s.triesOf(p.ID)
 	a := Ask{
 		AgentID: p.ID, Agent: AgentName(p), Serves: s.ServedBy(seat), Place: p.Executor, Turn: s.CurrentTurn(), Since: max(s.FloorSeq, s.SeatSeqs[seat], t.Since),
 		Offer: p.Kind.Claims() && t.Attempts < s.Limits.Attempts(), Attempts: t.Attempts, Ended: t.Ended,
-		ExecutorID: s.Spoke[seat].ExecutorID, SinceSeq: s.Spoke[seat].FinalSeq,
+		ExecutorID: s.Activities[seat].ExecutorID, SinceSeq: s.Activities[seat].FinalSeq,
 	}
 	if r := s.Session; r != nil && r.AgentID == p.ID {
 		a.Patient, a.Demands = true, s.Demands(seat)
@@ -138,7 +138,7 @@ func AgentName(p parley.Participant) string {
 }
 
 // timeout is how long an agent's turn may be without a claim: when it is offered anew, twice as long each time.
-func (s *State) timeout(agent string) int64 {
+func (s *State) turnTimeout(agent string) int64 {
 	limit := s.Limits.TurnTimeout()
 	if s.Session != nil && agent == s.Session.AgentID {
 		return parley.SessionQueueMs
@@ -146,7 +146,7 @@ func (s *State) timeout(agent string) int64 {
 	if s.Limits.AtTurnTimeout() != parley.TurnReoffer {
 		return limit
 	}
-	for range s.try(agent).Reoffers {
+	for range s.triesOf(agent).Reoffers {
 		if limit >= maxReofferMs {
 			break
 		}

@@ -48,7 +48,7 @@ func (s *State) applyAttachment(e *parley.Event, sys *parley.System, size int) e
 
 // attached answers for a file that is there already, whatever else holds: a retry of what closed the conversation gets its first
 // result. An offer of a file whose hash is not known yet passes when it may be such a one.
-func (d *decision) attached(offer *parley.System) bool {
+func (d *decision) findAttachment(offer *parley.System) bool {
 	if !d.s.HasParticipant(d.c.From) {
 		return false
 	}
@@ -63,10 +63,10 @@ func (d *decision) attached(offer *parley.System) bool {
 	return ok
 }
 
-func (a *OfferAttachment) decide(d *decision) { d.mayAttach(a.Attachment) }
+func (a *OfferAttachment) decide(d *decision) { d.checkAttach(a.Attachment) }
 
 func (a *AddAttachment) decide(d *decision) {
-	if !d.mayAttach(a.Attachment) {
+	if !d.checkAttach(a.Attachment) {
 		return
 	}
 	file := *a.Attachment
@@ -77,8 +77,8 @@ func (a *AddAttachment) decide(d *decision) {
 }
 
 // mayAttach refuses a file that the caller may not add, or for which the conversation has no room.
-func (d *decision) mayAttach(file *parley.System) bool {
-	if !d.takesPart() {
+func (d *decision) checkAttach(file *parley.System) bool {
+	if !d.checkParticipant() {
 		return false
 	}
 	switch {

@@ -56,12 +56,12 @@ type Try struct {
 	// Since is the seq of the event that ended the last claim, or offered the turn anew.
 	Since    int64
 	Reoffers int
-	Ended    []EndedBy
+	Ended    []ExecutorEnds
 	Used     []eventdata.ClaimHash
 }
 
 // EndedBy counts the claims of the turn that an executor has lost or given back since it was offered anew.
-type EndedBy struct {
+type ExecutorEnds struct {
 	ExecutorID string
 	Claims     int
 }
@@ -78,10 +78,10 @@ func (s *State) IsWithdrawn(seq int64) bool {
 }
 
 // Attempts counts the failed claims of an agent in the current turn.
-func (s *State) Attempts(agent string) int { return s.try(agent).Attempts }
+func (s *State) Attempts(agent string) int { return s.triesOf(agent).Attempts }
 
 // try gives what an agent has tried in the current turn.
-func (s *State) try(agent string) Try {
+func (s *State) triesOf(agent string) Try {
 	if i := s.tryIndex(agent); i >= 0 {
 		return s.Tries[i]
 	}
@@ -93,7 +93,7 @@ func (s *State) tryIndex(agent string) int {
 }
 
 // withTry gives the state with t in the place of what its agent had tried.
-func (s *State) withTry(t Try) {
+func (s *State) setTry(t Try) {
 	s.Tries = slices.Clone(s.Tries)
 	if i := s.tryIndex(t.AgentID); i >= 0 {
 		s.Tries[i] = t
@@ -103,7 +103,7 @@ func (s *State) withTry(t Try) {
 }
 
 // used reports whether a claim of the current turn had this id.
-func (s *State) used(h eventdata.ClaimHash) bool {
+func (s *State) hasUsedClaim(h eventdata.ClaimHash) bool {
 	return slices.ContainsFunc(s.Tries, func(t Try) bool { return slices.Contains(t.Used, h) })
 }
 
@@ -119,9 +119,9 @@ func (s *State) applyClaimed(e *parley.Event, sys *parley.System) error {
 		return fmt.Errorf("event %d: a claim on turn %d where %d is current", e.Seq, sys.Turn, s.CurrentTurn())
 	case seat < 0 || s.Open && s.Owner != sys.AgentID:
 		return fmt.Errorf("event %d: a claim of %s in the turn of %s", e.Seq, sys.AgentID, s.Owner)
-	case s.Claim == nil && s.Awaits():
+	case s.Claim == nil && s.AwaitsApproval():
 		return fmt.Errorf("event %d: a claim on turn %d, which waits for an approval", e.Seq, sys.Turn)
-	case s.used(h):
+	case s.hasUsedClaim(h):
 		return fmt.Errorf("event %d: the id of a claim that has ended", e.Seq)
 	}
 	s.Claim = &Claim{
@@ -130,8 +130,8 @@ func (s *State) applyClaimed(e *parley.Event, sys *parley.System) error {
 		Passed: s.Passed, MessageSeq: s.MessageSeq, MessageBy: s.MessageBy, OtherSeq: s.OtherSeq, Internal: sys.Internal, UpTo: sys.UpTo,
 	}
 	s.ClaimedAt = e.At
-	s.Spoke = slices.Clone(s.Spoke)
-	s.Spoke[seat].ExecutorID = sys.ExecutorID
+	s.Activities = slices.Clone(s.Activities)
+	s.Activities[seat].ExecutorID = sys.ExecutorID
 	return nil
 }
 
@@ -168,14 +168,14 @@ func (s *State) applyClaimEnded(e *parley.Event, sys *parley.System) error {
 		return fmt.Errorf("event %d: resetFrom %d where the turn's words begin at %d", e.Seq, sys.ResetFrom, s.WordsFrom)
 	}
 	reason := parley.ClaimEnd(sys.Reason)
-	t := s.try(s.Claim.AgentID)
+	t := s.triesOf(s.Claim.AgentID)
 	t.Since = e.Seq
 	t.Used = append(slices.Clone(t.Used), s.Claim.Hash)
 	if reason.IsAttempt() || reason == parley.ClaimRestarted && s.Session.Deterministic() {
 		t.Attempts++
 		t.Ended = countEnded(t.Ended, s.Claim.ExecutorID)
 	}
-	s.withTry(t)
+	s.setTry(t)
 	if sys.ResetFrom != 0 {
 		s.Withdrawn = append(slices.Clone(s.Withdrawn), Withdrawn{Turn: s.Turn, From: sys.ResetFrom, To: e.Seq})
 		s.WordsFrom, s.Passed = 0, s.Claim.Passed
@@ -193,7 +193,7 @@ func (s *State) endClaim(reason parley.ClaimEnd) {
 	}
 }
 
-func countEnded(ended []EndedBy, executor string) []EndedBy {
+func countEnded(ended []ExecutorEnds, executor string) []ExecutorEnds {
 	ended = slices.Clone(ended)
 	for i := range ended {
 		if ended[i].ExecutorID == executor {
@@ -201,11 +201,11 @@ func countEnded(ended []EndedBy, executor string) []EndedBy {
 			return ended
 		}
 	}
-	return append(ended, EndedBy{ExecutorID: executor, Claims: 1})
+	return append(ended, ExecutorEnds{ExecutorID: executor, Claims: 1})
 }
 
 // EndedClaims counts the claims that an executor has lost or given back among ended.
-func EndedClaims(ended []EndedBy, executor string) int {
+func CountEnded(ended []ExecutorEnds, executor string) int {
 	for _, e := range ended {
 		if e.ExecutorID == executor {
 			return e.Claims
@@ -220,9 +220,9 @@ func (s *State) applyTurnEnded(e *parley.Event, sys *parley.System, size int) er
 		return fmt.Errorf("event %d: the end of turn %d of %s where %d is current", e.Seq, sys.Turn, sys.AgentID, s.CurrentTurn())
 	}
 	s.cancelApprovals(e)
-	s.worked(e, sys.Reason)
-	s.begins(e)
-	s.consume(sys.AgentID)
+	s.recordEndedTurn(e, sys.Reason)
+	s.startNextTurn(e)
+	s.dropMatchesOf(sys.AgentID)
 	s.endClaim(parley.ClaimTurnEnded)
 	s.Events++ // else who yields again and again is bounded by nothing
 	s.Bytes += int64(size)
@@ -234,14 +234,14 @@ func (s *State) applyTurnEnded(e *parley.Event, sys *parley.System, size int) er
 	if !slices.Contains(s.Passed, sys.AgentID) {
 		s.Passed = append(slices.Clone(s.Passed), sys.AgentID)
 	}
-	s.Choice = s.afterPass(sys.AgentID)
+	s.Choice = s.chooseAfterPass(sys.AgentID)
 	return nil
 }
 
 // endTurn counts the end of a turn of a participant and clears what belonged to it.
 func (s *State) endTurn(seq int64, who string) {
 	s.Turns++
-	if s.LastHad = who; who == s.CallbackFor { // a human may have to speak before it
+	if s.LastOwner = who; who == s.CallbackFor { // a human may have to speak before it
 		s.CallbackFor, s.CallbackHops = "", 0
 	}
 	if k := s.kindOf(who); k != "" && !k.Claims() {
@@ -261,7 +261,7 @@ func (s *State) applyReoffered(e *parley.Event, sys *parley.System) error {
 	if s.Claim != nil || sys.Turn != s.CurrentTurn() || s.Seat(sys.AgentID) < 0 {
 		return fmt.Errorf("event %d: turn %d of %s is offered anew where it cannot be", e.Seq, sys.Turn, sys.AgentID)
 	}
-	t := s.try(sys.AgentID)
-	s.withTry(Try{AgentID: t.AgentID, Since: e.Seq, Reoffers: t.Reoffers + 1, Used: t.Used})
+	t := s.triesOf(sys.AgentID)
+	s.setTry(Try{AgentID: t.AgentID, Since: e.Seq, Reoffers: t.Reoffers + 1, Used: t.Used})
 	return nil
 }

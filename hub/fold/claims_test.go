@@ -267,7 +267,7 @@ func (c *claimer) guidance(rt *rapid.T) {
 			rt.Fatalf("guidance of %s: may speak %t, but a message gets %v", p.ID, may, d.Err)
 		}
 	}
-	if waits := s.Claim == nil && c.asked.pending() > 0; someoneMay == waits || waits && s.Wakes() == 0 {
+	if waits := s.Claim == nil && c.asked.pending() > 0; someoneMay == waits || waits && s.NextDeadline() == 0 {
 		rt.Fatalf("somebody may speak: %t, and waits for an approval: %t, in %+v", someoneMay, waits, s)
 	}
 	for _, a := range s.Asks() {

@@ -45,7 +45,7 @@ type Executor struct {
 }
 
 // Encoded is an event and its stored bytes, which lie in Framed between the command's Before and After.
-type Encoded struct {
+type EncodedEvent struct {
 	Event parley.Event
 	// Claim is the one under which it was said.
 	Claim  *eventdata.ClaimHash
@@ -56,7 +56,7 @@ type Encoded struct {
 // Decision is what comes of a command: events to append, a result or a refusal.
 type Decision struct {
 	// Events follow the state that was decided on, together or not at all.
-	Events []Encoded
+	Events []EncodedEvent
 	// State is the state after Events.
 	State State
 	// Seq and Turn are the result; Duplicate is set when it is an earlier one.

@@ -21,7 +21,7 @@ func (a *Create) decide(d *decision) {
 		for i := 0; same && a.Session == nil && i < len(q.Participants); i++ { // the seats of the first call
 			same = d.s.SeatPrivates[i] == idempotency.DigestPrivate(q.Participants[i].Private)
 		}
-		d.meetBegun(same, "another conversationId, or none")
+		d.answerRepeatedCreate(same, "another conversationId, or none")
 		return
 	case a.Session != nil && a.Payload == nil: // it was there when its caller looked, but its commit has failed
 		d.refuse(parley.ErrUnavailable, "the session has not begun", "")
@@ -36,7 +36,7 @@ func (a *Create) decide(d *decision) {
 	for i, p := range q.Participants {
 		seats[i] = parley.Participant{ID: p.ID, Kind: p.Kind, Agent: p.Agent, Executor: p.Executor, Role: p.Role}
 	}
-	e := d.system(parley.System{
+	e := d.systemEvent(parley.System{
 		Kind: parley.KindConversationCreated, Title: q.Title, CreatedBy: d.c.From, Participants: seats, Policy: &policy,
 		StartsWith: q.StartsWith, Limits: &limits, Metadata: q.Metadata, ParamsHash: hash, Session: a.Session, Workspace: q.Workspace,
 	})
@@ -56,7 +56,7 @@ func (a *Create) decide(d *decision) {
 }
 
 // meetBegun answers Create or Fork for an id that is taken. same is true for the params of the first call.
-func (d *decision) meetBegun(same bool, expected string) {
+func (d *decision) answerRepeatedCreate(same bool, expected string) {
 	switch {
 	case d.c.Key == "" || d.s.CreateKey != d.c.Key || d.s.CreatedBy != d.c.From:
 		d.refuse(parley.ErrAlreadyExists, "the conversation id is taken", expected)

@@ -21,7 +21,7 @@ func Decide(s State, keys idempotency.Keys, c Command) Decision {
 func DecideInto(out *Decision, s *State, keys idempotency.Keys, c *Command) {
 	*out = Decision{State: *s, Events: out.Events[:0]}
 	out.run = decision{before: s, s: &out.State, c: c, out: out, keys: keys}
-	if !out.run.meet() {
+	if !out.run.findResult() {
 		out.run.decide()
 	}
 	out.run = decision{}
@@ -58,21 +58,21 @@ type drafter interface {
 
 // meet reports whether the log has the result of the action already. Then d.out has it too. The key of a creation is in
 // the state, so decide looks for that.
-func (d *decision) meet() bool {
+func (d *decision) findResult() bool {
 	switch a := d.c.Do.(type) {
 	case *AddAttachment:
-		return d.attached(a.Attachment)
+		return d.findAttachment(a.Attachment)
 	case *OfferAttachment:
-		return d.attached(a.Attachment)
+		return d.findAttachment(a.Attachment)
 	case *ResolveApproval:
-		return a.meet(d)
+		return a.findResult(d)
 	case drafter:
-		return d.c.Key != "" && d.meetKey(a)
+		return d.c.Key != "" && d.findKey(a)
 	}
 	return false
 }
 
-func (d *decision) meetKey(a drafter) bool {
+func (d *decision) findKey(a drafter) bool {
 	entry, ok := d.keys.Find(idempotency.NewKeyID(d.c.From, d.c.Key, d.c.Named))
 	if !ok || d.c.Named == nil && entry.Turn > 0 && d.s.IsWithdrawn(entry.Seq) {
 		return false
@@ -114,25 +114,25 @@ func (d *decision) decide() {
 func (*Tick) decide(d *decision) { d.expireApprovals(d.now()) } // the conversation is not overdue
 
 func (t *Delta) decide(d *decision) {
-	if d.mayAppend(t.Turn, nil) {
+	if d.checkAppend(t.Turn, nil) {
 		d.out.Turn = t.Turn
 	}
 }
 
 func (a *AddToken) decide(d *decision) {
-	d.add(d.system(parley.System{Kind: parley.KindTokenCreated, Token: a.Token}))
+	d.add(d.systemEvent(parley.System{Kind: parley.KindTokenCreated, Token: a.Token}))
 }
 
 func (a *RevokeToken) decide(d *decision) {
-	d.add(d.system(parley.System{Kind: parley.KindTokenRevoked, TokenID: a.TokenID, RevokedBy: d.c.From}))
+	d.add(d.systemEvent(parley.System{Kind: parley.KindTokenRevoked, TokenID: a.TokenID, RevokedBy: d.c.From}))
 }
 
-func (a *AddSystem) decide(d *decision) { d.add(d.system(*a.Event)) }
+func (a *AddSystem) decide(d *decision) { d.add(d.systemEvent(*a.Event)) }
 
 func (m *Message) decide(d *decision) {
-	if d.mayAppend(m.Turn, m.AfterSeq) && d.fitsSession(m) && d.refersToAttached(m.Refers) && d.hints(m) &&
-		(m.Finality.Final() || d.claims(&m.NewClaim)) {
-		d.speak(m.draft(d), m.Wakes)
+	if d.checkAppend(m.Turn, m.AfterSeq) && d.fitsSession(m) && d.refersToAttached(m.Refers) && d.hints(m) &&
+		(m.Finality.Final() || d.takeClaim(&m.NewClaim)) {
+		d.addWithWakes(m.draft(d), m.Wakes)
 	}
 	if d.out.Err != nil { // a refused message takes no claim
 		d.undo()
@@ -140,8 +140,8 @@ func (m *Message) decide(d *decision) {
 }
 
 func (t *Trace) decide(d *decision) {
-	if d.mayAppend(t.Turn, nil) && d.claims(&t.NewClaim) {
-		d.speak(t.draft(d), nil)
+	if d.checkAppend(t.Turn, nil) && d.takeClaim(&t.NewClaim) {
+		d.addWithWakes(t.draft(d), nil)
 	}
 	if d.out.Err != nil {
 		d.undo()
@@ -149,8 +149,8 @@ func (t *Trace) decide(d *decision) {
 }
 
 func (n *Note) decide(d *decision) {
-	if d.takesPart() {
-		d.speak(n.draft(d), n.Wakes)
+	if d.checkParticipant() {
+		d.addWithWakes(n.draft(d), n.Wakes)
 	}
 }
 
@@ -158,7 +158,7 @@ func (d *decision) refuseClosed() {
 	if isByHub(d.c.Do) {
 		return // there is nothing left to do
 	}
-	if a, ok := d.c.Do.(*ResolveApproval); ok && a.meet(d) { // it was canceled with the close
+	if a, ok := d.c.Do.(*ResolveApproval); ok && a.findResult(d) { // it was canceled with the close
 		return
 	}
 	reason := string(d.s.Outcome.Status)
@@ -171,7 +171,7 @@ func (d *decision) refuseClosed() {
 // now is the command's time, but never before the last event's.
 func (d *decision) now() parley.Timestamp { return max(d.c.Now, d.s.LastAt) }
 
-func (d *decision) takesPart() bool {
+func (d *decision) checkParticipant() bool {
 	if d.s.HasParticipant(d.c.From) {
 		return true
 	}
@@ -180,8 +180,8 @@ func (d *decision) takesPart() bool {
 }
 
 // mayAppend holds a message, trace or delta against whose turn it is.
-func (d *decision) mayAppend(turn int64, afterSeq *int64) bool {
-	if !d.takesPart() {
+func (d *decision) checkAppend(turn int64, afterSeq *int64) bool {
+	if !d.checkParticipant() {
 		return false
 	}
 	current := d.s.CurrentTurn()
@@ -191,7 +191,7 @@ func (d *decision) mayAppend(turn int64, afterSeq *int64) bool {
 		d.refuseTurn(parley.ErrTurnClosed, fmt.Sprintf("turn %d has ended", turn), fmt.Sprintf("turn %d", current))
 	case !f.holds(d.c.From):
 		d.refuseFloor(f)
-	case !d.underClaim():
+	case !d.checkClaim():
 	case turn > current:
 		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("turn %d is not reached", turn), fmt.Sprintf("turn %d", current))
 	case afterSeq != nil && *afterSeq > d.s.Seq:
@@ -209,7 +209,7 @@ func (d *decision) refuseFloor(f Floor) {
 	switch {
 	case !f.waits:
 		d.refuseTurn(parley.ErrNotYourTurn, fmt.Sprintf("%s has the floor", f.Speaker), "")
-	case f.Speaker == d.c.From && d.named(d.s.CurrentTurn()) != nil:
+	case f.Speaker == d.c.From && d.claimOf(d.s.CurrentTurn()) != nil:
 		d.refuseLost()
 	default:
 		d.refuseTurn(parley.ErrNotYourTurn, fmt.Sprintf("turn %d waits for an approval", d.s.CurrentTurn()), "another try when it is resolved")
@@ -240,11 +240,11 @@ func (n *Note) draft(d *decision) parley.Event {
 
 // speak appends the event of the caller with its cause, then the matches of the agents that it wakes. If the event
 // reaches a limit, the hub closes the conversation.
-func (d *decision) speak(e parley.Event, wakes []parley.Wake) {
+func (d *decision) addWithWakes(e parley.Event, wakes []parley.Wake) {
 	if e.Type == parley.TypeSystem {
-		e.Cause, e.Hops = d.s.Carries(d.c.From)
+		e.Cause, e.Hops = d.s.CauseOf(d.c.From)
 	} else {
-		e.Cause, e.Hops = d.s.CarriesWords(d.c.From)
+		e.Cause, e.Hops = d.s.CauseOfSpeech(d.c.From)
 	}
 	e.Traceparent = d.c.Traceparent
 	before := len(d.out.Events)
@@ -254,7 +254,7 @@ func (d *decision) speak(e parley.Event, wakes []parley.Wake) {
 	said := &d.out.Events[before].Event
 	d.out.Seq, d.out.Turn = said.Seq, said.Turn
 	if len(wakes) > 0 {
-		if d.wake(wakes); d.out.Err != nil {
+		if d.addWakes(wakes); d.out.Err != nil {
 			return
 		}
 	}
@@ -278,7 +278,7 @@ func (d *decision) closeAtStop(e *parley.Event) {
 	if d.s.Limits.StopWhen == "" {
 		return
 	}
-	ended := d.s.ended(e)
+	ended := d.s.policyInput(e)
 	if stop, _ := policy.Stop(d.s.Limits.StopWhen, &ended); stop {
 		d.hubClose(parley.Outcome{Status: parley.OutcomeCompleted, Reason: parley.ReasonStopWhen}, "What the conversation was to stop at has come.")
 	}
@@ -376,7 +376,7 @@ func (a *AddParticipant) decide(d *decision) {
 	default:
 		private := p.Private
 		p.Private = ""
-		if d.add(d.system(parley.System{Kind: parley.KindParticipantAdded, Participant: &p, AddedBy: d.c.From})) {
+		if d.add(d.systemEvent(parley.System{Kind: parley.KindParticipantAdded, Participant: &p, AddedBy: d.c.From})) {
 			d.addPrivate(p.ID, private)
 		}
 	}
@@ -390,11 +390,11 @@ func (d *decision) sameSeat(seat int, p parley.Participant) bool {
 
 func (d *decision) addPrivate(id, text string) {
 	if text != "" {
-		d.add(d.system(parley.System{Kind: parley.KindParticipantPrivate, ParticipantID: id, Text: text}))
+		d.add(d.systemEvent(parley.System{Kind: parley.KindParticipantPrivate, ParticipantID: id, Text: text}))
 	}
 }
 
-func (d *decision) system(sys parley.System) parley.Event {
+func (d *decision) systemEvent(sys parley.System) parley.Event {
 	return parley.Event{Type: parley.TypeSystem, From: parley.HubID, Payload: eventdata.Encode(sys)}
 }
 
@@ -411,7 +411,7 @@ func (d *decision) add(e parley.Event) bool {
 		return false
 	}
 	framed = append(framed, d.c.After...)
-	if d.put(&e, framed) != nil {
+	if d.applyEncoded(&e, framed) != nil {
 		d.refuse(parley.ErrInternal, "the hub would not take its own event", "")
 		d.undo()
 		return false
@@ -423,9 +423,9 @@ func (d *decision) add(e parley.Event) bool {
 }
 
 // put applies an encoded event to the state.
-func (d *decision) put(e *parley.Event, framed []byte) error {
+func (d *decision) applyEncoded(e *parley.Event, framed []byte) error {
 	end, claim := len(framed)-len(d.c.After), d.s.Claim
-	encoded := Encoded{Event: *e, Data: framed[len(d.c.Before):end:end], Framed: framed}
+	encoded := EncodedEvent{Event: *e, Data: framed[len(d.c.Before):end:end], Framed: framed}
 	if claim != nil && claim.AgentID == e.From {
 		encoded.Claim = &claim.Hash
 	}

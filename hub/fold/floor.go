@@ -38,14 +38,14 @@ type Floor struct {
 // and tried.
 func (s *State) floor() Floor {
 	switch {
-	case s.Claim == nil && s.Awaits():
-		return Floor{Speaker: s.asks().AgentID, rule: ruleApproval, waits: true}
+	case s.Claim == nil && s.AwaitsApproval():
+		return Floor{Speaker: s.pendingApproval().AgentID, rule: ruleApproval, waits: true}
 	case s.Open:
 		return Floor{Speaker: s.Owner, rule: ruleOpenTurn}
 	case s.Claim != nil:
 		return Floor{Speaker: s.Claim.AgentID, rule: ruleClaim}
 	}
-	return s.next()
+	return s.nextFloor()
 }
 
 // Floor says who may speak.
@@ -57,31 +57,31 @@ func (s *State) Floor() Floor {
 }
 
 // next finds who may open the next turn.
-func (s *State) next() Floor {
+func (s *State) nextFloor() Floor {
 	switch {
 	case s.allPassed():
 		return Floor{Anyone: true, rule: rulePassed}
-	case s.humansOnly():
-		return Floor{Speaker: s.afterLast(parley.KindHuman), rule: ruleAutonomous}
+	case s.needsHuman():
+		return Floor{Speaker: s.nextOwner(parley.KindHuman), rule: ruleAutonomous}
 	case s.CallbackFor != "" && s.HasParticipant(s.CallbackFor):
 		return Floor{Speaker: s.CallbackFor, rule: ruleCallback}
-	case s.LastHad == "" && s.StartsWith != "":
+	case s.LastOwner == "" && s.StartsWith != "":
 		return Floor{Speaker: s.StartsWith, rule: ruleStartsWith}
 	case s.Policy.Kind == parley.PolicyOpen:
 		return Floor{Anyone: true, rule: ruleOpen}
 	case s.Policy.Kind == parley.PolicyTriggers:
-		return s.woken()
-	case s.LastHad == "" && s.Policy.Kind == parley.PolicyModerator:
+		return s.floorOfTriggers()
+	case s.LastOwner == "" && s.Policy.Kind == parley.PolicyModerator:
 		return Floor{Speaker: s.Policy.Moderator, rule: ruleModerator}
 	}
 	if c := s.Choice.Get(); c.Next != "" {
 		return Floor{Speaker: c.Next, rule: c.Rule}
 	}
-	return Floor{Speaker: s.afterLast(""), rule: ruleRoundRobin}
+	return Floor{Speaker: s.nextOwner(""), rule: ruleRoundRobin}
 }
 
 // humansOnly reports whether a human must speak before anybody else does.
-func (s *State) humansOnly() bool {
+func (s *State) needsHuman() bool {
 	limit := s.Limits.MaxAutonomousTurns
 	return limit > 0 && s.Autonomous >= limit && s.hasKind(parley.KindHuman)
 }
@@ -95,22 +95,22 @@ func (s *State) allPassed() bool {
 	if len(s.Passed) == 0 {
 		return false
 	}
-	if s.Policy.Kind == parley.PolicyTriggers && !s.humansOnly() {
-		return s.firstWoken() == nil && s.person() == "" && slices.ContainsFunc(s.Participants, isPerson)
+	if s.Policy.Kind == parley.PolicyTriggers && !s.needsHuman() {
+		return s.firstMatch() == nil && s.nextPerson() == "" && slices.ContainsFunc(s.Participants, isPerson)
 	}
 	return !slices.ContainsFunc(s.Participants, func(p parley.Participant) bool {
-		return (!s.humansOnly() || p.Kind == parley.KindHuman) && !slices.Contains(s.Passed, p.ID)
+		return (!s.needsHuman() || p.Kind == parley.KindHuman) && !slices.Contains(s.Passed, p.ID)
 	})
 }
 
 // afterLast is the participant, of a kind if one is given, after the one who had the last turn, or the first, of those who have not passed; empty only
 // where there is none.
-func (s *State) afterLast(kind parley.ParticipantKind) string {
-	return s.after(s.LastHad, func(p parley.Participant) bool { return kind == "" || p.Kind == kind })
+func (s *State) nextOwner(kind parley.ParticipantKind) string {
+	return s.nextSpeaker(s.LastOwner, func(p parley.Participant) bool { return kind == "" || p.Kind == kind })
 }
 
 // after is the first of those wanted after a participant, or after none, who have not passed; empty where there is none.
-func (s *State) after(id string, wanted func(parley.Participant) bool) string {
+func (s *State) nextSpeaker(id string, wanted func(parley.Participant) bool) string {
 	n := len(s.Participants)
 	last := s.Seat(id) // -1 before anybody has had a turn
 	for i := range n {
@@ -122,34 +122,34 @@ func (s *State) after(id string, wanted func(parley.Participant) bool) string {
 }
 
 // afterMessage is what the policy finds when a turn has ended with e.
-func (s *State) afterMessage(e *parley.Event) *Chosen {
+func (s *State) chooseAfterMessage(e *parley.Event) *policyChoice {
 	switch s.Policy.Kind {
 	case parley.PolicyAddressed, parley.PolicyRules, parley.PolicyModerator:
-		ended := s.ended(e)
-		return &Chosen{ended: &ended}
+		ended := s.policyInput(e)
+		return &policyChoice{ended: &ended}
 	}
 	return nil
 }
 
 // afterPass is what the policy finds when a turn has ended without a message.
-func (s *State) afterPass(who string) *Chosen {
+func (s *State) chooseAfterPass(who string) *policyChoice {
 	switch s.Policy.Kind {
 	case parley.PolicyModerator:
 		if !slices.Contains(s.Passed, s.Policy.Moderator) && s.Seat(s.Policy.Moderator) >= 0 {
-			return &Chosen{found: policy.Choice{Next: s.Policy.Moderator, Rule: ruleModerator, Because: fmt.Sprintf("%s has passed, and the floor goes back to the moderator", who)}}
+			return &policyChoice{found: policy.Choice{Next: s.Policy.Moderator, Rule: ruleModerator, Because: fmt.Sprintf("%s has passed, and the floor goes back to the moderator", who)}}
 		}
 	case parley.PolicyAddressed, parley.PolicyRules:
 	default:
 		return nil
 	}
-	return &Chosen{found: policy.Choice{Because: fmt.Sprintf("%s has passed", who)}}
+	return &policyChoice{found: policy.Choice{Because: fmt.Sprintf("%s has passed", who)}}
 }
 
 // ended is what policies and stopWhen look at.
-func (s *State) ended(e *parley.Event) policy.Ended {
-	counts := make([]int64, len(s.Spoke))
-	for i := range s.Spoke {
-		counts[i] = s.Spoke[i].Turns
+func (s *State) policyInput(e *parley.Event) policy.Ended {
+	counts := make([]int64, len(s.Activities))
+	for i := range s.Activities {
+		counts[i] = s.Activities[i].Turns
 	}
 	ended := policy.Ended{
 		Policy: s.Policy, Seats: s.Participants, From: e.From, Turn: e.Turn, Turns: s.Turns, Autonomous: s.Autonomous, Counts: counts, Payload: e.Payload,
@@ -163,14 +163,14 @@ func (s *State) ended(e *parley.Event) policy.Ended {
 func (f Floor) holds(id string) bool { return !f.waits && (f.Anyone || f.Speaker == id) }
 
 // because says why the rule that decided gave the floor so, as a sentence without a full stop.
-func (s *State) because(f Floor) string {
+func (s *State) explainFloor(f Floor) string {
 	switch f.rule {
 	case ruleApproval:
 		return fmt.Sprintf("turn %d of %s waits for an approval", s.CurrentTurn(), f.Speaker)
 	case ruleOpenTurn:
-		return fmt.Sprintf("turn %d is open and belongs to %s%s", s.Turn, s.Owner, s.andWaits(", and"))
+		return fmt.Sprintf("turn %d is open and belongs to %s%s", s.Turn, s.Owner, s.approvalSuffix(", and"))
 	case ruleClaim:
-		return fmt.Sprintf("%s has claimed turn %d%s", f.Speaker, s.CurrentTurn(), s.andWaits(", which"))
+		return fmt.Sprintf("%s has claimed turn %d%s", f.Speaker, s.CurrentTurn(), s.approvalSuffix(", which"))
 	case rulePassed:
 		return "everybody has passed since the last message: anyone may take the floor, and nobody is asked to"
 	case ruleAutonomous:
@@ -180,13 +180,13 @@ func (s *State) because(f Floor) string {
 	case ruleStartsWith:
 		return fmt.Sprintf("the conversation starts with %s", s.StartsWith)
 	case ruleTriggers:
-		return s.becauseWoken(f)
+		return s.explainTriggers(f)
 	case ruleOpen:
 		return "the policy is open: anyone may take the floor"
 	case ruleRoundRobin:
-		return s.becauseRoundRobin(f)
+		return s.explainRoundRobin(f)
 	case ruleModerator:
-		if s.LastHad == "" {
+		if s.LastOwner == "" {
 			return fmt.Sprintf("%s is the moderator", f.Speaker)
 		}
 	}
@@ -194,14 +194,14 @@ func (s *State) because(f Floor) string {
 }
 
 // andWaits goes on where the turn of a claim that stands waits for an approval.
-func (s *State) andWaits(with string) string {
-	if s.Awaits() {
+func (s *State) approvalSuffix(with string) string {
+	if s.AwaitsApproval() {
 		return with + " waits for an approval"
 	}
 	return ""
 }
 
-func (s *State) becauseRoundRobin(f Floor) string {
+func (s *State) explainRoundRobin(f Floor) string {
 	why := ""
 	if s.Choice.Get().Because != "" {
 		why = s.Choice.Get().Because + ": "
@@ -209,14 +209,14 @@ func (s *State) becauseRoundRobin(f Floor) string {
 	switch {
 	case f.Speaker == "":
 		return "there is no participant"
-	case s.HasParticipant(s.LastHad):
-		return fmt.Sprintf("%s%s comes after %s", why, f.Speaker, s.LastHad)
+	case s.HasParticipant(s.LastOwner):
+		return fmt.Sprintf("%s%s comes after %s", why, f.Speaker, s.LastOwner)
 	}
 	return fmt.Sprintf("%s%s is the first participant", why, f.Speaker)
 }
 
 // tried gives the rules up to the one that decided.
-func (s *State) tried(f Floor) []parley.RuleTried {
+func (s *State) listRules(f Floor) []parley.RuleTried {
 	rules := []parley.RuleTried{{Rule: "closed", Because: "the conversation is active"}}
 	for _, r := range []struct {
 		rule    string
@@ -238,7 +238,7 @@ func (s *State) tried(f Floor) []parley.RuleTried {
 			rules = append(rules, parley.RuleTried{Rule: r.rule, Because: r.because})
 		}
 	}
-	return append(rules, parley.RuleTried{Rule: f.rule, Decided: true, Because: s.because(f)})
+	return append(rules, parley.RuleTried{Rule: f.rule, Decided: true, Because: s.explainFloor(f)})
 }
 
 // whyNotApproval is empty where no approval was ever asked for, as far as this is still known.
@@ -246,7 +246,7 @@ func (s *State) whyNotApproval() string {
 	switch {
 	case len(s.Approvals) == 0:
 		return ""
-	case s.Awaits():
+	case s.AwaitsApproval():
 		return "the claim of who waits for an approval stands"
 	}
 	return "no approval is pending"
@@ -269,8 +269,8 @@ func (s *State) whyNotCallback() string {
 }
 
 func (s *State) whyNotStart() string {
-	if s.LastHad != "" {
-		return fmt.Sprintf("%s has had a turn", s.LastHad)
+	if s.LastOwner != "" {
+		return fmt.Sprintf("%s has had a turn", s.LastOwner)
 	}
 	return "no first speaker was named"
 }
@@ -288,14 +288,14 @@ func (s *State) whyNotPolicy() string {
 }
 
 // Chosen is what the policy finds when a turn has ended. It is looked for when it is first asked for: who reads a log again asks for the last one only.
-type Chosen struct {
+type policyChoice struct {
 	mu    sync.Mutex // guards the fields below
 	ended *policy.Ended
 	found policy.Choice
 }
 
 // Get gives the choice; nil has none.
-func (c *Chosen) Get() policy.Choice {
+func (c *policyChoice) Get() policy.Choice {
 	if c == nil {
 		return policy.Choice{}
 	}
@@ -308,10 +308,10 @@ func (c *Chosen) Get() policy.Choice {
 }
 
 // GobEncode writes what was found.
-func (c *Chosen) GobEncode() ([]byte, error) { return json.Marshal(c.Get()) }
+func (c *policyChoice) GobEncode() ([]byte, error) { return json.Marshal(c.Get()) }
 
 // GobDecode reads it.
-func (c *Chosen) GobDecode(b []byte) error { return json.Unmarshal(b, &c.found) }
+func (c *policyChoice) GobDecode(b []byte) error { return json.Unmarshal(b, &c.found) }
 
 // Equal reports whether the same was found.
-func (c *Chosen) Equal(o *Chosen) bool { return c.Get() == o.Get() }
+func (c *policyChoice) Equal(o *policyChoice) bool { return c.Get() == o.Get() }

@@ -8,20 +8,20 @@ import (
 
 // woken finds who has the floor under the policy triggers: the agent that was woken first, with all its matches; then the person or peer whose turn is next. Where
 // neither is there anyone may take it, and nobody is asked to: agents and tools that nothing has woken do not speak of themselves.
-func (s *State) woken() Floor {
-	if w := s.firstWoken(); w != nil {
+func (s *State) floorOfTriggers() Floor {
+	if w := s.firstMatch(); w != nil {
 		return Floor{Speaker: w.AgentID, rule: ruleTriggers}
 	}
-	if p := s.person(); p != "" {
+	if p := s.nextPerson(); p != "" {
 		return Floor{Speaker: p, rule: ruleTriggers}
 	}
 	return Floor{Anyone: true, rule: ruleTriggers}
 }
 
 // firstWoken is the first match that waits for a turn, nil where none does.
-func (s *State) firstWoken() *Woken {
-	for i := range s.Woken {
-		if w := &s.Woken[i]; w.ByTurn() {
+func (s *State) firstMatch() *Match {
+	for i := range s.Matches {
+		if w := &s.Matches[i]; w.ByTurn() {
 			return w
 		}
 	}
@@ -32,10 +32,10 @@ func (s *State) firstWoken() *Woken {
 func isPerson(p parley.Participant) bool { return !p.Kind.Claims() }
 
 // person is the person or peer after the one who had the last turn of these, of those who have not passed; empty where there is none.
-func (s *State) person() string { return s.after(s.LastPerson, isPerson) }
+func (s *State) nextPerson() string { return s.nextSpeaker(s.LastPerson, isPerson) }
 
-func (s *State) becauseWoken(f Floor) string {
-	w := s.firstWoken()
+func (s *State) explainTriggers(f Floor) string {
+	w := s.firstMatch()
 	switch {
 	case f.Anyone:
 		return "nothing has woken an agent, and there is neither person nor peer: anyone may take the floor, and nobody is asked to"
@@ -47,7 +47,7 @@ func (s *State) becauseWoken(f Floor) string {
 		return fmt.Sprintf("no agent is woken: of the people and peers, %s comes after %s", f.Speaker, s.LastPerson)
 	}
 	why := fmt.Sprintf("%s was woken by the message at seq %d", w.AgentID, w.Seq)
-	if n := len(s.GivenTo(w.AgentID, nil)) - 1; n > 0 {
+	if n := len(s.MatchesOf(w.AgentID, nil)) - 1; n > 0 {
 		why += fmt.Sprintf(", and by %d more", n)
 	}
 	return why

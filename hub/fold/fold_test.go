@@ -96,7 +96,7 @@ func (m *machine) step(rt *rapid.T, c fold.Command) {
 }
 
 // take applies an event that was decided, and holds it against the model's.
-func (m *machine) take(rt *rapid.T, got *fold.Encoded, want fact) {
+func (m *machine) take(rt *rapid.T, got *fold.EncodedEvent, want fact) {
 	canonical, err := got.Event.Encode()
 	if err != nil || string(canonical) != string(got.Data) {
 		rt.Fatalf("encoding %s, Event.Encode gives %s, %v", got.Data, canonical, err)
@@ -136,7 +136,7 @@ func (m *machine) take(rt *rapid.T, got *fold.Encoded, want fact) {
 }
 
 // enter notes the keys of an event.
-func enter(keys *idempotency.Keys, e *fold.Encoded) {
+func enter(keys *idempotency.Keys, e *fold.EncodedEvent) {
 	ids, entry := idempotency.KeysOf(&e.Event, e.Claim)
 	for _, id := range ids {
 		keys.Put(id, entry)
@@ -245,7 +245,7 @@ func (m *machine) replay(rt *rapid.T) {
 			rt.Fatalf("replay: %v", err)
 		}
 		again = next
-		enter(&keys, &fold.Encoded{Event: e})
+		enter(&keys, &fold.EncodedEvent{Event: e})
 	}
 	if diff := cmp.Diff(m.state, again); diff != "" {
 		rt.Fatalf("replayed state differs:\n%s", diff)

@@ -23,14 +23,14 @@ type Fork struct {
 func (f *Fork) decide(d *decision) {
 	switch {
 	case d.s.Exists():
-		d.meetBegun(d.s.ParamsHash == f.Digest, "another forkId, or none")
+		d.answerRepeatedCreate(d.s.ParamsHash == f.Digest, "another forkId, or none")
 		return
 	case len(f.Shared) == 0: // it was there when its caller looked, but its commit has failed
 		d.refuse(parley.ErrUnavailable, "the fork has not begun", "")
 		return
 	}
 	for i := range f.Shared {
-		if !d.share(&f.Shared[i]) {
+		if !d.addShared(&f.Shared[i]) {
 			return
 		}
 	}
@@ -40,7 +40,7 @@ func (f *Fork) decide(d *decision) {
 			fmt.Sprintf("seq %d has reached the limit %s, which closes the conversation", f.Record.Seq, reason), "an earlier seq")
 		return
 	}
-	e := d.system(parley.System{Kind: parley.KindConversationForked, CreatedBy: d.c.From, ParamsHash: f.Digest, Title: f.Title, Fork: &f.Record})
+	e := d.systemEvent(parley.System{Kind: parley.KindConversationForked, CreatedBy: d.c.From, ParamsHash: f.Digest, Title: f.Title, Fork: &f.Record})
 	e.ClientRequestID, e.Traceparent = d.c.Key, d.c.Traceparent
 	if d.add(e) && d.s.Claim != nil {
 		d.addClaimEnded(parley.ClaimRestarted, "")
@@ -51,9 +51,9 @@ func (f *Fork) decide(d *decision) {
 }
 
 // share adds an event of the other conversation as it is stored there.
-func (d *decision) share(e *eventdata.Shared) bool {
+func (d *decision) addShared(e *eventdata.Shared) bool {
 	id := d.s.ID
-	if d.put(&e.Event, slices.Concat(d.c.Before, e.Data, d.c.After)) == nil {
+	if d.applyEncoded(&e.Event, slices.Concat(d.c.Before, e.Data, d.c.After)) == nil {
 		return true
 	}
 	d.refuse(parley.ErrInternal, "the hub would not take an event of the other conversation", "")
@@ -85,7 +85,7 @@ func (s *State) applyForked(e *parley.Event, sys *parley.System) error {
 	}
 	s.ActiveAt, s.FloorSeq = e.At, e.Seq
 	s.Children, s.Callbacks, s.Approvals = nil, nil, nil
-	s.dropWoken(func(w *Woken) bool { return !w.ByTurn() })
-	s.beginsAnew(e)
+	s.dropMatches(func(w *Match) bool { return !w.ByTurn() })
+	s.restartTrace(e)
 	return nil
 }

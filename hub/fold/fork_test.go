@@ -97,7 +97,7 @@ func testFork(rt *rapid.T, stored [][]byte) {
 	if diff := cmp.Diff(forked(other, &d, seq), d.State); diff != "" {
 		rt.Fatalf("forked at %d, it is not as the other was (-want +got):\n%s", seq, diff)
 	}
-	if other.Claim != nil || other.Awaits() {
+	if other.Claim != nil || other.AwaitsApproval() {
 		return
 	}
 	for _, p := range append(slices.Clone(other.Participants), parley.Participant{ID: "nobody"}) {
@@ -117,15 +117,15 @@ func forked(s fold.State, d *fold.Decision, seq int) fold.State {
 	s.CreatedBy, s.CreatedAt, s.CreateKey, s.ParamsHash, s.Title = "forker", e.At, "key", "digest", "another"
 	s.ActiveAt, s.FloorSeq, s.FloorSince, s.FloorAt = e.At, e.Seq, e.At, e.At
 	s.Children, s.Callbacks, s.Approvals, s.Lender = nil, nil, nil, ""
-	s.Traceparent, s.Waker.Traceparent, s.Worked = "", "", nil
-	var woken []fold.Woken
-	for _, w := range s.Woken {
+	s.Traceparent, s.WakeEvent.Traceparent, s.EndedTurn = "", "", nil
+	var woken []fold.Match
+	for _, w := range s.Matches {
 		if w.ByTurn() {
 			w.Traceparent = ""
 			woken = append(woken, w)
 		}
 	}
-	s.Woken = woken
+	s.Matches = woken
 	if c := s.Claim; c != nil { // what becomes of a claim that ends is for other tests
 		s.Claim, s.Ended = nil, &fold.EndedClaim{Hash: c.Hash, Turn: c.Turn, AgentID: c.AgentID, Reason: parley.ClaimRestarted}
 		s.Tries, s.Withdrawn, s.WordsFrom, s.Passed = d.State.Tries, d.State.Withdrawn, 0, d.State.Passed

@@ -52,7 +52,7 @@ var triggerStories = map[string]func(s *story){
 
 // began is the session of a match, whose parent is told of it.
 func (s *story) began(id string) *story {
-	m := s.state.Woken[s.state.PendingSession(id)]
+	m := s.state.Matches[s.state.MatchIndex(id)]
 	return s.do(fold.Command{
 		Do:   &fold.StartChild{Child: fold.Child{ID: id, By: m.By, Agent: m.Agent, Mode: parley.ModeAsyncPoll, Hops: m.Hops + 1}},
 		From: parley.HubID,

@@ -20,9 +20,9 @@ func (s *State) Guidance(id string, explain bool) parley.Guidance {
 	g.Speaker = f.Speaker
 	g.Claim = s.ClaimState()
 	g.Kind = parley.Wait
-	g.Reason = s.because(f) + "."
+	g.Reason = s.explainFloor(f) + "."
 	if explain {
-		g.Rules = s.tried(f)
+		g.Rules = s.listRules(f)
 	}
 	switch {
 	case !s.HasParticipant(id):
@@ -52,7 +52,7 @@ func (s *State) ClaimState() *parley.ClaimState {
 	state := &parley.ClaimState{
 		AgentID: c.AgentID, ExecutorID: c.ExecutorID, Attempt: c.Attempt, DeadlineMs: int64(c.RenewedAt) + c.DurationMs,
 	}
-	if s.Awaits() {
+	if s.AwaitsApproval() {
 		state.DeadlineMs = int64(s.suspendedUntil())
 	}
 	return state
@@ -73,7 +73,7 @@ func (s *State) closedGuidance(g parley.Guidance, explain bool) parley.Guidance 
 
 // Stand is the part of a state on which guidance depends, except deadlines. The guidance of a
 // participant changes only if the Stand does.
-type Stand struct {
+type GuidanceInputs struct {
 	status       parley.Status
 	turn         int64
 	open         bool
@@ -94,17 +94,17 @@ type Stand struct {
 }
 
 // Stand returns the state's Stand.
-func (s *State) Stand() Stand {
-	stand := Stand{
-		status: s.Status, turn: s.Turn, open: s.Open, owner: s.Owner, lastHad: s.LastHad, passed: len(s.Passed),
+func (s *State) GuidanceInputs() GuidanceInputs {
+	stand := GuidanceInputs{
+		status: s.Status, turn: s.Turn, open: s.Open, owner: s.Owner, lastHad: s.LastOwner, passed: len(s.Passed),
 		autonomous: s.Autonomous, choice: s.Choice.Get(), participants: len(s.Participants),
-		callbackFor: s.CallbackFor, children: len(s.Children), awaits: s.Awaits(),
+		callbackFor: s.CallbackFor, children: len(s.Children), awaits: s.AwaitsApproval(),
 	}
 	if s.Claim != nil {
 		stand.claim = s.Claim.Hash
 	}
-	if w := s.firstWoken(); w != nil {
-		stand.woken, stand.wokenBy = len(s.Woken), w.Seq
+	if w := s.firstMatch(); w != nil {
+		stand.woken, stand.wokenBy = len(s.Matches), w.Seq
 	}
 	for _, t := range s.Tries {
 		stand.attempts += t.Attempts

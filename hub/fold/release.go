@@ -7,7 +7,7 @@ import (
 )
 
 // holds refuses a call about a claim that does not stand for its caller.
-func (d *decision) holds() bool {
+func (d *decision) checkHolder() bool {
 	c := d.s.Claim
 	if c == nil || d.c.Named == nil || c.Hash != *d.c.Named || c.AgentID != d.c.From || !d.sameExecutor(c) {
 		d.refuseLost()
@@ -19,7 +19,7 @@ func (d *decision) holds() bool {
 // decide adds an event only when less than half of the time is left, so a claim costs about one event in half a
 // duration. The renewal of the hub may make the time shorter.
 func (a *Renew) decide(d *decision) {
-	if d.c.From != parley.HubID && !d.holds() {
+	if d.c.From != parley.HubID && !d.checkHolder() {
 		return
 	}
 	c, own := d.s.Claim, d.c.From == parley.HubID
@@ -27,7 +27,7 @@ func (a *Renew) decide(d *decision) {
 		return // the hub's own, too late
 	}
 	d.out.Claim, d.out.Seq, d.out.Turn = c, c.RenewedSeq, c.Turn
-	if d.s.Awaits() {
+	if d.s.AwaitsApproval() {
 		return // its time does not run
 	}
 	grant := min(d.s.Limits.TurnTimeout(), d.s.Limits.MaxClaim()-max(d.c.HeldMs, c.HeldMs))
@@ -38,12 +38,12 @@ func (a *Renew) decide(d *decision) {
 	case a.ShortenMs > 0, !own && a.LeftMs*2 >= d.s.Limits.TurnTimeout(), grant <= a.LeftMs:
 		return
 	}
-	d.add(d.system(parley.System{Kind: parley.KindClaimRenewed, Turn: c.Turn, ClaimHash: c.Hash.String(), DurationMs: grant, Reason: string(why)}))
+	d.add(d.systemEvent(parley.System{Kind: parley.KindClaimRenewed, Turn: c.Turn, ClaimHash: c.Hash.String(), DurationMs: grant, Reason: string(why)}))
 	d.out.Claim = d.s.Claim
 }
 
 func (a *Release) decide(d *decision) {
-	if !d.holds() {
+	if !d.checkHolder() {
 		return
 	}
 	agent := d.s.Claim.AgentID
@@ -56,7 +56,7 @@ func (a *Release) decide(d *decision) {
 		d.addTurnEnded(agent, parley.TurnYielded, "")
 		return
 	}
-	d.exhausted(agent)
+	d.endIfExhausted(agent)
 }
 
 // decide ends the claim. The approvals for which the turn waits stay pending.
@@ -65,11 +65,11 @@ func (a *EndClaim) decide(d *decision) {
 	if c == nil || c.Hash != *d.c.Named || (a.RenewedSeq != 0 && a.RenewedSeq != c.RenewedSeq) {
 		return
 	}
-	if a.Reason == parley.ClaimExpired && d.s.Awaits() {
+	if a.Reason == parley.ClaimExpired && d.s.AwaitsApproval() {
 		return // its time was over, and does not run now
 	}
 	d.addClaimEnded(a.Reason, "")
-	d.exhausted(c.AgentID)
+	d.endIfExhausted(c.AgentID)
 }
 
 // addClaimEnded writes claim_ended. What a failed attempt has said is withdrawn with the same event; what a yielding agent has said stays.
@@ -80,12 +80,12 @@ func (d *decision) addClaimEnded(reason parley.ClaimEnd, detail string) {
 	if reason != parley.ClaimYielded {
 		sys.ResetFrom = d.s.WordsFrom
 	}
-	d.add(d.system(sys))
+	d.add(d.systemEvent(sys))
 }
 
 // addTurnEnded writes turn_ended, and closes the conversation if that reaches a limit.
 func (d *decision) addTurnEnded(agent string, reason parley.TurnEnd, detail string) {
-	ok := d.add(d.system(parley.System{
+	ok := d.add(d.systemEvent(parley.System{
 		Kind: parley.KindTurnEnded, Turn: d.s.CurrentTurn(), AgentID: agent, Reason: string(reason), Detail: detail,
 	}))
 	if ok {
@@ -94,20 +94,20 @@ func (d *decision) addTurnEnded(agent string, reason parley.TurnEnd, detail stri
 }
 
 // exhausted goes on as onTurnTimeout says when the attempts of an agent are used up. An offer anew waits for its time.
-func (d *decision) exhausted(agent string) {
-	if d.s.try(agent).Attempts >= d.s.Limits.Attempts() {
-		d.giveUp(agent, parley.ReasonAttempts)
+func (d *decision) endIfExhausted(agent string) {
+	if d.s.triesOf(agent).Attempts >= d.s.Limits.Attempts() {
+		d.endTimedOutTurn(agent, parley.ReasonAttempts)
 	}
 }
 
 // giveUp ends a turn that nobody brings to an end.
-func (d *decision) giveUp(agent, reason string) {
+func (d *decision) endTimedOutTurn(agent, reason string) {
 	switch d.s.Limits.AtTurnTimeout() {
 	case parley.TurnSkip:
 		d.addTurnEnded(agent, parley.TurnSkipped, reason)
 	case parley.TurnClose:
 		if d.s.Session != nil {
-			d.hubClose(d.endsSession(reason))
+			d.hubClose(d.sessionOutcome(reason))
 			return
 		}
 		d.hubClose(parley.Outcome{Status: parley.OutcomeFailed, Reason: reason}, closingTexts[reason])
@@ -123,9 +123,9 @@ func (t *Timeout) decide(d *decision) {
 		if a.Attempts >= d.s.Limits.Attempts() {
 			reason = parley.ReasonAttempts
 		}
-		d.giveUp(a.AgentID, reason)
+		d.endTimedOutTurn(a.AgentID, reason)
 		if d.s.Limits.AtTurnTimeout() == parley.TurnReoffer && (a.Attempts > 0 || t.Asked) {
-			d.add(d.system(parley.System{Kind: parley.KindTurnReoffered, Turn: a.Turn, AgentID: a.AgentID}))
+			d.add(d.systemEvent(parley.System{Kind: parley.KindTurnReoffered, Turn: a.Turn, AgentID: a.AgentID}))
 		}
 		return
 	}

@@ -30,25 +30,25 @@ type EndedChild struct {
 }
 
 // Child returns the index of a session in Children, or -1.
-func (s *State) Child(id string) int {
+func (s *State) ChildIndex(id string) int {
 	return slices.IndexFunc(s.Children, func(c Child) bool { return c.ID == id })
 }
 
 // Waits reports whether a participant waits for a session that it started.
-func (s *State) Waits(id string) bool {
+func (s *State) WaitsForSession(id string) bool {
 	return slices.ContainsFunc(s.Children, func(c Child) bool { return c.By == id && c.Mode == parley.ModeSync })
 }
 
 // AtBoundary reports whether a callback may come now. It may not come in a turn that is open, that
 // is claimed, or that waits for an approval.
 func (s *State) AtBoundary() bool {
-	return s.Exists() && !s.Closed() && !s.Open && s.Claim == nil && !s.Awaits()
+	return s.Exists() && !s.Closed() && !s.Open && s.Claim == nil && !s.AwaitsApproval()
 }
 
 // CallsBackTo returns the participant that may be notified now of its ended sessions, or an empty
 // string. An agent that was notified has its turn before others are notified. A person may be away,
 // so others do not wait for one.
-func (s *State) CallsBackTo() string {
+func (s *State) CallbackRecipient() string {
 	if len(s.Callbacks) == 0 || !s.AtBoundary() {
 		return ""
 	}
@@ -83,7 +83,7 @@ func (s *State) ServedBy(seat int) string {
 func ExecutorKey(participant, id string) string { return participant + "\x00" + id }
 
 // Meets reports whether labels include all demands.
-func Meets(labels, demands map[string]string) bool {
+func MeetsDemands(labels, demands map[string]string) bool {
 	for k, v := range demands {
 		if has, ok := labels[k]; !ok || has != v {
 			return false
@@ -93,7 +93,7 @@ func Meets(labels, demands map[string]string) bool {
 }
 
 func (s *State) applyChildStarted(e *parley.Event, sys *parley.System, size int) error {
-	if sys.SessionID == "" || s.Child(sys.SessionID) >= 0 {
+	if sys.SessionID == "" || s.ChildIndex(sys.SessionID) >= 0 {
 		return fmt.Errorf("event %d: session_started of one that runs, or of none", e.Seq)
 	}
 	s.Children = append(slices.Clip(s.Children), Child{
@@ -106,7 +106,7 @@ func (s *State) applyChildStarted(e *parley.Event, sys *parley.System, size int)
 }
 
 func (s *State) applyChildEnded(e *parley.Event, sys *parley.System) error {
-	i, woken := s.Child(sys.SessionID), s.PendingSession(sys.SessionID)
+	i, woken := s.ChildIndex(sys.SessionID), s.MatchIndex(sys.SessionID)
 	if i < 0 && woken < 0 {
 		return fmt.Errorf("event %d: session_ended of one that does not run", e.Seq)
 	}
@@ -120,7 +120,7 @@ func (s *State) applyChildEnded(e *parley.Event, sys *parley.System) error {
 		}
 	}
 	if woken >= 0 {
-		s.dropWoken(func(w *Woken) bool { return w.SessionID == sys.SessionID })
+		s.dropMatches(func(w *Match) bool { return w.SessionID == sys.SessionID })
 	}
 	s.ActiveAt = e.At
 	s.Passed = nil // participants may speak about the end of a session
@@ -190,10 +190,10 @@ func (s *State) applyProgress(e *parley.Event) {
 // already.
 func (a *StartChild) decide(d *decision) {
 	c := a.Child
-	if d.s.Child(c.ID) >= 0 {
+	if d.s.ChildIndex(c.ID) >= 0 {
 		return
 	}
-	e := d.system(parley.System{
+	e := d.systemEvent(parley.System{
 		Kind: parley.KindSessionStarted, SessionID: c.ID, AgentID: c.By, Agent: c.Agent, Mode: c.Mode,
 	})
 	if e.Hops = c.Hops; d.add(e) {
@@ -204,21 +204,21 @@ func (a *StartChild) decide(d *decision) {
 // decide adds that a session has ended, and answers if a match started it. It does nothing if the log
 // has that already.
 func (a *EndChild) decide(d *decision) {
-	i, woken := d.s.Child(a.SessionID), d.s.PendingSession(a.SessionID)
+	i, woken := d.s.ChildIndex(a.SessionID), d.s.MatchIndex(a.SessionID)
 	if i < 0 && woken < 0 {
 		return
 	}
-	e := d.system(parley.System{Kind: parley.KindSessionEnded, SessionID: a.SessionID, Status: a.Status})
+	e := d.systemEvent(parley.System{Kind: parley.KindSessionEnded, SessionID: a.SessionID, Status: a.Status})
 	if i >= 0 {
 		e.Hops = d.s.Children[i].Hops
 	}
-	var w Woken
+	var w Match
 	if woken >= 0 {
-		w = d.s.Woken[woken]
+		w = d.s.Matches[woken]
 		e.Hops = w.Hops + 1
 	}
 	if d.add(e) && woken >= 0 {
-		d.answer(&w, &a.Answer)
+		d.addNoteOfSession(&w, &a.Answer)
 	}
 }
 
@@ -227,13 +227,13 @@ func (a *Bind) decide(d *decision) {
 	if r := d.s.Session; r == nil || r.Runner != nil {
 		return
 	}
-	d.add(d.system(parley.System{Kind: parley.KindSessionBound, RunnerRef: a.Runner}))
+	d.add(d.systemEvent(parley.System{Kind: parley.KindSessionBound, RunnerRef: a.Runner}))
 }
 
 // decide adds a message of the hub about the ended sessions of one participant that it was not
 // notified of. It does nothing within a turn.
 func (a *Callback) decide(d *decision) {
-	by := d.s.CallsBackTo()
+	by := d.s.CallbackRecipient()
 	hops := 0
 	var told []parley.Callback
 	for _, c := range a.Callbacks {
@@ -285,7 +285,7 @@ func (s *State) CheckSession(from string, f parley.Finality, parameters, result 
 }
 
 // inSession refuses executors that may not take the turns of a session.
-func (d *decision) inSession(seat string) bool {
+func (d *decision) checkSessionExecutor(seat string) bool {
 	r := d.s.Session
 	if r == nil || r.AgentID != seat {
 		return true
@@ -297,7 +297,7 @@ func (d *decision) inSession(seat string) bool {
 			"the session belongs to another runner", fmt.Sprintf("the runner %s", policy.Clip(r.Runner.RunnerID)))
 	case r.Runner == nil && r.OfRunner():
 		d.refuse(parley.ErrForbidden, "the session waits for a runner", "")
-	case r.Runner == nil && !Meets(x.Labels, r.Demands):
+	case r.Runner == nil && !MeetsDemands(x.Labels, r.Demands):
 		d.refuse(parley.ErrForbidden,
 			"the executor does not have the labels that the session demands", "its demands")
 	default:
@@ -307,7 +307,7 @@ func (d *decision) inSession(seat string) bool {
 }
 
 // endsSession returns how a session ends if the hub stops its turn for a reason.
-func (d *decision) endsSession(reason string) (parley.Outcome, string) {
+func (d *decision) sessionOutcome(reason string) (parley.Outcome, string) {
 	o := parley.Outcome{Status: parley.OutcomeFailed, Reason: reason}
 	if ended := d.s.Ended; ended != nil && ended.Turn == d.s.CurrentTurn() {
 		switch {
@@ -341,12 +341,12 @@ const (
 )
 
 // NoRunner returns how a session ends that no runner has taken in time.
-func NoRunner() (parley.Outcome, string) {
+func NoRunnerOutcome() (parley.Outcome, string) {
 	return parley.Outcome{Status: parley.OutcomeFailed, Reason: parley.ReasonNoRunner}, noRunnerText
 }
 
 // Interrupted returns how a session ends whose runner has left.
-func Interrupted() (parley.Outcome, string) {
+func InterruptedOutcome() (parley.Outcome, string) {
 	return parley.Outcome{Status: parley.OutcomeFailed, Reason: parley.ReasonInterrupted}, interruptedText
 }
 
@@ -364,7 +364,7 @@ func (s *State) SessionStatus() parley.SessionStatus {
 	switch {
 	case s.Closed():
 		return s.Outcome.SessionStatus()
-	case s.Claim != nil, s.Awaits():
+	case s.Claim != nil, s.AwaitsApproval():
 		return parley.SessionRunning
 	case s.Floor().Speaker == s.Session.Caller:
 		return parley.SessionInputRequired
@@ -373,6 +373,6 @@ func (s *State) SessionStatus() parley.SessionStatus {
 }
 
 // CallsBack reports whether a session has ended and its parent was not notified yet.
-func (s *State) CallsBack(id string) bool {
+func (s *State) HasCallback(id string) bool {
 	return slices.ContainsFunc(s.Callbacks, func(c EndedChild) bool { return c.ID == id })
 }

@@ -38,17 +38,17 @@ type State struct {
 	Owner string
 	// LastSpeaker owned the last turn that a participant closed; LastHad the last turn of a participant that has ended in whatever way.
 	LastSpeaker string
-	LastHad     string
+	LastOwner   string
 	// LastPerson is LastHad of people and peers alone.
 	LastPerson string
 	// Choice is what the policy found when that turn ended.
-	Choice *Chosen
+	Choice *policyChoice
 	// Passed are those whose turns have ended without a final message since the last message of a participant.
 	Passed []string
 	// Autonomous counts the turns that have ended since the last one of a human.
 	Autonomous int64
 	// Spoke has, for each of Participants, what it has done.
-	Spoke []Spoke
+	Activities []Activity
 
 	// Claim is the one that stands, nil when none does; Ended the one that has ended last.
 	Claim *Claim
@@ -66,7 +66,7 @@ type State struct {
 	// ended, nil before the first.
 	Traceparent string
 	FloorAt     parley.Timestamp
-	Worked      *Worked
+	EndedTurn   *EndedTurn
 
 	// MessageSeq is the seq of the last message of a participant, MessageBy its author, and OtherSeq the seq of the last message of
 	// any other participant than MessageBy.
@@ -95,9 +95,9 @@ type State struct {
 
 	// Woken are the matches that wait or are worked at, in the order of their events. Recent counts for limits.maxWakesPerMinute. Waker is the last event that may
 	// wake.
-	Woken  []Woken
-	Recent []Pair
-	Waker  Waker
+	Matches   []Match
+	Recent    []RecentWakes
+	WakeEvent WakeEvent
 
 	// Attachments are the files that were added, by hash.
 	Attachments []Attachment
@@ -115,7 +115,7 @@ type State struct {
 }
 
 // Spoke is what a participant has done in a conversation.
-type Spoke struct {
+type Activity struct {
 	// Turns counts the turns that it has ended with a message, and FinalSeq is the seq of the last of these messages.
 	Turns    int64
 	FinalSeq int64
@@ -196,7 +196,7 @@ func (s *State) applySystem(e *parley.Event, size int) error {
 	if (e.Seq == 1) != (sys.Kind == parley.KindConversationCreated) {
 		return fmt.Errorf("event %d: a conversation begins with conversation_created", e.Seq)
 	}
-	if s.owesDetails() && sys.Kind != parley.KindApprovalDetails && sys.Kind != parley.KindConversationForked {
+	if s.lacksDetails() && sys.Kind != parley.KindApprovalDetails && sys.Kind != parley.KindConversationForked {
 		return fmt.Errorf("event %d: approval_requested without its approval_details", e.Seq)
 	}
 	switch sys.Kind {
@@ -211,16 +211,16 @@ func (s *State) applySystem(e *parley.Event, size int) error {
 			s.Limits = *sys.Limits
 		}
 		s.ActiveAt, s.FloorSeq, s.Session, s.Workspace = e.At, e.Seq, sys.Session, sys.Workspace
-		s.Spoke = make([]Spoke, len(s.Participants))
+		s.Activities = make([]Activity, len(s.Participants))
 		s.SeatSeqs = slices.Repeat([]int64{e.Seq}, len(s.Participants))
 		s.SeatPrivates = make([][16]byte, len(s.Participants))
-		s.begins(e)
+		s.startNextTurn(e)
 	case parley.KindParticipantAdded:
 		if sys.Participant == nil {
 			return fmt.Errorf("event %d: participant_added without a participant", e.Seq)
 		}
 		s.Participants = append(s.Participants[:len(s.Participants):len(s.Participants)], *sys.Participant)
-		s.Spoke = append(s.Spoke[:len(s.Spoke):len(s.Spoke)], Spoke{})
+		s.Activities = append(s.Activities[:len(s.Activities):len(s.Activities)], Activity{})
 		s.SeatSeqs = append(s.SeatSeqs[:len(s.SeatSeqs):len(s.SeatSeqs)], e.Seq)
 		s.SeatPrivates = append(s.SeatPrivates[:len(s.SeatPrivates):len(s.SeatPrivates)], [16]byte{})
 	case parley.KindParticipantPrivate:
@@ -232,7 +232,7 @@ func (s *State) applySystem(e *parley.Event, size int) error {
 		s.ActiveAt = e.At
 		s.Events++
 		s.Bytes += int64(size)
-		s.Waker = Waker{Seq: e.Seq, From: e.From, Hops: e.Hops, Traceparent: e.Traceparent}
+		s.WakeEvent = WakeEvent{Seq: e.Seq, From: e.From, Hops: e.Hops, Traceparent: e.Traceparent}
 	case parley.KindAttachmentAdded:
 		return s.applyAttachment(e, &sys, size)
 	case parley.KindTurnClaimed:
@@ -273,9 +273,9 @@ func (s *State) applySpeech(e *parley.Event, size int) error {
 		return fmt.Errorf("event %d: %s in a turn that %s has claimed", e.Seq, e.From, s.Claim.AgentID)
 	case e.Type == parley.TypeTrace && e.Finality != "":
 		return fmt.Errorf("event %d: a trace with finality", e.Seq)
-	case s.Claim == nil && e.From != parley.HubID && s.Awaits():
+	case s.Claim == nil && e.From != parley.HubID && s.AwaitsApproval():
 		return fmt.Errorf("event %d: %s in a turn that waits for an approval", e.Seq, e.From)
-	case s.owesDetails():
+	case s.lacksDetails():
 		return fmt.Errorf("event %d: approval_requested without its approval_details", e.Seq)
 	}
 	if !s.Open {
@@ -299,7 +299,7 @@ func (s *State) applySpeech(e *parley.Event, size int) error {
 		if e.Outcome != nil {
 			*s.Outcome = *e.Outcome // the event may hold on to its author's
 		}
-		s.Woken, s.Recent = nil, nil
+		s.Matches, s.Recent = nil, nil
 	}
 	return nil
 }
@@ -308,15 +308,15 @@ func (s *State) applySpeech(e *parley.Event, size int) error {
 func (s *State) applyFinal(e *parley.Event) {
 	s.cancelApprovals(e)
 	if e.From == parley.HubID {
-		s.worked(e, hubOutcome(e))
-		s.begins(e)
+		s.recordEndedTurn(e, hubOutcome(e))
+		s.startNextTurn(e)
 		s.endClaim(parley.ClaimClosed)
 		s.Open, s.Owner, s.Tries, s.WordsFrom, s.FloorSeq = false, "", nil, 0, e.Seq
 		return
 	}
-	s.worked(e, WorkedFinal)
-	s.begins(e)
-	s.consume(e.From)
+	s.recordEndedTurn(e, TurnFinal)
+	s.startNextTurn(e)
+	s.dropMatchesOf(e.From)
 	s.endClaim(parley.ClaimFinal)
 	s.LastSpeaker = e.From
 	s.endTurn(e.Seq, e.From)
@@ -326,12 +326,12 @@ func (s *State) applyFinal(e *parley.Event) {
 		s.Autonomous++
 	}
 	if seat := s.Seat(e.From); seat >= 0 {
-		s.Spoke = slices.Clone(s.Spoke)
-		s.Spoke[seat].Turns++
-		s.Spoke[seat].FinalSeq = e.Seq
+		s.Activities = slices.Clone(s.Activities)
+		s.Activities[seat].Turns++
+		s.Activities[seat].FinalSeq = e.Seq
 	}
-	s.Choice = s.afterMessage(e)
-	s.Waker = Waker{Seq: e.Seq, From: e.From, Hops: e.Hops, Message: true, Traceparent: e.Traceparent}
+	s.Choice = s.chooseAfterMessage(e)
+	s.WakeEvent = WakeEvent{Seq: e.Seq, From: e.From, Hops: e.Hops, Message: true, Traceparent: e.Traceparent}
 }
 
 func (s *State) countSpeech(e *parley.Event, size int) {
@@ -362,7 +362,7 @@ func (s *State) due() (parley.Timestamp, string) {
 	if d := s.Limits.DeadlineMs; d > 0 {
 		due, reason = s.CreatedAt+parley.Timestamp(d), parley.ReasonDeadline
 	}
-	if d := s.Limits.IdleTimeoutMs; d > 0 && !s.Awaits() {
+	if d := s.Limits.IdleTimeoutMs; d > 0 && !s.AwaitsApproval() {
 		if at := s.ActiveAt + parley.Timestamp(d); due == 0 || at < due {
 			due, reason = at, parley.ReasonIdleTimeout
 		}

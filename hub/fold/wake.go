@@ -10,12 +10,12 @@ import (
 // wake adds the agents that the last event triggers, right after it. A match that a limit stops is
 // added with the reason. A match whose seat is unknown is left out. If it fails, it removes
 // everything again.
-func (d *decision) wake(wakes []parley.Wake) {
+func (d *decision) addWakes(wakes []parley.Wake) {
 	if wakes = d.s.limitWakes(wakes, d.now()); len(wakes) == 0 {
 		return
 	}
 	matched := &parley.TriggerRecord{Seq: d.s.Seq, Wakes: wakes}
-	if !d.add(d.system(parley.System{Kind: parley.KindTriggerMatched, Trigger: matched})) {
+	if !d.add(d.systemEvent(parley.System{Kind: parley.KindTriggerMatched, Trigger: matched})) {
 		d.undo()
 	}
 }
@@ -23,10 +23,10 @@ func (d *decision) wake(wakes []parley.Wake) {
 // limitWakes returns the wakes that the last event may cause, each agent once, and sets the limit
 // that stops a wake.
 func (s *State) limitWakes(wakes []parley.Wake, now parley.Timestamp) []parley.Wake {
-	if s.Waker.Seq != s.Seq || s.Closed() {
+	if s.WakeEvent.Seq != s.Seq || s.Closed() {
 		return nil
 	}
-	pending := len(s.Woken)
+	pending := len(s.Matches)
 	var limited []parley.Wake
 	for _, w := range wakes {
 		same := func(o parley.Wake) bool {
@@ -36,7 +36,7 @@ func (s *State) limitWakes(wakes []parley.Wake, now parley.Timestamp) []parley.W
 			continue
 		}
 		if w.Stopped == "" {
-			w.Stopped = s.Stops(&w, pending, now)
+			w.Stopped = s.WakeLimit(&w, pending, now)
 		}
 		if w.Stopped == "" {
 			pending++
@@ -50,13 +50,13 @@ func (s *State) limitWakes(wakes []parley.Wake, now parley.Timestamp) []parley.W
 
 // Stops returns the limit that prevents the last event from triggering an agent that has this
 // number of pending matches, or an empty string.
-func (s *State) Stops(w *parley.Wake, pending int, now parley.Timestamp) string {
+func (s *State) WakeLimit(w *parley.Wake, pending int, now parley.Timestamp) string {
 	switch {
-	case s.Waker.Hops+1 > s.Limits.Hops():
+	case s.WakeEvent.Hops+1 > s.Limits.Hops():
 		return parley.StoppedMaxHops
-	case s.countsWakes() && s.recentWakes(s.Waker.From, w.AgentID, now) >= s.Limits.WakesPerMinute():
+	case s.limitsWakeRate() && s.recentWakes(s.WakeEvent.From, w.AgentID, now) >= s.Limits.WakesPerMinute():
 		return parley.StoppedMaxWakes
-	case pending >= parley.MaxWoken, s.pendingOf(w.AgentID) >= parley.MaxWokenOfOne:
+	case pending >= parley.MaxWoken, s.countMatches(w.AgentID) >= parley.MaxWokenOfOne:
 		return parley.StoppedTooMany
 	}
 	return ""
@@ -64,7 +64,7 @@ func (s *State) Stops(w *parley.Wake, pending int, now parley.Timestamp) string 
 
 // recentWakes counts how often the events of one author triggered one agent in the last minute.
 func (s *State) recentWakes(by, agentID string, now parley.Timestamp) int {
-	i := s.pair(by, agentID)
+	i := s.recentIndex(by, agentID)
 	if i < 0 {
 		return 0
 	}
@@ -78,10 +78,10 @@ func (s *State) recentWakes(by, agentID string, now parley.Timestamp) int {
 }
 
 // pendingOf counts the pending matches of an agent.
-func (s *State) pendingOf(agentID string) int {
+func (s *State) countMatches(agentID string) int {
 	n := 0
-	for i := range s.Woken {
-		if s.Woken[i].AgentID == agentID {
+	for i := range s.Matches {
+		if s.Matches[i].AgentID == agentID {
 			n++
 		}
 	}
@@ -90,7 +90,7 @@ func (s *State) pendingOf(agentID string) int {
 
 // answer adds the note with which a session answers the event that triggered its agent, and the
 // agents that the note triggers. If it fails, it removes everything again.
-func (d *decision) answer(w *Woken, a *Answer) {
+func (d *decision) addNoteOfSession(w *Match, a *Answer) {
 	n := a.Note
 	if n == nil {
 		return
@@ -104,7 +104,7 @@ func (d *decision) answer(w *Woken, a *Answer) {
 		d.undo()
 		return
 	}
-	if d.wake(a.Wakes); d.out.Err == nil {
+	if d.addWakes(a.Wakes); d.out.Err == nil {
 		d.closeAtLimit()
 	}
 }
@@ -112,15 +112,15 @@ func (d *decision) answer(w *Woken, a *Answer) {
 // decide adds that the session of a match cannot be started. It does nothing if the match is over or
 // the session runs.
 func (a *EndTrigger) decide(d *decision) {
-	i := d.s.PendingSession(a.SessionID)
-	if i < 0 || d.s.Child(a.SessionID) >= 0 {
+	i := d.s.MatchIndex(a.SessionID)
+	if i < 0 || d.s.ChildIndex(a.SessionID) >= 0 {
 		return
 	}
-	w := d.s.Woken[i]
-	e := d.system(parley.System{Kind: parley.KindTriggerEnded, Detail: a.Detail, Trigger: &parley.TriggerRecord{
+	w := d.s.Matches[i]
+	e := d.systemEvent(parley.System{Kind: parley.KindTriggerEnded, Detail: a.Detail, Trigger: &parley.TriggerRecord{
 		Seq: w.Seq, AgentID: w.AgentID, SessionID: w.SessionID, Reason: parley.TriggerNotStarted,
 	}})
 	if d.add(e) {
-		d.answer(&w, &a.Answer)
+		d.addNoteOfSession(&w, &a.Answer)
 	}
 }

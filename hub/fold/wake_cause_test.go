@@ -42,10 +42,10 @@ func TestCarries(t *testing.T) {
 	cause(0, 4, 2)
 	s.say("a", none)
 	cause(0, 4, 2)
-	if c, hops := s.state.Carries("a"); c == nil || *c != (parley.Cause{Seq: 4}) || hops != 2 {
+	if c, hops := s.state.CauseOf("a"); c == nil || *c != (parley.Cause{Seq: 4}) || hops != 2 {
 		t.Errorf("a carries %+v, %d", c, hops)
 	}
-	if c, hops := s.state.Carries("b"); c != nil || hops != 0 {
+	if c, hops := s.state.CauseOf("b"); c != nil || hops != 0 {
 		t.Errorf("b carries %+v, %d, and it is not its turn", c, hops)
 	}
 	s.rouse("a", "b")
@@ -165,8 +165,8 @@ func TestSessionsCarry(t *testing.T) {
 			t.Errorf("the agent's words: %+v", e)
 		}
 	}
-	if c, hops := s.state.Carries("agent"); c == nil || hops != 3 || len(s.state.Woken) > 0 {
-		t.Errorf("the agent carries %+v, %d; woken is %+v", c, hops, s.state.Woken)
+	if c, hops := s.state.CauseOf("agent"); c == nil || hops != 3 || len(s.state.Matches) > 0 {
+		t.Errorf("the agent carries %+v, %d; woken is %+v", c, hops, s.state.Matches)
 	}
 }
 
@@ -186,8 +186,8 @@ func TestAnswerIsOne(t *testing.T) {
 	}
 	before := len(s.log)
 	s.answers("ses_1", bySession("b", "ses_2")...)
-	if n := len(s.log) - before; n != 3 || len(s.state.Children) > 0 || len(s.state.Woken) != 1 || s.state.Woken[0].By != "a" || s.state.Woken[0].Hops != 1 {
-		t.Fatalf("%d events, woken is %+v", n, s.state.Woken)
+	if n := len(s.log) - before; n != 3 || len(s.state.Children) > 0 || len(s.state.Matches) != 1 || s.state.Matches[0].By != "a" || s.state.Matches[0].Hops != 1 {
+		t.Fatalf("%d events, woken is %+v", n, s.state.Matches)
 	}
 	if e := s.event(-1); e.From != "a" || e.Cause == nil || e.Cause.Seq != 2 || e.Hops != 1 || !strings.Contains(string(e.Payload), "<y>") {
 		t.Errorf("the answer is %s", e.Raw())
@@ -197,8 +197,8 @@ func TestAnswerIsOne(t *testing.T) {
 		t.Error("the session has ended twice")
 	}
 	// The second was not started: its match ends by name, with an answer too, and once.
-	if s.do(s.unstarted("ses_2")); s.state.Seq != again+2 || len(s.state.Woken) > 0 {
-		t.Fatalf("at %d, woken is %+v", s.state.Seq, s.state.Woken)
+	if s.do(s.unstarted("ses_2")); s.state.Seq != again+2 || len(s.state.Matches) > 0 {
+		t.Fatalf("at %d, woken is %+v", s.state.Seq, s.state.Matches)
 	}
 	if sys, err := func() (parley.System, error) { e := s.event(-1); return e.System() }(); err != nil || sys.Detail != "no such agent" ||
 		!cmp.Equal(*sys.Trigger, parley.TriggerRecord{Seq: 6, AgentID: "b", SessionID: "ses_2", Reason: parley.TriggerNotStarted}) {
@@ -223,8 +223,8 @@ func TestMatchesCount(t *testing.T) {
 		} else {
 			s.rouse("h", "a")
 		}
-		if !s.state.Closed() || len(s.state.Woken) > 0 {
-			t.Errorf("%+v: the conversation is %s, and %d wait", l, s.state.Status, len(s.state.Woken))
+		if !s.state.Closed() || len(s.state.Matches) > 0 {
+			t.Errorf("%+v: the conversation is %s, and %d wait", l, s.state.Status, len(s.state.Matches))
 		}
 		if kind := func() string { e := s.event(-1); sys, _ := e.System(); return sys.Kind }(); kind != parley.KindTriggerMatched {
 			t.Errorf("before the close comes %q", kind)
@@ -244,8 +244,8 @@ func TestWakingIsSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if woken.Stand() == after.Stand() || woken.Floor() == after.Floor() {
-		t.Errorf("b has the floor by now, and the stand is still %+v", after.Stand())
+	if woken.GuidanceInputs() == after.GuidanceInputs() || woken.Floor() == after.Floor() {
+		t.Errorf("b has the floor by now, and the stand is still %+v", after.GuidanceInputs())
 	}
 }
 

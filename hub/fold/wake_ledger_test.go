@@ -230,7 +230,7 @@ func (l *ledger) matched(rt *rapid.T, e *parley.Event, t *parley.TriggerRecord) 
 // compare holds the state against the log.
 func (l *ledger) compare(rt *rapid.T, s *fold.State) {
 	var got []match
-	for _, w := range s.Woken {
+	for _, w := range s.Matches {
 		got = append(got, match{w.Seq, w.AgentID, w.SessionID, w.Hops})
 	}
 	want := slices.Clone(l.pending)

@@ -177,8 +177,8 @@ func (w *waker) drawSession(rt *rapid.T, cmd *fold.Command) {
 	cmd.From, cmd.Key = parley.HubID, ""
 	child := fold.Child{ID: w.newSession(rt), By: "a", Agent: "b", Mode: parley.ModeAsyncPoll}
 	var answer fold.Answer
-	var woken []fold.Woken
-	for _, m := range w.state.Woken {
+	var woken []fold.Match
+	for _, m := range w.state.Matches {
 		if m.SessionID != "" {
 			woken = append(woken, m)
 		}
@@ -238,7 +238,7 @@ func (w *waker) do(rt *rapid.T, cmd fold.Command) {
 	w.seen["answered"] += answered
 }
 
-func (w *waker) see(e *fold.Encoded) {
+func (w *waker) see(e *fold.EncodedEvent) {
 	if e.Event.Hops > 1 {
 		w.seen["hops"]++
 	}

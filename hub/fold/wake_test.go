@@ -63,8 +63,8 @@ func (s *story) unstarted(id string, wakes ...parley.Wake) fold.Command {
 
 func (s *story) answerOf(id string, a parley.Answer, wakes []parley.Wake) fold.Answer {
 	answer := fold.Answer{Wakes: wakes}
-	if i := s.state.PendingSession(id); i >= 0 {
-		w := s.state.Woken[i]
+	if i := s.state.MatchIndex(id); i >= 0 {
+		w := s.state.Matches[i]
 		a.Agent, a.SessionID, a.TriggerSeq = w.Agent, id, w.Seq
 		answer.By, answer.Note = w.AgentID, &parley.Note{Schema: w.AnswerSchema, Data: eventdata.Encode(a)}
 	}
@@ -195,8 +195,8 @@ func TestTooMany(t *testing.T) {
 			t.Fatalf("one more of %s: stopped by %q", p.ID, why)
 		}
 	}
-	if why := post("l"); why != parley.StoppedTooMany || len(s.state.Woken) != parley.MaxWoken {
-		t.Fatalf("one more of all: stopped by %q, %d wait", why, len(s.state.Woken))
+	if why := post("l"); why != parley.StoppedTooMany || len(s.state.Matches) != parley.MaxWoken {
+		t.Fatalf("one more of all: stopped by %q, %d wait", why, len(s.state.Matches))
 	}
 	s.answers("ses_1")
 	if why := post("l"); why != "" {
@@ -207,7 +207,7 @@ func TestTooMany(t *testing.T) {
 // TestGivenTo: a turn under a claim is given what its speaker was, any other all that waits for a turn.
 func TestGivenTo(t *testing.T) {
 	wake := func(id, session string) parley.Wake { return parley.Wake{AgentID: id, SessionID: session} }
-	s := fold.State{Woken: []fold.Woken{{Seq: 3, Wake: wake("a", "")}, {Seq: 3, Wake: wake("b", "")}, {Seq: 4, Wake: wake("a", "ses_1")}, {Seq: 5, Wake: wake("a", "")}, {Seq: 7, Wake: wake("a", "")}}}
+	s := fold.State{Matches: []fold.Match{{Seq: 3, Wake: wake("a", "")}, {Seq: 3, Wake: wake("b", "")}, {Seq: 4, Wake: wake("a", "ses_1")}, {Seq: 5, Wake: wake("a", "")}, {Seq: 7, Wake: wake("a", "")}}}
 	for name, c := range map[string]struct {
 		id    string
 		claim *fold.Claim
@@ -221,14 +221,14 @@ func TestGivenTo(t *testing.T) {
 		"one whom nothing wakes":  {"c", nil, nil},
 	} {
 		var got []int64
-		for _, w := range s.GivenTo(c.id, c.claim) {
+		for _, w := range s.MatchesOf(c.id, c.claim) {
 			got = append(got, w.Seq)
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
-	if s.PendingSession("ses_1") != 2 || s.PendingSession("ses_2") >= 0 || s.PendingSession("") >= 0 {
+	if s.MatchIndex("ses_1") != 2 || s.MatchIndex("ses_2") >= 0 || s.MatchIndex("") >= 0 {
 		t.Error("the match of a session is not found, or that of none is")
 	}
 }
@@ -310,19 +310,19 @@ func TestWokenFloor(t *testing.T) {
 // TestWhoPassesForgetsWhatItWasGiven: the end of a turn without a message takes away its matches, and no others.
 func TestWhoPassesForgetsWhatItWasGiven(t *testing.T) {
 	s := newStory(t).create(triggers, "", nil, agentsAnd("h", "a", "b")...).post("h", bySession("a", "ses_1")...).rouse("h", "a", "b")
-	if len(s.state.Woken) != 3 {
-		t.Fatalf("%+v", s.state.Woken)
+	if len(s.state.Matches) != 3 {
+		t.Fatalf("%+v", s.state.Matches)
 	}
 	s.cancel("h")
 	var left []string
-	for _, w := range s.state.Woken {
+	for _, w := range s.state.Matches {
 		left = append(left, w.AgentID+w.SessionID)
 	}
 	if !slices.Equal(left, []string{"ases_1", "b"}) {
 		t.Errorf("left are %v", left)
 	}
 	s.close(nil)
-	if len(s.state.Woken) != 0 || len(s.state.Recent) != 0 {
-		t.Errorf("the conversation is closed, and %+v wait", s.state.Woken)
+	if len(s.state.Matches) != 0 || len(s.state.Recent) != 0 {
+		t.Errorf("the conversation is closed, and %+v wait", s.state.Matches)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // Woken is a match that waits for its turn or session, or is worked at there. It is over when a turn that was given it has ended, in whatever way, when its session
 // has ended, or could not be started, and when the conversation closes.
-type Woken struct {
+type Match struct {
 	// Wake says who is woken. Stopped is empty.
 	parley.Wake
 	// Seq is the event that was matched, By its author, and Hops its own.
@@ -21,10 +21,10 @@ type Woken struct {
 }
 
 // ByTurn reports whether it waits for a turn of the conversation, not for a session.
-func (w *Woken) ByTurn() bool { return w.SessionID == "" }
+func (w *Match) ByTurn() bool { return w.SessionID == "" }
 
 // Waker is an event that may wake: a note, or a message with which a participant has ended a turn.
-type Waker struct {
+type WakeEvent struct {
 	Seq     int64
 	From    string
 	Hops    int
@@ -34,7 +34,7 @@ type Waker struct {
 }
 
 // Pair has when the events of one author have woken one agent within the last minute, as far as that counts.
-type Pair struct {
+type RecentWakes struct {
 	By, AgentID string
 	At          []parley.Timestamp
 }
@@ -44,9 +44,9 @@ const wakeWindowMs = 60_000
 
 // GivenTo gives the matches that a turn of an agent is given, in order: under a claim of its own those of events that its speaker was given, else all that wait for
 // a turn now.
-func (s *State) GivenTo(agentID string, claim *Claim) []Woken {
-	var given []Woken
-	for _, w := range s.Woken {
+func (s *State) MatchesOf(agentID string, claim *Claim) []Match {
+	var given []Match
+	for _, w := range s.Matches {
 		if s.isGiven(&w, agentID, claim) {
 			given = append(given, w)
 		}
@@ -54,44 +54,44 @@ func (s *State) GivenTo(agentID string, claim *Claim) []Woken {
 	return given
 }
 
-func (s *State) isGiven(w *Woken, agentID string, claim *Claim) bool {
+func (s *State) isGiven(w *Match, agentID string, claim *Claim) bool {
 	return w.ByTurn() && w.AgentID == agentID && (claim == nil || claim.AgentID != agentID || w.Seq <= claim.UpTo)
 }
 
 // PendingSession gives the index in Woken of the match whose session has this id, or -1.
-func (s *State) PendingSession(id string) int {
+func (s *State) MatchIndex(id string) int {
 	if id == "" {
 		return -1
 	}
-	return slices.IndexFunc(s.Woken, func(w Woken) bool { return w.SessionID == id })
+	return slices.IndexFunc(s.Matches, func(w Match) bool { return w.SessionID == id })
 }
 
 // Carries gives the cause and the hops of what a participant does now: in the turn that is under way, if it is its own, or as the agent of a session, or beside a
 // session of its own that a match has started or will start: it may be that session that speaks. They are nil and 0 where nothing has woken it. A cause without a
 // conversation is in this one.
-func (s *State) Carries(id string) (*parley.Cause, int) {
-	return s.carried(id, s.Open && s.Owner == id || s.Claim != nil && s.Claim.AgentID == id)
+func (s *State) CauseOf(id string) (*parley.Cause, int) {
+	return s.findCause(id, s.Open && s.Owner == id || s.Claim != nil && s.Claim.AgentID == id)
 }
 
 // CarriesWords is Carries for a message or trace: it may begin the turn in which it is said.
-func (s *State) CarriesWords(id string) (*parley.Cause, int) { return s.carried(id, true) }
+func (s *State) CauseOfSpeech(id string) (*parley.Cause, int) { return s.findCause(id, true) }
 
 // carried is Carries; inTurn says whether it is for the turn that is under way or that a participant would begin now. Nothing has woken people and peers.
-func (s *State) carried(id string, inTurn bool) (cause *parley.Cause, hops int) {
+func (s *State) findCause(id string, inTurn bool) (cause *parley.Cause, hops int) {
 	if r := s.Session; r != nil {
 		if id != r.AgentID {
 			return nil, 0
 		}
 		return r.Cause, r.Hops
 	}
-	if len(s.Woken) == 0 && s.CallbackHops == 0 || !s.kindOf(id).Claims() {
+	if len(s.Matches) == 0 && s.CallbackHops == 0 || !s.kindOf(id).Claims() {
 		return nil, 0
 	}
 	if inTurn && id == s.CallbackFor {
 		hops = s.CallbackHops
 	}
-	for i := range s.Woken {
-		w := &s.Woken[i]
+	for i := range s.Matches {
+		w := &s.Matches[i]
 		if inTurn && s.isGiven(w, id, s.Claim) || !w.ByTurn() && w.AgentID == id {
 			cause = &parley.Cause{Seq: w.Seq}
 			hops = max(hops, w.Hops+1)
@@ -101,33 +101,33 @@ func (s *State) carried(id string, inTurn bool) (cause *parley.Cause, hops int) 
 }
 
 // consume takes away what the turn of a participant was given, as it ends.
-func (s *State) consume(id string) {
-	if len(s.Woken) == 0 {
+func (s *State) dropMatchesOf(id string) {
+	if len(s.Matches) == 0 {
 		return
 	}
-	s.dropWoken(func(w *Woken) bool {
+	s.dropMatches(func(w *Match) bool {
 		return s.isGiven(w, id, s.Claim)
 	})
 }
 
 // dropWoken takes away matches.
-func (s *State) dropWoken(over func(*Woken) bool) {
-	var left []Woken
-	for i := range s.Woken {
-		if !over(&s.Woken[i]) {
-			left = append(left, s.Woken[i])
+func (s *State) dropMatches(over func(*Match) bool) {
+	var left []Match
+	for i := range s.Matches {
+		if !over(&s.Matches[i]) {
+			left = append(left, s.Matches[i])
 		}
 	}
-	s.Woken = left
+	s.Matches = left
 }
 
 // applyMatched takes the matches of the event right before.
 func (s *State) applyMatched(e *parley.Event, sys *parley.System, size int) error {
-	t, by := sys.Trigger, s.Waker
+	t, by := sys.Trigger, s.WakeEvent
 	if t == nil || len(t.Wakes) == 0 || t.Seq != s.Seq || by.Seq != s.Seq || s.Session != nil {
 		return fmt.Errorf("event %d: trigger_matched does not follow the event that it matches", e.Seq)
 	}
-	s.Woken, s.Recent = slices.Clip(s.Woken), s.recentAt(e.At)
+	s.Matches, s.Recent = slices.Clip(s.Matches), s.recentAt(e.At)
 	for i, w := range t.Wakes {
 		if slices.ContainsFunc(t.Wakes[:i], func(o parley.Wake) bool { return o.AgentID == w.AgentID }) {
 			return fmt.Errorf("event %d: %s is woken twice by one event", e.Seq, w.AgentID)
@@ -138,8 +138,8 @@ func (s *State) applyMatched(e *parley.Event, sys *parley.System, size int) erro
 		if !s.mayWake(&w) {
 			return fmt.Errorf("event %d: %s cannot be woken so", e.Seq, w.AgentID)
 		}
-		s.Woken = append(s.Woken, Woken{Wake: w, Seq: by.Seq, By: by.From, Hops: by.Hops, Traceparent: by.Traceparent})
-		if s.countsWakes() {
+		s.Matches = append(s.Matches, Match{Wake: w, Seq: by.Seq, By: by.From, Hops: by.Hops, Traceparent: by.Traceparent})
+		if s.limitsWakeRate() {
 			s.countWake(w.AgentID, e.At)
 		}
 	}
@@ -155,38 +155,38 @@ func (s *State) mayWake(w *parley.Wake) bool {
 	case s.Session != nil, !w.Workspace && !s.kindOf(w.AgentID).Claims():
 		return false
 	case w.SessionID == "":
-		return !w.Workspace && s.Policy.Kind == parley.PolicyTriggers && s.Waker.Message
+		return !w.Workspace && s.Policy.Kind == parley.PolicyTriggers && s.WakeEvent.Message
 	}
-	return s.PendingSession(w.SessionID) < 0 && s.Child(w.SessionID) < 0
+	return s.MatchIndex(w.SessionID) < 0 && s.ChildIndex(w.SessionID) < 0
 }
 
 // countsWakes reports whether what the last event wakes counts for Limits.MaxWakesPerMinute: not what people and peers say that nothing has woken.
-func (s *State) countsWakes() bool {
-	kind := s.kindOf(s.Waker.From) // none: a watcher of the workspace
-	return s.Waker.Hops > 0 || kind == "" || kind.Claims()
+func (s *State) limitsWakeRate() bool {
+	kind := s.kindOf(s.WakeEvent.From) // none: a watcher of the workspace
+	return s.WakeEvent.Hops > 0 || kind == "" || kind.Claims()
 }
 
 // recentAt gives Recent without what is older than the minute before a time.
-func (s *State) recentAt(at parley.Timestamp) []Pair {
-	var recent []Pair
+func (s *State) recentAt(at parley.Timestamp) []RecentWakes {
+	var recent []RecentWakes
 	for _, p := range s.Recent {
 		if n := slices.IndexFunc(p.At, func(t parley.Timestamp) bool { return t > at-wakeWindowMs }); n >= 0 {
-			recent = append(recent, Pair{p.By, p.AgentID, p.At[n:]})
+			recent = append(recent, RecentWakes{p.By, p.AgentID, p.At[n:]})
 		}
 	}
 	return recent
 }
 
-func (s *State) pair(by, agentID string) int {
-	return slices.IndexFunc(s.Recent, func(p Pair) bool { return p.By == by && p.AgentID == agentID })
+func (s *State) recentIndex(by, agentID string) int {
+	return slices.IndexFunc(s.Recent, func(p RecentWakes) bool { return p.By == by && p.AgentID == agentID })
 }
 
 // countWake counts one in Recent, which is the state's own by now.
 func (s *State) countWake(agentID string, at parley.Timestamp) {
-	i := s.pair(s.Waker.From, agentID)
+	i := s.recentIndex(s.WakeEvent.From, agentID)
 	if i < 0 {
 		i = len(s.Recent)
-		s.Recent = append(s.Recent, Pair{By: s.Waker.From, AgentID: agentID})
+		s.Recent = append(s.Recent, RecentWakes{By: s.WakeEvent.From, AgentID: agentID})
 	}
 	s.Recent[i].At = append(slices.Clip(s.Recent[i].At), at)
 }
@@ -197,11 +197,11 @@ func (s *State) applyTriggerEnded(e *parley.Event, sys *parley.System) error {
 	if t == nil {
 		return fmt.Errorf("event %d: trigger_ended of none", e.Seq)
 	}
-	i := s.PendingSession(t.SessionID)
-	if i < 0 || s.Woken[i].Seq != t.Seq || s.Woken[i].AgentID != t.AgentID || s.Child(t.SessionID) >= 0 {
+	i := s.MatchIndex(t.SessionID)
+	if i < 0 || s.Matches[i].Seq != t.Seq || s.Matches[i].AgentID != t.AgentID || s.ChildIndex(t.SessionID) >= 0 {
 		return fmt.Errorf("event %d: trigger_ended of a match that does not wait", e.Seq)
 	}
-	s.dropWoken(func(w *Woken) bool { return w.SessionID == t.SessionID })
+	s.dropMatches(func(w *Match) bool { return w.SessionID == t.SessionID })
 	s.ActiveAt = e.At
 	return nil
 }

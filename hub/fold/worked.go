@@ -7,7 +7,7 @@ import (
 )
 
 // Worked is a turn that was claimed and has ended.
-type Worked struct {
+type EndedTurn struct {
 	Turn    int64
 	AgentID string
 	// Agent is the name of the agent that sits there.
@@ -26,27 +26,27 @@ type Worked struct {
 
 // The outcomes of turns beside parley.TurnEnd.
 const (
-	WorkedFinal = "final"
+	TurnFinal = "final"
 	// workedClosed is for turns that the hub ended with the conversation. workedCallback is for open
 	// turns that a callback of the hub ended.
-	workedClosed   = "closed"
-	workedCallback = "callback"
+	turnClosed   = "closed"
+	turnCallback = "callback"
 )
 
 // hubOutcome returns the outcome of a turn that a message of the hub ends.
 func hubOutcome(e *parley.Event) string {
 	if e.Finality == parley.FinalityTurn {
-		return workedCallback
+		return turnCallback
 	}
-	return workedClosed
+	return turnClosed
 }
 
 // Answers returns the traceparent of the event that a turn of an agent answers. This is the first
 // event that triggered the agent, else the message before the turn or the first event of the log.
 // It does not change during the turn.
-func (s *State) Answers(agentID string) string {
-	for i := range s.Woken {
-		if w := &s.Woken[i]; s.isGiven(w, agentID, s.Claim) {
+func (s *State) AnsweredTraceparent(agentID string) string {
+	for i := range s.Matches {
+		if w := &s.Matches[i]; s.isGiven(w, agentID, s.Claim) {
 			return w.Traceparent
 		}
 	}
@@ -55,7 +55,7 @@ func (s *State) Answers(agentID string) string {
 
 // begins records the event that the next turn answers, if that turn begins after e. If e only
 // reports the end of a turn, the next turn answers the same event.
-func (s *State) begins(e *parley.Event) {
+func (s *State) startNextTurn(e *parley.Event) {
 	if s.FloorAt = e.At; e.From != parley.HubID || e.Traceparent != "" {
 		s.Traceparent = e.Traceparent
 	}
@@ -63,18 +63,18 @@ func (s *State) begins(e *parley.Event) {
 
 // beginsAnew records that e is the event that all later turns answer. The log before it belongs to
 // another conversation and to other spans.
-func (s *State) beginsAnew(e *parley.Event) {
-	s.FloorAt, s.Traceparent, s.Worked = e.At, e.Traceparent, nil
-	s.Waker.Traceparent = e.Traceparent
-	s.Woken = slices.Clone(s.Woken)
-	for i := range s.Woken {
-		s.Woken[i].Traceparent = e.Traceparent
+func (s *State) restartTrace(e *parley.Event) {
+	s.FloorAt, s.Traceparent, s.EndedTurn = e.At, e.Traceparent, nil
+	s.WakeEvent.Traceparent = e.Traceparent
+	s.Matches = slices.Clone(s.Matches)
+	for i := range s.Matches {
+		s.Matches[i].Traceparent = e.Traceparent
 	}
 }
 
 // worked records the turn that e ends, if it was claimed. The state is the one before e. It is
 // called for every turn, so it allocates nothing for other turns.
-func (s *State) worked(e *parley.Event, outcome string) {
+func (s *State) recordEndedTurn(e *parley.Event, outcome string) {
 	who, attempts := "", 0
 	for _, t := range s.Tries {
 		if attempts += len(t.Used); len(t.Used) > 0 {
@@ -89,8 +89,8 @@ func (s *State) worked(e *parley.Event, outcome string) {
 	if attempts == 0 || seat < 0 {
 		return
 	}
-	s.Worked = &Worked{
+	s.EndedTurn = &EndedTurn{
 		Turn: s.CurrentTurn(), AgentID: who, Agent: AgentName(s.Participants[seat]), Attempts: attempts, Outcome: outcome,
-		Traceparent: s.Answers(who), From: s.FloorAt, To: e.At, Seq: e.Seq,
+		Traceparent: s.AnsweredTraceparent(who), From: s.FloorAt, To: e.At, Seq: e.Seq,
 	}
 }

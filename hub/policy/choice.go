@@ -10,9 +10,9 @@ import (
 
 // The names of what decided, as guidance gives them.
 const (
-	RuleAddressed = "addressed"
-	RuleRules     = "rules"
-	RuleModerator = "moderator"
+	ruleAddressed = "addressed"
+	ruleRules     = "rules"
+	ruleModerator = "moderator"
 )
 
 // Ended is a turn that has ended with a message of a participant. It serves one goroutine: the message is read once, when something asks for it.
@@ -47,7 +47,7 @@ func Next(e *Ended) Choice {
 	switch e.Policy.Kind {
 	case parley.PolicyAddressed:
 		next, because := e.named()
-		return Choice{Next: next, Rule: RuleAddressed, Because: because}
+		return Choice{Next: next, Rule: ruleAddressed, Because: because}
 	case parley.PolicyRules:
 		return e.byRules()
 	case parley.PolicyModerator:
@@ -76,7 +76,7 @@ const maxRulesCost = parley.MaxExpressionCost
 
 // byRules gives the floor by the first rule that holds. A rule that fails ends the search: what it would have said is not known.
 func (e *Ended) byRules() Choice {
-	c := Choice{Rule: RuleRules}
+	c := Choice{Rule: ruleRules}
 	vars := &variables{of: e}
 	for i, r := range e.Policy.Rules {
 		if vars.cost > maxRulesCost {
@@ -101,7 +101,7 @@ func (e *Ended) byRules() Choice {
 }
 
 func (e *Ended) moderated() Choice {
-	c := Choice{Rule: RuleModerator}
+	c := Choice{Rule: ruleModerator}
 	moderator := e.Policy.Moderator
 	switch {
 	case !e.seated(moderator):

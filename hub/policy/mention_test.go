@@ -53,7 +53,7 @@ var texts = []struct{ text, next string }{
 func TestMentions(t *testing.T) {
 	for _, c := range texts {
 		e := ended(parley.Policy{Kind: parley.PolicyAddressed}, "payer", c.text)
-		if got := policy.Next(e); got.Next != c.next || got.Because == "" || got.Rule != policy.RuleAddressed {
+		if got := policy.Next(e); got.Next != c.next || got.Because == "" || got.Rule != "addressed" {
 			t.Errorf("%q: got %+v, want %q", c.text, got, c.next)
 		}
 	}
