@@ -11,40 +11,44 @@ import (
 // decide requires the claim of an append. A request with a key that was used in this turn is a
 // repetition, in any attempt of the turn.
 func (q *RequestApproval) decide(d *decision) {
-	if d.expireApprovals(d.now()); !d.checkAppend(0, nil) || !d.requireClaim() {
+	if d.expireApprovals(d.now()); !d.checkAppend(0, nil) || !q.checkClaimed(d) {
 		return
 	}
 	q.Hash = ""
 	hash := questionHash(&q.ApprovalRecord)
-	if i := d.s.approvalWithKey(q.Key); i >= 0 {
-		if d.s.Approvals[i].Hash != hash {
+	if i := d.s.approvalWithKey(d.s.CurrentTurn(), q.Key); i >= 0 {
+		a := &d.s.Approvals[i]
+		if a.Hash != hash {
 			d.refuse(parley.ErrIdempotencyConflict,
-				fmt.Sprintf("the key %q was used in this turn at seq %d with another title, details or answerSchema", q.Key, d.s.Approvals[i].Seq), "a new key")
+				fmt.Sprintf("the key %q was used in this turn at seq %d with another title, details or answerSchema",
+					q.Key, a.Seq), "a new key")
 			return
 		}
-		d.out.Seq, d.out.Turn, d.out.Duplicate = d.s.Approvals[i].Seq, d.s.CurrentTurn(), true
+		d.out.Seq, d.out.Turn, d.out.Duplicate = a.Seq, d.s.CurrentTurn(), true
 		return
 	}
-	if d.checkApprovalBounds() {
-		d.addApproval(q, hash)
+	if q.checkBounds(d) {
+		q.add(d, hash)
 	}
 }
 
-// claimed refuses callers without a claim.
-func (d *decision) requireClaim() bool {
+// checkClaimed refuses callers without a claim.
+func (q *RequestApproval) checkClaimed(d *decision) bool {
 	if d.s.Claim != nil {
 		return true
 	}
 	if seat := d.s.Participants[d.s.Seat(d.c.From)]; !seat.Kind.Claims() {
-		d.refuse(parley.ErrForbidden, fmt.Sprintf("%s is a %s: only agents and tools ask for approvals", seat.ID, seat.Kind), "")
+		d.refuse(parley.ErrForbidden,
+			fmt.Sprintf("%s is a %s: only agents and tools ask for approvals", seat.ID, seat.Kind), "")
 		return false
 	}
-	d.refuseTurn(parley.ErrClaimRequired, "an approval is asked for under a claim, and none stands", "claimTurn first")
+	d.refuseTurn(parley.ErrClaimRequired, "an approval is requested under a claim, and the turn has no claim",
+		"claimTurn first")
 	return false
 }
 
-// mayAskMore refuses more approvals of the turn than its bounds allow.
-func (d *decision) checkApprovalBounds() bool {
+// checkBounds refuses more approvals of the turn than its bounds allow.
+func (q *RequestApproval) checkBounds(d *decision) bool {
 	pending, all := 0, 0
 	for _, a := range d.s.Approvals {
 		if a.Turn != d.s.CurrentTurn() {
@@ -56,26 +60,35 @@ func (d *decision) checkApprovalBounds() bool {
 	}
 	switch {
 	case pending >= parley.MaxPendingApprovals:
-		d.refuse(parley.ErrTooLarge, fmt.Sprintf("%d approvals of the turn are pending", pending), fmt.Sprintf("at most %d", parley.MaxPendingApprovals))
+		d.refuse(parley.ErrTooLarge, fmt.Sprintf("%d approvals of the turn are pending", pending),
+			fmt.Sprintf("at most %d", parley.MaxPendingApprovals))
 	case all >= parley.MaxTurnApprovals:
-		d.refuse(parley.ErrTooLarge, fmt.Sprintf("the turn has asked for %d approvals", all), fmt.Sprintf("at most %d", parley.MaxTurnApprovals))
+		d.refuse(parley.ErrTooLarge, fmt.Sprintf("the turn requested %d approvals before", all),
+			fmt.Sprintf("at most %d", parley.MaxTurnApprovals))
 	default:
 		return true
 	}
 	return false
 }
 
-// addApproval adds the request for all readers, and its details for those who decide.
-func (d *decision) addApproval(q *RequestApproval, hash [16]byte) {
+// add adds the request for all readers, and its details for those who decide.
+func (q *RequestApproval) add(d *decision, hash [16]byte) {
 	seq, claim := d.s.Seq+1, d.s.Claim
 	id := eventdata.ApprovalID(d.s.ID, seq)
-	about := parley.System{Kind: parley.KindApprovalRequested, Turn: claim.Turn, AgentID: d.c.From, ClaimHash: claim.Hash.String(), Approval: &parley.ApprovalRecord{
-		ApprovalID: id, Title: q.Title, ExpiresAt: d.now() + parley.Timestamp(q.ExpiresInMs),
-	}}
-	details := parley.System{Kind: parley.KindApprovalDetails, Turn: claim.Turn, AgentID: d.c.From, Approval: &parley.ApprovalRecord{
-		ApprovalID: id, Key: q.Key, Details: q.Details, AnswerSchema: q.AnswerSchema, Hash: hex.EncodeToString(hash[:]), TokenID: q.TokenID, Account: q.Account,
-	}}
-	if !d.add(d.systemEvent(about)) || !d.add(d.systemEvent(details)) {
+	request := parley.System{
+		Kind: parley.KindApprovalRequested, Turn: claim.Turn, AgentID: d.c.From, ClaimHash: claim.Hash.String(),
+		Approval: &parley.ApprovalRecord{
+			ApprovalID: id, Title: q.Title, ExpiresAt: d.now() + parley.Timestamp(q.ExpiresInMs),
+		},
+	}
+	details := parley.System{
+		Kind: parley.KindApprovalDetails, Turn: claim.Turn, AgentID: d.c.From,
+		Approval: &parley.ApprovalRecord{
+			ApprovalID: id, Key: q.Key, Details: q.Details, AnswerSchema: q.AnswerSchema, Hash: hex.EncodeToString(hash[:]),
+			TokenID: q.TokenID, Account: q.Account,
+		},
+	}
+	if !d.add(systemEvent(request)) || !d.add(systemEvent(details)) {
 		d.undo()
 		return
 	}
@@ -83,7 +96,7 @@ func (d *decision) addApproval(q *RequestApproval, hash [16]byte) {
 	d.closeAtLimit()
 }
 
-// meet decides an answer to an approval that is resolved, also after the close. It returns the first result to a retry,
+// findResult decides an answer to an approval that is resolved, also after the close. It returns the first result to a retry,
 // and refuses any other answer.
 func (q *ResolveApproval) findResult(d *decision) bool {
 	i := d.s.ApprovalIndex(q.Seq)
@@ -99,13 +112,13 @@ func (q *ResolveApproval) findResult(d *decision) bool {
 	return true
 }
 
-// Meets reports whether an answer with a key, and with Status, By, Comment and Answer of r, is the
+// IsAnswer reports whether an answer with a key, and with Status, By, Comment and Answer of r, is the
 // answer of the approval.
 func (a *Approval) IsAnswer(key string, r *parley.ApprovalRecord) bool {
 	return key != "" && a.Retry == extendDigest(digestAnswer(key, r.By, r.Status, r.Comment), r.Answer)
 }
 
-// Refuse refuses an answer to an approval that is resolved.
+// Refusal refuses an answer to an approval that is resolved.
 func (a *Approval) Refusal() error {
 	how := map[parley.ApprovalStatus]string{
 		parley.ApprovalApproved: "the approval was answered already: approved",
@@ -128,18 +141,19 @@ func (q *ResolveApproval) decide(d *decision) {
 	case len(q.Answer) > 0 && !d.s.Approvals[i].Schema:
 		d.refuse(parley.ErrValidationFailed, "answer: the approval takes none, because it has no answerSchema", "no answer")
 	default:
-		d.addAnswer(q, d.s.Approvals[i])
+		q.add(d, d.s.Approvals[i])
 	}
 }
 
-func (d *decision) addAnswer(q *ResolveApproval, a Approval) {
+func (q *ResolveApproval) add(d *decision, a Approval) {
 	if !d.addApprovalEnd(&a, parley.ApprovalRecord{Status: q.Status, By: q.By, Comment: q.Comment}, d.c.Key) {
 		return
 	}
 	if len(q.Answer) > 0 {
-		ok := d.add(d.systemEvent(parley.System{Kind: parley.KindApprovalAnswer, Turn: a.Turn, AgentID: a.AgentID, Approval: &parley.ApprovalRecord{
-			ApprovalID: eventdata.ApprovalID(d.s.ID, a.Seq), Answer: q.Answer,
-		}}))
+		ok := d.add(systemEvent(parley.System{
+			Kind: parley.KindApprovalAnswer, Turn: a.Turn, AgentID: a.AgentID,
+			Approval: &parley.ApprovalRecord{ApprovalID: eventdata.ApprovalID(d.s.ID, a.Seq), Answer: q.Answer},
+		}))
 		if !ok {
 			d.undo()
 			return
@@ -149,26 +163,24 @@ func (d *decision) addAnswer(q *ResolveApproval, a Approval) {
 	d.closeAtLimit()
 }
 
-// addEnd adds approval_resolved. The last approval for which the turn waits renews its claim. The
+// addApprovalEnd adds approval_resolved. The last approval for which the turn waits renews its claim. The
 // time of the wait counts neither for the duration of the claim nor for maxClaimMs.
 func (d *decision) addApprovalEnd(a *Approval, r parley.ApprovalRecord, key string) bool {
 	r.ApprovalID = eventdata.ApprovalID(d.s.ID, a.Seq)
 	sys := parley.System{Kind: parley.KindApprovalResolved, Turn: a.Turn, AgentID: a.AgentID, Approval: &r}
-	if c := d.s.Claim; c != nil && len(d.s.Pending()) == 1 {
-		sys.DurationMs = max(1, min(d.s.Limits.TurnTimeout(), d.s.Limits.MaxClaim()-max(d.c.HeldMs, c.HeldMs)))
+	if d.s.Claim != nil && len(d.s.Pending()) == 1 {
+		sys.DurationMs = max(1, d.s.remainingMs(d.c.HeldMs))
 	}
-	e := d.systemEvent(sys)
+	e := systemEvent(sys)
 	e.ClientRequestID = key
 	return d.add(e)
 }
 
 // expireApprovals adds the ends of the approvals that have expired at a time.
 func (d *decision) expireApprovals(by parley.Timestamp) {
-	for at := d.s.firstExpiry(); at > 0 && at <= by; at = d.s.firstExpiry() {
-		for _, a := range d.s.Pending() {
-			if a.ExpiresAt <= by && !d.addApprovalEnd(&a, parley.ApprovalRecord{Status: parley.ApprovalTimedOut}, "") {
-				return
-			}
+	for _, a := range d.s.Pending() {
+		if a.ExpiresAt <= by && !d.addApprovalEnd(&a, parley.ApprovalRecord{Status: parley.ApprovalTimedOut}, "") {
+			return
 		}
 	}
 }

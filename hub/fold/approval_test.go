@@ -286,7 +286,7 @@ func TestApprovalFence(t *testing.T) {
 	s.take("a", "a1")
 	s.refuses(from("a", nil), parley.ErrClaimRequired, "")
 	s.refuses(from("a", func(c *fold.Command) { c.Named = &other }), parley.ErrClaimLost, "")
-	s.refuses(from("a", func(c *fold.Command) { c.Named, c.Executor.ID = &s.state.Claim.Hash, "a2" }), parley.ErrClaimLost, "another executor's")
+	s.refuses(from("a", func(c *fold.Command) { c.Named, c.Executor.ID = &s.state.Claim.Hash, "a2" }), parley.ErrClaimLost, "another executor")
 	s.refuses(from("h", func(c *fold.Command) { c.Named = &s.state.Claim.Hash }), parley.ErrNotYourTurn, "")
 	if d := s.decide(from("a", func(c *fold.Command) { c.Implied, c.ImpliedTurn, c.Executor.ID = &s.state.Claim.Hash, 1, "a1" })); d.Err != nil || len(d.Events) != 2 {
 		t.Fatalf("%+v", d)

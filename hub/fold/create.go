@@ -8,7 +8,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
-// decide begins a conversation, or answers a repeated call of the same caller.
+// decide creates a conversation, or answers a repeated call of the same caller.
 func (a *Create) decide(d *decision) {
 	q := a.Params
 	hash := a.Digest
@@ -23,8 +23,8 @@ func (a *Create) decide(d *decision) {
 		}
 		d.answerRepeatedCreate(same, "another conversationId, or none")
 		return
-	case a.Session != nil && a.Payload == nil: // it was there when its caller looked, but its commit has failed
-		d.refuse(parley.ErrUnavailable, "the session has not begun", "")
+	case a.Session != nil && a.Payload == nil: // the session existed when the hub received the call, but its commit failed
+		d.refuse(parley.ErrUnavailable, "the session was not started", "")
 		return
 	}
 	policy := parley.Policy{Kind: parley.PolicyRoundRobin}
@@ -36,9 +36,10 @@ func (a *Create) decide(d *decision) {
 	for i, p := range q.Participants {
 		seats[i] = parley.Participant{ID: p.ID, Kind: p.Kind, Agent: p.Agent, Executor: p.Executor, Role: p.Role}
 	}
-	e := d.systemEvent(parley.System{
+	e := systemEvent(parley.System{
 		Kind: parley.KindConversationCreated, Title: q.Title, CreatedBy: d.c.From, Participants: seats, Policy: &policy,
-		StartsWith: q.StartsWith, Limits: &limits, Metadata: q.Metadata, ParamsHash: hash, Session: a.Session, Workspace: q.Workspace,
+		StartsWith: q.StartsWith, Limits: &limits, Metadata: q.Metadata, ParamsHash: hash, Session: a.Session,
+		Workspace: q.Workspace,
 	})
 	e.ClientRequestID, e.Traceparent = d.c.Key, d.c.Traceparent
 	if !d.add(e) {
@@ -48,14 +49,17 @@ func (a *Create) decide(d *decision) {
 		d.addPrivate(p.ID, p.Private)
 	}
 	if a.Session != nil && d.out.Err == nil {
-		d.add(parley.Event{Turn: 1, Type: parley.TypeMessage, From: d.c.From, Finality: parley.FinalityTurn, Payload: a.Payload, Traceparent: d.c.Traceparent})
+		d.add(parley.Event{
+			Turn: 1, Type: parley.TypeMessage, From: d.c.From, Finality: parley.FinalityTurn, Payload: a.Payload,
+			Traceparent: d.c.Traceparent,
+		})
 	}
 	if d.out.Err != nil { // one of them was too large
 		d.undo()
 	}
 }
 
-// meetBegun answers Create or Fork for an id that is taken. same is true for the params of the first call.
+// answerRepeatedCreate answers Create or Fork for an id that is taken. same is true for the params of the first call.
 func (d *decision) answerRepeatedCreate(same bool, expected string) {
 	switch {
 	case d.c.Key == "" || d.s.CreateKey != d.c.Key || d.s.CreatedBy != d.c.From:

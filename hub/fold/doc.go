@@ -22,4 +22,4 @@
 package fold
 
 // Version of what State means. Derived state that was kept under another version is made anew from the log.
-const Version = 13
+const Version = 14

@@ -7,22 +7,22 @@ import (
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
-// wake adds the agents that the last event triggers, right after it. A match that a limit stops is
+// addWakes adds the agents that the last event triggers, right after it. A match that a limit stops is
 // added with the reason. A match whose seat is unknown is left out. If it fails, it removes
 // everything again.
 func (d *decision) addWakes(wakes []parley.Wake) {
-	if wakes = d.s.limitWakes(wakes, d.now()); len(wakes) == 0 {
+	if wakes = limitWakes(d.s, wakes, d.now()); len(wakes) == 0 {
 		return
 	}
 	matched := &parley.TriggerRecord{Seq: d.s.Seq, Wakes: wakes}
-	if !d.add(d.systemEvent(parley.System{Kind: parley.KindTriggerMatched, Trigger: matched})) {
+	if !d.add(systemEvent(parley.System{Kind: parley.KindTriggerMatched, Trigger: matched})) {
 		d.undo()
 	}
 }
 
 // limitWakes returns the wakes that the last event may cause, each agent once, and sets the limit
 // that stops a wake.
-func (s *State) limitWakes(wakes []parley.Wake, now parley.Timestamp) []parley.Wake {
+func limitWakes(s *State, wakes []parley.Wake, now parley.Timestamp) []parley.Wake {
 	if s.WakeEvent.Seq != s.Seq || s.Closed() {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (s *State) limitWakes(wakes []parley.Wake, now parley.Timestamp) []parley.W
 		same := func(o parley.Wake) bool {
 			return o.AgentID == w.AgentID || o.SessionID != "" && o.SessionID == w.SessionID
 		}
-		if !s.mayWake(&w) || slices.ContainsFunc(limited, same) {
+		if !mayWake(s, &w) || slices.ContainsFunc(limited, same) {
 			continue
 		}
 		if w.Stopped == "" {
@@ -48,13 +48,13 @@ func (s *State) limitWakes(wakes []parley.Wake, now parley.Timestamp) []parley.W
 	return limited
 }
 
-// Stops returns the limit that prevents the last event from triggering an agent that has this
-// number of pending matches, or an empty string.
+// WakeLimit returns the limit that prevents the last event from triggering an agent, or an empty string. pending is the
+// number of matches of the conversation.
 func (s *State) WakeLimit(w *parley.Wake, pending int, now parley.Timestamp) string {
 	switch {
 	case s.WakeEvent.Hops+1 > s.Limits.Hops():
 		return parley.StoppedMaxHops
-	case s.limitsWakeRate() && s.recentWakes(s.WakeEvent.From, w.AgentID, now) >= s.Limits.WakesPerMinute():
+	case limitsWakeRate(s) && s.countRecent(s.WakeEvent.From, w.AgentID, now) >= s.Limits.WakesPerMinute():
 		return parley.StoppedMaxWakes
 	case pending >= parley.MaxWoken, s.countMatches(w.AgentID) >= parley.MaxWokenOfOne:
 		return parley.StoppedTooMany
@@ -62,43 +62,16 @@ func (s *State) WakeLimit(w *parley.Wake, pending int, now parley.Timestamp) str
 	return ""
 }
 
-// recentWakes counts how often the events of one author triggered one agent in the last minute.
-func (s *State) recentWakes(by, agentID string, now parley.Timestamp) int {
-	i := s.recentIndex(by, agentID)
-	if i < 0 {
-		return 0
-	}
-	n := 0
-	for _, at := range s.Recent[i].At {
-		if at > now-wakeWindowMs {
-			n++
-		}
-	}
-	return n
-}
-
-// pendingOf counts the pending matches of an agent.
-func (s *State) countMatches(agentID string) int {
-	n := 0
-	for i := range s.Matches {
-		if s.Matches[i].AgentID == agentID {
-			n++
-		}
-	}
-	return n
-}
-
-// answer adds the note with which a session answers the event that triggered its agent, and the
+// addNote adds the note with which a session answers the event that triggered its agent, and the
 // agents that the note triggers. If it fails, it removes everything again.
-func (d *decision) addNoteOfSession(w *Match, a *Answer) {
+func (a *Answer) addNote(d *decision, m *Match) {
 	n := a.Note
 	if n == nil {
 		return
 	}
 	ok := d.add(parley.Event{
-		Type: parley.TypeSystem, From: a.By, Cause: &parley.Cause{Seq: w.Seq}, Hops: w.Hops + 1,
-		Traceparent: d.c.Traceparent,
-		Payload:     eventdata.Encode(parley.System{Kind: parley.KindNote, Schema: n.Schema, Tags: n.Tags, Data: n.Data}),
+		Type: parley.TypeSystem, From: a.By, Cause: &parley.Cause{Seq: m.Seq}, Hops: m.Hops + 1,
+		Traceparent: d.c.Traceparent, Payload: encodeNote(n),
 	})
 	if !ok {
 		d.undo()
@@ -109,6 +82,10 @@ func (d *decision) addNoteOfSession(w *Match, a *Answer) {
 	}
 }
 
+func encodeNote(n *parley.Note) []byte {
+	return eventdata.Encode(parley.System{Kind: parley.KindNote, Schema: n.Schema, Tags: n.Tags, Data: n.Data})
+}
+
 // decide adds that the session of a match cannot be started. It does nothing if the match is over or
 // the session runs.
 func (a *EndTrigger) decide(d *decision) {
@@ -116,11 +93,11 @@ func (a *EndTrigger) decide(d *decision) {
 	if i < 0 || d.s.ChildIndex(a.SessionID) >= 0 {
 		return
 	}
-	w := d.s.Matches[i]
-	e := d.systemEvent(parley.System{Kind: parley.KindTriggerEnded, Detail: a.Detail, Trigger: &parley.TriggerRecord{
-		Seq: w.Seq, AgentID: w.AgentID, SessionID: w.SessionID, Reason: parley.TriggerNotStarted,
+	m := d.s.Matches[i]
+	e := systemEvent(parley.System{Kind: parley.KindTriggerEnded, Detail: a.Detail, Trigger: &parley.TriggerRecord{
+		Seq: m.Seq, AgentID: m.AgentID, SessionID: m.SessionID, Reason: parley.TriggerNotStarted,
 	}})
 	if d.add(e) {
-		d.addNoteOfSession(&w, &a.Answer)
+		a.addNote(d, &m)
 	}
 }

@@ -207,7 +207,10 @@ func TestTooMany(t *testing.T) {
 // TestGivenTo: a turn under a claim is given what its speaker was, any other all that waits for a turn.
 func TestGivenTo(t *testing.T) {
 	wake := func(id, session string) parley.Wake { return parley.Wake{AgentID: id, SessionID: session} }
-	s := fold.State{Matches: []fold.Match{{Seq: 3, Wake: wake("a", "")}, {Seq: 3, Wake: wake("b", "")}, {Seq: 4, Wake: wake("a", "ses_1")}, {Seq: 5, Wake: wake("a", "")}, {Seq: 7, Wake: wake("a", "")}}}
+	s := fold.Triggers{Matches: []fold.Match{
+		{Seq: 3, Wake: wake("a", "")}, {Seq: 3, Wake: wake("b", "")}, {Seq: 4, Wake: wake("a", "ses_1")},
+		{Seq: 5, Wake: wake("a", "")}, {Seq: 7, Wake: wake("a", "")},
+	}}
 	for name, c := range map[string]struct {
 		id    string
 		claim *fold.Claim
