@@ -107,7 +107,8 @@ func (c *claimer) drawApproval(rt *rapid.T, do fold.Action) {
 		a.Seq = c.state.Approvals[rapid.IntRange(0, n-1).Draw(rt, "which approval")].Seq
 	}
 	a.By = rapid.SampledFrom(everybody[:2]).Draw(rt, "by")
-	a.Status = rapid.SampledFrom([]parley.ApprovalStatus{parley.ApprovalApproved, parley.ApprovalRejected}).Draw(rt, "decision")
+	a.Status = rapid.SampledFrom([]parley.ApprovalStatus{parley.ApprovalApproved, parley.ApprovalRejected}).
+		Draw(rt, "decision")
 	if a.Status == parley.ApprovalApproved && rapid.Bool().Draw(rt, "answers") {
 		a.Answer = json.RawMessage(`{"x":1}`)
 	}

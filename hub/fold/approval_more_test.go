@@ -13,10 +13,12 @@ import (
 
 // TestApprovalAnsweredOnce: the first answer counts; a retry of it with its key meets it, also when the turn or the conversation has ended, and nothing else does.
 func TestApprovalAnsweredOnce(t *testing.T) {
-	s := atWork(t, nil).ask("k1").ask("k2").resolve(3, parley.ApprovalApproved, "h", "key").resolve(5, parley.ApprovalRejected, "h", "")
+	s := atWork(t, nil).ask("k1").ask("k2").resolve(3, parley.ApprovalApproved, "h", "key").
+		resolve(5, parley.ApprovalRejected, "h", "")
 	once := func() {
 		t.Helper()
-		if d := s.decide(s.answering(3, parley.ApprovalApproved, "h", "key")); d.Err != nil || !d.Duplicate || d.Seq != 3 || len(d.Events) > 0 {
+		if d := s.decide(s.answering(3, parley.ApprovalApproved, "h", "key")); d.Err != nil || !d.Duplicate || d.Seq != 3 ||
+			len(d.Events) > 0 {
 			t.Fatalf("the retry gets %+v", d)
 		}
 		change := func(f func(c *fold.Command)) fold.Command {
@@ -25,8 +27,10 @@ func TestApprovalAnsweredOnce(t *testing.T) {
 			return c
 		}
 		for _, c := range []fold.Command{
-			change(func(c *fold.Command) { c.Key = "another" }), change(func(c *fold.Command) { c.Key = "" }), change(func(c *fold.Command) { answerOf(c).By = "c" }),
-			change(func(c *fold.Command) { answerOf(c).Comment = "no" }), change(func(c *fold.Command) { answerOf(c).Answer = json.RawMessage(`{"n":2}`) }),
+			change(func(c *fold.Command) { c.Key = "another" }), change(func(c *fold.Command) { c.Key = "" }),
+			change(func(c *fold.Command) { answerOf(c).By = "c" }),
+			change(func(c *fold.Command) { answerOf(c).Comment = "no" }),
+			change(func(c *fold.Command) { answerOf(c).Answer = json.RawMessage(`{"n":2}`) }),
 			change(func(c *fold.Command) { answerOf(c).Answer = nil }), s.answering(3, parley.ApprovalRejected, "h", "key"),
 		} {
 			s.refuses(c, parley.ErrAlreadyResolved, "approved")
@@ -58,13 +62,15 @@ func TestApprovalTimes(t *testing.T) {
 	l := &parley.Limits{IdleTimeoutMs: 10_000, DeadlineMs: 300_000}
 	s := atWork(t, l).ask("k1")
 	over := s.state.Approvals[0].ExpiresAt
-	if due, reason := s.state.Due(); reason != parley.ReasonDeadline || s.state.NextDeadline() != over || over != s.state.LastAt+60_000 {
+	if due, reason := s.state.Due(); reason != parley.ReasonDeadline || s.state.NextDeadline() != over ||
+		over != s.state.LastAt+60_000 {
 		t.Fatalf("due at %d (%s), wakes at %d", due, reason, s.state.NextDeadline())
 	}
 	s.tick(50_000)
 	s.wants("pending")
 	for name, c := range map[string]fold.Command{
-		"tick": {Do: &fold.Tick{}, From: parley.HubID}, "an answer": s.answering(3, parley.ApprovalApproved, "h", "k"), "the same key": s.named(s.wish("k1")),
+		"tick": {Do: &fold.Tick{}, From: parley.HubID}, "an answer": s.answering(3, parley.ApprovalApproved, "h", "k"),
+		"the same key": s.named(s.wish("k1")),
 	} {
 		late := *s
 		late.now = over - 1001
@@ -74,7 +80,8 @@ func TestApprovalTimes(t *testing.T) {
 		late = *s
 		late.now = over
 		d := late.decide(c)
-		if (d.Err != nil) != (name == "an answer") || len(d.Events) != 1 || d.State.Approvals[0].Status != parley.ApprovalTimedOut {
+		if (d.Err != nil) != (name == "an answer") || len(d.Events) != 1 ||
+			d.State.Approvals[0].Status != parley.ApprovalTimedOut {
 			t.Fatalf("%s: %+v", name, d)
 		}
 		if name == "the same key" && (!d.Duplicate || d.Seq != 3) {
@@ -111,7 +118,8 @@ func TestApprovalLimits(t *testing.T) {
 	if s.state.Bytes != size {
 		t.Fatalf("%d bytes, want %d", s.state.Bytes, size)
 	}
-	if s.ask("k2"); !s.state.Closed() || s.state.Outcome.Reason != parley.ReasonMaxEvents || s.statuses() != "approved canceled" {
+	if s.ask("k2"); !s.state.Closed() || s.state.Outcome.Reason != parley.ReasonMaxEvents ||
+		s.statuses() != "approved canceled" {
 		t.Fatalf("%s %+v", s.statuses(), s.state)
 	}
 	s = atWork(t, &parley.Limits{MaxBytes: parley.MinBytesLimit})
@@ -131,10 +139,12 @@ func TestApprovalLimits(t *testing.T) {
 func TestApprovalVisibility(t *testing.T) {
 	s := atWork(t, nil)
 	c := s.named(s.wish("k1"))
-	c.Do.(*fold.RequestApproval).Details = json.RawMessage(`{"kind":"participant_private","x":"approval_resolved","secret":"s3"}`)
+	c.Do.(*fold.RequestApproval).Details = json.RawMessage(
+		`{"kind":"participant_private","x":"approval_resolved","secret":"s3"}`)
 	s.do(c).resolve(3, parley.ApprovalApproved, "h", "")
 	want := map[string]string{
-		parley.KindApprovalRequested: "", parley.KindApprovalDetails: "a", parley.KindApprovalResolved: "", parley.KindApprovalAnswer: "a",
+		parley.KindApprovalRequested: "", parley.KindApprovalDetails: "a", parley.KindApprovalResolved: "",
+		parley.KindApprovalAnswer: "a",
 	}
 	seen := 0
 	for _, b := range s.log {
@@ -151,13 +161,15 @@ func TestApprovalVisibility(t *testing.T) {
 			continue
 		}
 		seen++
-		for name, payload := range map[string]string{"as written": string(e.Payload), "escaped": strings.Replace(string(e.Payload), `"kind":"a`, `"kind":"\u0061`, 1)} {
+		for name, payload := range map[string]string{"as written": string(e.Payload),
+			"escaped": strings.Replace(string(e.Payload), `"kind":"a`, `"kind":"\u0061`, 1)} {
 			e.Payload = json.RawMessage(payload)
 			if m := eventdata.MetaOf(&e); m.Private != private {
 				t.Errorf("%s, %s, is for %q alone, want %q", sys.Kind, name, m.Private, private)
 			}
 		}
-		if hidden := strings.Contains(string(b), "s3") || strings.Contains(string(b), `"t1"`) || strings.Contains(string(b), `"n":1`); hidden != (private != "") {
+		if hidden := strings.Contains(string(b), "s3") || strings.Contains(string(b), `"t1"`) ||
+			strings.Contains(string(b), `"n":1`); hidden != (private != "") {
 			t.Errorf("%s", b)
 		}
 	}
@@ -170,9 +182,12 @@ func TestApprovalVisibility(t *testing.T) {
 func TestApprovalSession(t *testing.T) {
 	s := newStory(t)
 	s.state.ID = "ses_1"
-	record := &parley.SessionRecord{Agent: "a", AgentID: "a", Type: parley.AgentTypeAgent, Caller: "maker", Mode: parley.ModeSync, Root: "ses_1", Depth: 1}
+	record := &parley.SessionRecord{Agent: "a", AgentID: "a", Type: parley.AgentTypeAgent, Caller: "maker",
+		Mode: parley.ModeSync, Root: "ses_1", Depth: 1}
 	s.do(fold.Command{
-		Do:   &fold.Create{Session: record, Payload: json.RawMessage(`{"parameters":{}}`), Params: &parley.CreateConversationParams{Participants: append(seats("a"), parley.Participant{ID: "maker", Kind: parley.KindPeer}), StartsWith: "maker"}},
+		Do: &fold.Create{Session: record, Payload: json.RawMessage(`{"parameters":{}}`),
+			Params: &parley.CreateConversationParams{Participants: append(
+				seats("a"), parley.Participant{ID: "maker", Kind: parley.KindPeer}), StartsWith: "maker"}},
 		From: "maker",
 	})
 	s.take("a", "a1").ask("k")
@@ -191,7 +206,8 @@ func TestApprovalSession(t *testing.T) {
 
 // TestApprovalForged: the fold takes no log of approvals that no hub has written.
 func TestApprovalForged(t *testing.T) {
-	told := atWork(t, nil).ask("k1").ask("k2").resolve(3, parley.ApprovalApproved, "h", "").resolve(5, parley.ApprovalRejected, "h", "")
+	told := atWork(t, nil).ask("k1").ask("k2").resolve(3, parley.ApprovalApproved, "h", "").
+		resolve(5, parley.ApprovalRejected, "h", "")
 	replay := func(change func(seq int64, sys *parley.System), skip ...int64) error {
 		s := fold.State{ID: "cnv"}
 		for _, b := range told.log {

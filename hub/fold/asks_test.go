@@ -33,22 +33,27 @@ func TestOpenAsks(t *testing.T) {
 		story func(s *story)
 		want  []asking
 	}{
-		"nobody has spoken":  {agents, func(*story) {}, []asking{{"a", 0}, {"b", 100}, {"c", 200}}},
-		"beside a person":    {withPerson, func(*story) {}, []asking{{"a", 500}, {"b", 600}, {"c", 700}}},
-		"beside a peer":      {append(seats("a"), parley.Participant{ID: "p", Kind: parley.KindPeer}), func(*story) {}, []asking{{"a", 500}}},
-		"beside a tool":      {append(seats("a"), parley.Participant{ID: "o", Kind: parley.KindTool}), func(*story) {}, []asking{{"a", 0}, {"o", 100}}},
+		"nobody has spoken": {agents, func(*story) {}, []asking{{"a", 0}, {"b", 100}, {"c", 200}}},
+		"beside a person":   {withPerson, func(*story) {}, []asking{{"a", 500}, {"b", 600}, {"c", 700}}},
+		"beside a peer": {append(seats("a"), parley.Participant{ID: "p", Kind: parley.KindPeer}), func(*story) {},
+			[]asking{{"a", 500}}},
+		"beside a tool": {append(seats("a"), parley.Participant{ID: "o", Kind: parley.KindTool}), func(*story) {},
+			[]asking{{"a", 0}, {"o", 100}}},
 		"the longest silent": {agents, func(s *story) { s.say("a", turn).say("b", turn) }, []asking{{"c", 0}, {"a", 100}}},
 		"a person has spoken": {
-			withPerson, func(s *story) { s.say("b", turn).say("c", turn).say("a", turn).say("h", turn) }, []asking{{"b", 500}, {"c", 600}, {"a", 700}},
+			withPerson, func(s *story) { s.say("b", turn).say("c", turn).say("a", turn).say("h", turn) },
+			[]asking{{"b", 500}, {"c", 600}, {"a", 700}},
 		},
-		"one has passed": {withPerson, func(s *story) { s.say("h", turn).take("b", "x").release("b", parley.ClaimYielded) }, []asking{{"a", 500}, {"c", 600}}},
+		"one has passed": {withPerson, func(s *story) { s.say("h", turn).take("b", "x").release("b", parley.ClaimYielded) },
+			[]asking{{"a", 500}, {"c", 600}}},
 		"a message makes that as if it was not": {
 			withPerson, func(s *story) { s.say("h", turn).take("b", "x").release("b", parley.ClaimYielded).say("h", turn) },
 			[]asking{{"a", 500}, {"b", 600}, {"c", 700}},
 		},
 		"words that were withdrawn do not": {
 			withPerson, func(s *story) {
-				s.say("h", turn).take("b", "x").release("b", parley.ClaimYielded).take("a", "y").say("a", none).lapse(parley.ClaimExpired).cancel("h")
+				s.say("h", turn).take("b", "x").release("b", parley.ClaimYielded).take("a", "y").say("a", none).
+					lapse(parley.ClaimExpired).cancel("h")
 			},
 			[]asking{{"c", 500}},
 		},
@@ -73,14 +78,16 @@ func TestWithdrawnWordsLeaveNoMark(t *testing.T) {
 		s.create(parley.PolicyOpen, "", nil, agentsAnd("h", "a", "b", "c")...)
 		s.say("b", turn).say("h", turn).take("c", "c1").release("c", parley.ClaimYielded)
 		before := s.state
-		if !slices.Equal(before.Passed, []string{"c"}) || before.OtherSeq == 0 || before.MessageSeq <= before.OtherSeq || before.MessageBy != "h" {
+		if !slices.Equal(before.Passed, []string{"c"}) || before.OtherSeq == 0 || before.MessageSeq <= before.OtherSeq ||
+			before.MessageBy != "h" {
 			t.Fatalf("before the claim: %+v", before)
 		}
 		s.take("a", "a1")
 		for range words {
 			s.say("a", none)
 		}
-		if said := s.state; words > 0 && (len(said.Passed) > 0 || said.MessageBy != "a" || said.MessageSeq == before.MessageSeq || said.OtherSeq != before.MessageSeq) {
+		if said := s.state; words > 0 && (len(said.Passed) > 0 || said.MessageBy != "a" ||
+			said.MessageSeq == before.MessageSeq || said.OtherSeq != before.MessageSeq) {
 			t.Fatalf("under the claim: %+v", said)
 		}
 		s.lapse(parley.ClaimDisconnected)
@@ -101,7 +108,8 @@ func TestReofferIntervals(t *testing.T) {
 	const hour = 3_600_000
 	for _, first := range []int64{1000, 60_000, hour, 2 * hour} {
 		s := &story{t: t, state: fold.State{ID: "x"}, keys: idempotency.Keys{}}
-		s.create(roundRobin, "", &parley.Limits{TurnTimeoutMs: first, OnTurnTimeout: parley.TurnReoffer}, agentsAnd("h", "a")...)
+		s.create(roundRobin, "", &parley.Limits{TurnTimeoutMs: first, OnTurnTimeout: parley.TurnReoffer},
+			agentsAnd("h", "a")...)
 		want := first
 		for again := range 20 {
 			if got := s.state.Asks()[0].TimeoutMs; got != want {

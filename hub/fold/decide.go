@@ -81,7 +81,8 @@ func (d *decision) findKey(a drafter) bool {
 	}
 	if e := a.draft(d); idempotency.DigestOf(&e) != entry.Digest {
 		d.refuse(parley.ErrIdempotencyConflict,
-			fmt.Sprintf("clientRequestId %q was used at seq %d with another payload", d.c.Key, entry.Seq), "a new clientRequestId")
+			fmt.Sprintf("clientRequestId %q was used at seq %d with another payload", d.c.Key, entry.Seq),
+			"a new clientRequestId")
 	}
 	d.out.Seq, d.out.Turn, d.out.Duplicate = entry.Seq, entry.Turn, true
 	if d.s.Claim != nil && d.s.Claim.AgentID == d.c.From && entry.Seq > d.s.Claim.Seq {

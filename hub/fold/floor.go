@@ -153,7 +153,8 @@ func chooseAfterPass(s *State, passed string) *policyChoice {
 	switch s.Policy.Kind {
 	case parley.PolicyModerator:
 		if m := s.Policy.Moderator; !slices.Contains(s.Passed, m) && s.HasParticipant(m) {
-			found = policy.Choice{Next: m, Rule: ruleModerator, Because: found.Because + ", and the floor goes back to the moderator"}
+			found = policy.Choice{Next: m, Rule: ruleModerator, Because: found.Because +
+				", and the floor goes back to the moderator"}
 		}
 	case parley.PolicyAddressed, parley.PolicyRules:
 	default:

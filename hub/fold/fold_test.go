@@ -34,7 +34,8 @@ var (
 	payloads  = []string{`{"text":"x"}`, `{"text":"<&>\u2028é"}`, `{"data":{"n":1},"tags":["t"]}`}
 	someKeys  = []string{"", "", "", "k1", "k2", "schlüssel \"3\""}
 	someRoles = []string{"", "r"}
-	someFiles = []string{fileA, fileB, fileC, strings.Replace(fileA, "0", "1", 1), strings.Replace(fileB, "5", "6", 1), strings.Replace(fileC, "f", "e", 1)}
+	someFiles = []string{fileA, fileB, fileC, strings.Replace(fileA, "0", "1", 1), strings.Replace(fileB, "5", "6", 1),
+		strings.Replace(fileC, "f", "e", 1)}
 )
 
 // The hashes of some files.
@@ -114,7 +115,8 @@ func (m *machine) take(rt *rapid.T, got *fold.EncodedEvent, want fact) {
 	}
 	if e.Type == parley.TypeSystem {
 		sys, err := e.System()
-		if err != nil || sys.Kind != want.kind || (sys.Kind == parley.KindParticipantPrivate && sys.Text != want.private) || sys.AddedBy != want.added {
+		if err != nil || sys.Kind != want.kind || (sys.Kind == parley.KindParticipantPrivate && sys.Text != want.private) ||
+			sys.AddedBy != want.added {
 			rt.Fatalf("system event %s, %v, want %+v", e.Payload, err, want)
 		}
 		if strings.Contains(string(e.Payload), "secret") && sys.Kind != parley.KindParticipantPrivate {
@@ -170,12 +172,15 @@ func (m *machine) compareState(rt *rapid.T) {
 		CreatedAt, LastAt                                     int64
 	}
 	got := visible{
-		s.Seq, s.CurrentTurn(), s.Turns, s.Events, s.Bytes, int64(gotDue), s.Status, s.Open, s.Owner, gotReason, s.Title, s.CreatedBy,
-		s.StartsWith, string(s.Metadata), s.Participants, s.Limits, s.Outcome, s.Children, s.Callbacks, int64(s.CreatedAt), int64(s.LastAt),
+		s.Seq, s.CurrentTurn(), s.Turns, s.Events, s.Bytes, int64(gotDue), s.Status, s.Open, s.Owner, gotReason, s.Title,
+		s.CreatedBy,
+		s.StartsWith, string(s.Metadata), s.Participants, s.Limits, s.Outcome, s.Children, s.Callbacks, int64(s.CreatedAt),
+		int64(s.LastAt),
 	}
 	want := visible{
 		int64(len(w.log)), w.turn(), turns, events, bytes, due, status, open, owner, reason, w.params.Title, "maker",
-		w.params.StartsWith, string(w.params.Metadata), w.seats(), w.limits(), outcome, w.runs(), w.untold(), w.log[0].at, w.log[len(w.log)-1].at,
+		w.params.StartsWith, string(w.params.Metadata), w.seats(), w.limits(), outcome, w.runs(), w.untold(), w.log[0].at,
+		w.log[len(w.log)-1].at,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		rt.Fatalf("state (-model +fold):\n%s", diff)

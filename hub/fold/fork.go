@@ -39,7 +39,8 @@ func (f *Fork) decide(d *decision) {
 	if reason := d.s.limitReached(); reason != "" {
 		d.undo()
 		d.refuse(parley.ErrValidationFailed,
-			fmt.Sprintf("seq %d has reached the limit %s, which closes the conversation", f.Record.Seq, reason), "an earlier seq")
+			fmt.Sprintf("seq %d has reached the limit %s, which closes the conversation", f.Record.Seq, reason),
+			"an earlier seq")
 		return
 	}
 	e := systemEvent(parley.System{

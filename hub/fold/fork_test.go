@@ -25,7 +25,8 @@ func TestForks(t *testing.T) {
 		var stored [][]byte
 		switch rapid.IntRange(0, 2).Draw(rt, "story") {
 		case 0:
-			c := &claimer{state: fold.State{ID: "cnv"}, now: 1_000_000, shown: map[int64]bool{}, hidden: map[int64]bool{}, asked: questions{}}
+			c := &claimer{state: fold.State{ID: "cnv"}, now: 1_000_000, shown: map[int64]bool{}, hidden: map[int64]bool{},
+				asked: questions{}}
 			c.do(rt, c.drawCreate(rt))
 			for range rapid.IntRange(1, 40).Draw(rt, "steps") {
 				c.now += parley.Timestamp(rapid.SampledFrom([]int64{0, 1, 60_000}).Draw(rt, "dt"))
@@ -73,7 +74,8 @@ func testFork(rt *rapid.T, stored [][]byte) {
 	cmd.Now, cmd.Before, cmd.After = other.LastAt+5, []byte("<<"), []byte(">>")
 	d := fold.Decide(fold.State{ID: "fork"}, idempotency.Keys{}, cmd)
 	if d.Err != nil {
-		if seq < len(stored) && decoded(rt, stored[seq]).From == parley.HubID && len(d.Events) == 0 && strings.Contains(d.Err.Error(), "has reached the limit") {
+		if seq < len(stored) && decoded(rt, stored[seq]).From == parley.HubID && len(d.Events) == 0 &&
+			strings.Contains(d.Err.Error(), "has reached the limit") {
 			return
 		}
 		rt.Fatalf("at %d of %d: %v", seq, len(stored), d.Err)
@@ -127,7 +129,8 @@ func forked(s fold.State, d *fold.Decision, seq int) fold.State {
 	}
 	s.Matches = woken
 	if c := s.Claim; c != nil { // what becomes of a claim that ends is for other tests
-		s.Claim, s.Ended = nil, &fold.EndedClaim{Hash: c.Hash, Turn: c.Turn, AgentID: c.AgentID, Reason: parley.ClaimRestarted}
+		s.Claim, s.Ended = nil, &fold.EndedClaim{Hash: c.Hash, Turn: c.Turn, AgentID: c.AgentID,
+			Reason: parley.ClaimRestarted}
 		s.Tries, s.Withdrawn, s.WordsFrom, s.Passed = d.State.Tries, d.State.Withdrawn, 0, d.State.Passed
 		s.MessageSeq, s.MessageBy, s.OtherSeq = d.State.MessageSeq, d.State.MessageBy, d.State.OtherSeq
 	}
@@ -137,7 +140,8 @@ func forked(s fold.State, d *fold.Decision, seq int) fold.State {
 // begin is a command that forks the conversation cnv after some events.
 func begin(t fataler, stored [][]byte) fold.Command {
 	fork := &fold.Fork{
-		Record: parley.ForkRecord{ConversationID: "cnv", Seq: int64(len(stored)), Hash: forkHash}, Title: "another", Digest: "digest",
+		Record: parley.ForkRecord{ConversationID: "cnv", Seq: int64(len(stored)), Hash: forkHash}, Title: "another",
+		Digest: "digest",
 	}
 	for _, data := range stored {
 		fork.Shared = append(fork.Shared, eventdata.Shared{Event: decoded(t, data), Data: data})

@@ -13,7 +13,8 @@ import (
 func TestKeysOfManyEvents(t *testing.T) {
 	s := &story{t: t, state: fold.State{ID: "x"}}
 	s.do(fold.Command{
-		Do:   &fold.Create{Params: &parley.CreateConversationParams{Participants: seats("a", "b"), Policy: &parley.Policy{Kind: parley.PolicyOpen}}},
+		Do: &fold.Create{Params: &parley.CreateConversationParams{
+			Participants: seats("a", "b"), Policy: &parley.Policy{Kind: parley.PolicyOpen}}},
 		From: "a",
 	})
 	said := func(i int) fold.Command {

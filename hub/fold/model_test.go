@@ -172,7 +172,8 @@ func (m *model) limits() parley.Limits {
 }
 
 func (f *fact) counts() bool {
-	return f.kind == parley.KindSessionStarted || f.from != parley.HubID && (f.speech() || f.kind == parley.KindNote || f.kind == parley.KindAttachmentAdded)
+	return f.kind == parley.KindSessionStarted || f.from != parley.HubID &&
+		(f.speech() || f.kind == parley.KindNote || f.kind == parley.KindAttachmentAdded)
 }
 
 func (m *model) counts() (turns, events, bytes int64) {

@@ -12,7 +12,8 @@ import (
 func TestTraceparentIsEncodedLast(t *testing.T) {
 	const span = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	e := parley.Event{
-		Seq: 3, Turn: 1, Type: parley.TypeMessage, From: "a", At: 1, Finality: parley.FinalityTurn, Payload: []byte(`{"text":"t"}`), ClientRequestID: "k",
+		Seq: 3, Turn: 1, Type: parley.TypeMessage, From: "a", At: 1, Finality: parley.FinalityTurn,
+		Payload: []byte(`{"text":"t"}`), ClientRequestID: "k",
 		Cause: &parley.Cause{ConversationID: "c", Seq: 2}, Hops: 1,
 	}
 	without := string(eventdata.AppendEvent(nil, &e))
@@ -48,7 +49,8 @@ func TestUnclaimedTurnsCostNoMore(t *testing.T) {
 			}
 		})
 	}
-	if words, turn := cost(parley.FinalityNone), cost(parley.FinalityTurn); turn > words+1 { // what its author has done is copied
+	// what its author has done is copied
+	if words, turn := cost(parley.FinalityNone), cost(parley.FinalityTurn); turn > words+1 {
 		t.Errorf("%v allocations for words, %v for those that end the turn", words, turn)
 	}
 }

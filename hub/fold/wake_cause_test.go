@@ -149,11 +149,14 @@ func TestCallbacksCarryHops(t *testing.T) {
 func TestSessionsCarry(t *testing.T) {
 	s := newStory(t)
 	r := &parley.SessionRecord{
-		Agent: "agent", AgentID: "agent", Type: parley.AgentTypeAgent, Caller: "maker", Mode: parley.ModeAsyncPoll, Parent: "cnv_1", Root: "cnv_1", Depth: 1,
+		Agent: "agent", AgentID: "agent", Type: parley.AgentTypeAgent, Caller: "maker", Mode: parley.ModeAsyncPoll,
+		Parent: "cnv_1", Root: "cnv_1", Depth: 1,
 		Trigger: &parley.SessionTrigger{Seq: 7}, Cause: &parley.Cause{ConversationID: "cnv_1", Seq: 7}, Hops: 3,
 	}
 	s.do(fold.Command{
-		Do:   &fold.Create{Session: r, Digest: "0123", Payload: json.RawMessage(`{"parameters":{}}`), Params: &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "maker", Kind: parley.KindPeer}, {ID: "agent", Kind: parley.KindAgent}}, StartsWith: "maker"}},
+		Do: &fold.Create{Session: r, Digest: "0123", Payload: json.RawMessage(`{"parameters":{}}`),
+			Params: &parley.CreateConversationParams{Participants: []parley.Participant{
+				{ID: "maker", Kind: parley.KindPeer}, {ID: "agent", Kind: parley.KindAgent}}, StartsWith: "maker"}},
 		From: "maker",
 	})
 	if e := s.event(0); e.Cause != nil || e.Hops != 0 {
@@ -177,8 +180,10 @@ func TestAnswerIsOne(t *testing.T) {
 		Do: &fold.StartChild{Child: fold.Child{ID: "ses_1", By: "h", Agent: "a", Mode: parley.ModeAsyncPoll, Hops: 1}}})
 	large := s.ending("ses_1")
 	large.Now = s.now
-	large.Do.(*fold.EndChild).Note = &parley.Note{Schema: answerSchema, Data: json.RawMessage(`"` + strings.Repeat("x", parley.MaxEventBytes) + `"`)}
-	if d := fold.Decide(s.state, s.keys, large); !errors.Is(d.Err, parley.ErrTooLarge) || len(d.Events) > 0 || d.State.Seq != s.state.Seq {
+	large.Do.(*fold.EndChild).Note = &parley.Note{Schema: answerSchema,
+		Data: json.RawMessage(`"` + strings.Repeat("x", parley.MaxEventBytes) + `"`)}
+	if d := fold.Decide(s.state, s.keys, large); !errors.Is(d.Err, parley.ErrTooLarge) || len(d.Events) > 0 ||
+		d.State.Seq != s.state.Seq {
 		t.Fatalf("an answer that is too large: %v, %d events", d.Err, len(d.Events))
 	}
 	if d := fold.Decide(s.state, s.keys, s.unstarted("ses_1")); d.Err != nil || len(d.Events) > 0 {
@@ -186,10 +191,12 @@ func TestAnswerIsOne(t *testing.T) {
 	}
 	before := len(s.log)
 	s.answers("ses_1", bySession("b", "ses_2")...)
-	if n := len(s.log) - before; n != 3 || len(s.state.Children) > 0 || len(s.state.Matches) != 1 || s.state.Matches[0].By != "a" || s.state.Matches[0].Hops != 1 {
+	if n := len(s.log) - before; n != 3 || len(s.state.Children) > 0 || len(s.state.Matches) != 1 ||
+		s.state.Matches[0].By != "a" || s.state.Matches[0].Hops != 1 {
 		t.Fatalf("%d events, woken is %+v", n, s.state.Matches)
 	}
-	if e := s.event(-1); e.From != "a" || e.Cause == nil || e.Cause.Seq != 2 || e.Hops != 1 || !strings.Contains(string(e.Payload), "<y>") {
+	if e := s.event(-1); e.From != "a" || e.Cause == nil || e.Cause.Seq != 2 || e.Hops != 1 ||
+		!strings.Contains(string(e.Payload), "<y>") {
 		t.Errorf("the answer is %s", e.Raw())
 	}
 	again := s.state.Seq
@@ -200,8 +207,10 @@ func TestAnswerIsOne(t *testing.T) {
 	if s.do(s.unstarted("ses_2")); s.state.Seq != again+2 || len(s.state.Matches) > 0 {
 		t.Fatalf("at %d, woken is %+v", s.state.Seq, s.state.Matches)
 	}
-	if sys, err := func() (parley.System, error) { e := s.event(-1); return e.System() }(); err != nil || sys.Detail != "no such agent" ||
-		!cmp.Equal(*sys.Trigger, parley.TriggerRecord{Seq: 6, AgentID: "b", SessionID: "ses_2", Reason: parley.TriggerNotStarted}) {
+	if sys, err := func() (parley.System, error) { e := s.event(-1); return e.System() }(); err != nil ||
+		sys.Detail != "no such agent" ||
+		!cmp.Equal(*sys.Trigger, parley.TriggerRecord{Seq: 6, AgentID: "b", SessionID: "ses_2",
+			Reason: parley.TriggerNotStarted}) {
 		t.Errorf("trigger_ended is %+v, %v", sys, err)
 	}
 	if s.do(s.unstarted("ses_2")); s.state.Seq != again+2 {
@@ -237,9 +246,10 @@ func TestWakingIsSeen(t *testing.T) {
 	s := newStory(t).create(triggers, "", nil, agentsAnd("h", "a", "b")...)
 	s.say("h", turn)
 	woken := s.state
-	e := parley.Event{Seq: woken.Seq + 1, Type: parley.TypeSystem, From: parley.HubID, At: woken.LastAt, Payload: eventdata.Encode(parley.System{
-		Kind: parley.KindTriggerMatched, Trigger: &parley.TriggerRecord{Seq: woken.Seq, Wakes: byTurn("b")},
-	})}
+	e := parley.Event{Seq: woken.Seq + 1, Type: parley.TypeSystem, From: parley.HubID, At: woken.LastAt,
+		Payload: eventdata.Encode(parley.System{
+			Kind: parley.KindTriggerMatched, Trigger: &parley.TriggerRecord{Seq: woken.Seq, Wakes: byTurn("b")},
+		})}
 	after, err := woken.Apply(&e, 100)
 	if err != nil {
 		t.Fatal(err)
@@ -265,7 +275,8 @@ func TestImpossibleMatches(t *testing.T) {
 		return parley.System{Kind: parley.KindTriggerMatched, Trigger: &parley.TriggerRecord{Seq: seq, Wakes: wakes}}
 	}
 	ended := func(seq int64, id, session string) parley.System {
-		return parley.System{Kind: parley.KindTriggerEnded, Trigger: &parley.TriggerRecord{Seq: seq, AgentID: id, SessionID: session, Reason: parley.TriggerNotStarted}}
+		return parley.System{Kind: parley.KindTriggerEnded, Trigger: &parley.TriggerRecord{
+			Seq: seq, AgentID: id, SessionID: session, Reason: parley.TriggerNotStarted}}
 	}
 	noted := after(func(s *story) { s.post("h") })
 	spoken := after(func(s *story) { s.say("h", none) })
@@ -274,15 +285,17 @@ func TestImpossibleMatches(t *testing.T) {
 		sys   parley.System
 		ok    bool
 	}{
-		"a match":                         {said, matched(said.Seq, byTurn("a")...), true},
-		"a session's match":               {said, matched(said.Seq, bySession("a", "ses_9")...), true},
-		"a stopped one of anybody":        {said, matched(said.Seq, parley.Wake{AgentID: "nobody", Stopped: parley.StoppedMaxHops}), true},
-		"none":                            {said, matched(said.Seq), false},
-		"no record":                       {said, parley.System{Kind: parley.KindTriggerMatched}, false},
-		"of an event before":              {said, matched(said.Seq-1, byTurn("a")...), false},
-		"of an event to come":             {said, matched(said.Seq+1, byTurn("a")...), false},
-		"of a message that ends no turn":  {spoken, matched(spoken.Seq, bySession("a", "ses_9")...), false},
-		"a second time":                   {after(func(s *story) { s.rouse("h", "a") }), matched(said.Seq+1, byTurn("b")...), false},
+		"a match":           {said, matched(said.Seq, byTurn("a")...), true},
+		"a session's match": {said, matched(said.Seq, bySession("a", "ses_9")...), true},
+		"a stopped one of anybody": {said, matched(said.Seq,
+			parley.Wake{AgentID: "nobody", Stopped: parley.StoppedMaxHops}), true},
+		"none":                           {said, matched(said.Seq), false},
+		"no record":                      {said, parley.System{Kind: parley.KindTriggerMatched}, false},
+		"of an event before":             {said, matched(said.Seq-1, byTurn("a")...), false},
+		"of an event to come":            {said, matched(said.Seq+1, byTurn("a")...), false},
+		"of a message that ends no turn": {spoken, matched(spoken.Seq, bySession("a", "ses_9")...), false},
+		"a second time": {after(func(s *story) { s.rouse("h", "a") }),
+			matched(said.Seq+1, byTurn("b")...), false},
 		"a turn by a note":                {noted, matched(noted.Seq, byTurn("a")...), false},
 		"of a person":                     {said, matched(said.Seq, byTurn("h")...), false},
 		"of nobody":                       {said, matched(said.Seq, byTurn("nobody")...), false},
@@ -302,16 +315,20 @@ func TestImpossibleMatches(t *testing.T) {
 					Do: &fold.StartChild{Child: fold.Child{ID: "ses_1", By: "h", Agent: "a", Mode: parley.ModeAsyncPoll}}})
 			}), ended(2, "a", "ses_1"), false,
 		},
-		"the end of a session that was to begin": {said, parley.System{Kind: parley.KindSessionEnded, SessionID: "ses_1", Status: parley.SessionFailed}, true},
-		"the end of no session":                  {said, parley.System{Kind: parley.KindSessionEnded, SessionID: "ses_4", Status: parley.SessionFailed}, false},
+		"the end of a session that was to begin": {said, parley.System{
+			Kind: parley.KindSessionEnded, SessionID: "ses_1", Status: parley.SessionFailed}, true},
+		"the end of no session": {said, parley.System{
+			Kind: parley.KindSessionEnded, SessionID: "ses_4", Status: parley.SessionFailed}, false},
 	} {
-		e := parley.Event{Seq: c.state.Seq + 1, Type: parley.TypeSystem, From: parley.HubID, At: c.state.LastAt, Payload: eventdata.Encode(c.sys)}
+		e := parley.Event{Seq: c.state.Seq + 1, Type: parley.TypeSystem, From: parley.HubID, At: c.state.LastAt,
+			Payload: eventdata.Encode(c.sys)}
 		if _, err := c.state.Apply(&e, 100); (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, cause := range []*parley.Cause{{Seq: 0}, {Seq: said.Seq + 1}, {ConversationID: "cnv_2", Seq: -1}} {
-		e := parley.Event{Seq: said.Seq + 1, Type: parley.TypeSystem, From: "h", At: said.LastAt, Cause: cause, Payload: eventdata.Encode(parley.System{Kind: parley.KindNote})}
+		e := parley.Event{Seq: said.Seq + 1, Type: parley.TypeSystem, From: "h", At: said.LastAt, Cause: cause,
+			Payload: eventdata.Encode(parley.System{Kind: parley.KindNote})}
 		if _, err := said.Apply(&e, 100); err == nil {
 			t.Errorf("an event with the cause %+v is taken", cause)
 		}
@@ -321,12 +338,14 @@ func TestImpossibleMatches(t *testing.T) {
 // TestWorkspace: the workspace of a conversation is in its log, its state and its labels, and tells one creation from another.
 func TestWorkspace(t *testing.T) {
 	q := &parley.CreateConversationParams{Participants: seats("a"), Workspace: "lab", ClientRequestID: "k"}
-	d := fold.Decide(fold.State{ID: "x"}, idempotency.Keys{}, fold.Command{Do: &fold.Create{Params: q}, From: "maker", Key: "k"})
+	d := fold.Decide(fold.State{ID: "x"}, idempotency.Keys{},
+		fold.Command{Do: &fold.Create{Params: q}, From: "maker", Key: "k"})
 	sys, err := d.Events[0].Event.System()
 	if err != nil || d.State.Workspace != "lab" || sys.Workspace != "lab" {
 		t.Fatalf("%+v, %v", sys, err)
 	}
-	if got := eventdata.Labels(&sys); !slices.Equal(got, []string{"p:maker", "p:a", "w:lab"}) || !slices.Equal(got, eventdata.CreateLabels("maker", q.Participants, "lab")) {
+	if got := eventdata.Labels(&sys); !slices.Equal(got, []string{"p:maker", "p:a", "w:lab"}) ||
+		!slices.Equal(got, eventdata.CreateLabels("maker", q.Participants, "lab")) {
 		t.Errorf("labels %v", got)
 	}
 	if got := eventdata.CreateLabels("maker", q.Participants, ""); !slices.Equal(got, []string{"p:maker", "p:a"}) {
@@ -334,7 +353,8 @@ func TestWorkspace(t *testing.T) {
 	}
 	other := *q
 	other.Workspace = "den"
-	if d := fold.Decide(d.State, idempotency.Keys{}, fold.Command{Do: &fold.Create{Params: &other}, From: "maker", Key: "k"}); !errors.Is(d.Err, parley.ErrIdempotencyConflict) {
+	if d := fold.Decide(d.State, idempotency.Keys{}, fold.Command{
+		Do: &fold.Create{Params: &other}, From: "maker", Key: "k"}); !errors.Is(d.Err, parley.ErrIdempotencyConflict) {
 		t.Errorf("another workspace under the same key: %v", d.Err)
 	}
 }

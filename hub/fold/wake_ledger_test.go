@@ -120,7 +120,8 @@ func (l *ledger) checkCause(rt *rapid.T, e *parley.Event, inTurn bool) {
 		}
 	}
 	if !cmp.Equal(want.Cause, e.Cause) || want.Hops != e.Hops {
-		rt.Fatalf("event %d of %s has the cause %+v and %d hops, want %+v and %d", e.Seq, e.From, e.Cause, e.Hops, want.Cause, want.Hops)
+		rt.Fatalf("event %d of %s has the cause %+v and %d hops, want %+v and %d", e.Seq, e.From, e.Cause, e.Hops,
+			want.Cause, want.Hops)
 	}
 }
 
@@ -157,7 +158,8 @@ func (l *ledger) readSystem(rt *rapid.T, e *parley.Event) bool {
 		delete(l.running, sys.SessionID)
 	case parley.KindTriggerEnded:
 		i := l.session(sys.Trigger.SessionID)
-		if i < 0 || l.pending[i].Seq != sys.Trigger.Seq || l.pending[i].AgentID != sys.Trigger.AgentID || l.running[sys.Trigger.SessionID] {
+		if i < 0 || l.pending[i].Seq != sys.Trigger.Seq || l.pending[i].AgentID != sys.Trigger.AgentID ||
+			l.running[sys.Trigger.SessionID] {
 			rt.Fatalf("%+v ends, of %+v", sys.Trigger, l.pending)
 		}
 		l.over = ended{l.pending[i], e.Seq}
@@ -171,7 +173,8 @@ func (l *ledger) readSystem(rt *rapid.T, e *parley.Event) bool {
 // checkAnswer: an answer follows the end of its match in the same commit, and has that for its cause.
 func (l *ledger) checkAnswer(rt *rapid.T, e *parley.Event) {
 	l.answers++
-	if o := l.over; l.last.Seq != o.endedAt || e.From != o.AgentID || e.Cause == nil || *e.Cause != (parley.Cause{Seq: o.Seq}) || e.Hops != o.Hops+1 {
+	if o := l.over; l.last.Seq != o.endedAt || e.From != o.AgentID || e.Cause == nil ||
+		*e.Cause != (parley.Cause{Seq: o.Seq}) || e.Hops != o.Hops+1 {
 		rt.Fatalf("event %d answers with the cause %+v and %d hops, after %+v", e.Seq, e.Cause, e.Hops, o)
 	}
 }

@@ -35,7 +35,8 @@ type waker struct {
 // first has the floor between two turns.
 func TestWaking(t *testing.T) {
 	seen, missing := map[string]int{}, []string(nil)
-	for round := 0; round < 3 || round < 40 && len(missing) > 0; round++ { // each has as many checks as -rapid.checks says, drawn anew: rare things take more
+	// each has as many checks as -rapid.checks says, drawn anew: rare things take more
+	for round := 0; round < 3 || round < 40 && len(missing) > 0; round++ {
 		rapid.Check(t, func(rt *rapid.T) { testWaking(rt, seen) })
 		missing = unseen(seen)
 	}
@@ -47,7 +48,8 @@ func TestWaking(t *testing.T) {
 // unseen is what random commands must have led to before their test says anything, and has not happened yet.
 func unseen(seen map[string]int) []string {
 	return slices.DeleteFunc([]string{
-		parley.StoppedMaxHops, parley.StoppedMaxWakes, "woken by turn", "woken by session", "consumed by turn", "consumed by session", "answered", "first woken", "trigger_ended", "anyone",
+		parley.StoppedMaxHops, parley.StoppedMaxWakes, "woken by turn", "woken by session", "consumed by turn",
+		"consumed by session", "answered", "first woken", "trigger_ended", "anyone",
 		"person", "hops",
 	}, func(what string) bool { return seen[what] > 0 })
 }
@@ -69,19 +71,23 @@ func testWaking(rt *rapid.T, seen map[string]int) {
 func (w *waker) drawCreate(rt *rapid.T) fold.Command {
 	q := &parley.CreateConversationParams{Workspace: "lab"}
 	for _, id := range everybody[:rapid.IntRange(1, 4).Draw(rt, "n")] {
-		kind := rapid.SampledFrom([]parley.ParticipantKind{parley.KindAgent, parley.KindAgent, parley.KindTool, parley.KindHuman, parley.KindPeer}).Draw(rt, "kind")
+		kind := rapid.SampledFrom([]parley.ParticipantKind{parley.KindAgent, parley.KindAgent, parley.KindTool,
+			parley.KindHuman, parley.KindPeer}).Draw(rt, "kind")
 		q.Participants = append(q.Participants, parley.Participant{ID: id, Kind: kind})
 	}
 	q.Policy = &parley.Policy{Kind: rapid.SampledFrom([]parley.PolicyKind{
-		parley.PolicyTriggers, parley.PolicyTriggers, parley.PolicyTriggers, parley.PolicyTriggers, parley.PolicyRoundRobin, parley.PolicyOpen,
+		parley.PolicyTriggers, parley.PolicyTriggers, parley.PolicyTriggers, parley.PolicyTriggers, parley.PolicyRoundRobin,
+		parley.PolicyOpen,
 	}).Draw(rt, "policy")}
 	if rapid.IntRange(0, 2).Draw(rt, "starts") == 0 {
 		q.StartsWith = rapid.SampledFrom(q.Participants).Draw(rt, "startsWith").ID
 	}
 	q.Limits = &parley.Limits{
-		MaxAttempts: rapid.IntRange(1, 3).Draw(rt, "maxAttempts"), MaxEvents: rapid.SampledFrom([]int64{0, 0, 30}).Draw(rt, "maxEvents"),
-		TurnTimeoutMs:      rapid.SampledFrom([]int64{0, 1000}).Draw(rt, "turnTimeout"),
-		OnTurnTimeout:      rapid.SampledFrom([]parley.TurnTimeout{"", parley.TurnSkip, parley.TurnSkip, parley.TurnClose}).Draw(rt, "onTurnTimeout"),
+		MaxAttempts:   rapid.IntRange(1, 3).Draw(rt, "maxAttempts"),
+		MaxEvents:     rapid.SampledFrom([]int64{0, 0, 30}).Draw(rt, "maxEvents"),
+		TurnTimeoutMs: rapid.SampledFrom([]int64{0, 1000}).Draw(rt, "turnTimeout"),
+		OnTurnTimeout: rapid.SampledFrom([]parley.TurnTimeout{"", parley.TurnSkip, parley.TurnSkip, parley.TurnClose}).
+			Draw(rt, "onTurnTimeout"),
 		MaxAutonomousTurns: rapid.SampledFrom([]int64{0, 0, 3}).Draw(rt, "maxAutonomous"),
 		MaxHops:            rapid.SampledFrom([]int{0, 1, 2, 3}).Draw(rt, "maxHops"),
 		MaxWakesPerMinute:  rapid.SampledFrom([]int{0, 1, 3}).Draw(rt, "maxWakes"),
@@ -155,7 +161,8 @@ func (w *waker) drawWakes(rt *rapid.T) []parley.Wake {
 	var wakes []parley.Wake
 	for range rapid.IntRange(0, 3).Draw(rt, "wakes") {
 		id := rapid.SampledFrom([]string{"a", "a", "b", "b", "c", "d", "stranger", "watcher"}).Draw(rt, "woken")
-		wake := parley.Wake{Agent: id, AgentID: id, Selector: rapid.IntRange(0, 2).Draw(rt, "selector"), AnswerSchema: answerSchema, Workspace: id == "watcher"}
+		wake := parley.Wake{Agent: id, AgentID: id, Selector: rapid.IntRange(0, 2).Draw(rt, "selector"),
+			AnswerSchema: answerSchema, Workspace: id == "watcher"}
 		if rapid.Bool().Draw(rt, "session") || wake.Workspace {
 			wake.SessionID = w.newSession(rt)
 		}
@@ -186,7 +193,8 @@ func (w *waker) drawSession(rt *rapid.T, cmd *fold.Command) {
 	if len(woken) > 0 && rapid.IntRange(0, 5).Draw(rt, "known") > 0 {
 		m := rapid.SampledFrom(woken).Draw(rt, "match")
 		child = fold.Child{ID: m.SessionID, By: m.By, Agent: m.Agent, Mode: parley.ModeAsyncPoll, Hops: m.Hops + 1}
-		answer = fold.Answer{By: m.AgentID, Note: &parley.Note{Schema: answerSchema, Data: json.RawMessage(`{}`)}, Wakes: w.drawWakes(rt)}
+		answer = fold.Answer{By: m.AgentID, Note: &parley.Note{Schema: answerSchema, Data: json.RawMessage(`{}`)},
+			Wakes: w.drawWakes(rt)}
 	}
 	switch a := cmd.Do.(type) {
 	case *fold.StartChild:
@@ -286,7 +294,8 @@ func (w *waker) floor(rt *rapid.T) {
 	if !someoneMay {
 		rt.Fatalf("nobody may speak in %+v", s)
 	}
-	if s.Claim == nil && !f.Anyone && w.ledger.kind(f.Speaker).Claims() && (len(asks) != 1 || asks[0].AgentID != f.Speaker || asks[0].TimeoutMs == 0) {
+	if s.Claim == nil && !f.Anyone && w.ledger.kind(f.Speaker).Claims() &&
+		(len(asks) != 1 || asks[0].AgentID != f.Speaker || asks[0].TimeoutMs == 0) {
 		rt.Fatalf("%s has the floor, and asked are %+v", f.Speaker, asks)
 	}
 	w.decided(rt, f)
@@ -300,7 +309,8 @@ func (w *waker) decided(rt *rapid.T, f fold.Floor) {
 		rule = rules[len(rules)-2].Rule
 	}
 	policy := w.state.Policy.Kind
-	if policy != parley.PolicyTriggers && rule == "triggers" || policy == parley.PolicyTriggers && (rule == "round_robin" || rule == "open") {
+	if policy != parley.PolicyTriggers && rule == "triggers" || policy == parley.PolicyTriggers &&
+		(rule == "round_robin" || rule == "open") {
 		rt.Fatalf("the rule %s decides under the policy %s", rule, policy)
 	}
 	if rule != "triggers" {

@@ -174,7 +174,8 @@ func TestWatchersCount(t *testing.T) {
 
 // TestTooMany: no more than so many matches wait, of one agent and of all; when one is over there is room again.
 func TestTooMany(t *testing.T) {
-	s := newStory(t).create(roundRobin, "", nil, append(seats("a", "b", "c", "d", "e", "f", "g", "i", "j", "k", "l"), parley.Participant{ID: "h", Kind: parley.KindHuman})...)
+	s := newStory(t).create(roundRobin, "", nil, append(seats("a", "b", "c", "d", "e", "f", "g", "i", "j", "k", "l"),
+		parley.Participant{ID: "h", Kind: parley.KindHuman})...)
 	n := 0
 	post := func(id string) string {
 		n++
@@ -240,7 +241,8 @@ func TestGivenTo(t *testing.T) {
 // is asked whom nothing has woken.
 func TestWokenFloor(t *testing.T) {
 	mixed := []parley.Participant{
-		{ID: "h", Kind: parley.KindHuman}, {ID: "a", Kind: parley.KindAgent}, {ID: "p", Kind: parley.KindPeer}, {ID: "b", Kind: parley.KindTool}, {ID: "g", Kind: parley.KindHuman},
+		{ID: "h", Kind: parley.KindHuman}, {ID: "a", Kind: parley.KindAgent}, {ID: "p", Kind: parley.KindPeer},
+		{ID: "b", Kind: parley.KindTool}, {ID: "g", Kind: parley.KindHuman},
 	}
 	pass := func(s *story, id string) *story { return s.take(id, "x").release(id, parley.ClaimYielded) }
 	type step struct {
@@ -254,39 +256,53 @@ func TestWokenFloor(t *testing.T) {
 		steps  []step
 	}{
 		"people in turn": {mixed, "", nil, []step{
-			{func(*story) {}, "h"}, {func(s *story) { s.say("h", turn) }, "p"}, {func(s *story) { s.say("p", turn) }, "g"}, {func(s *story) { s.say("g", turn) }, "h"},
+			{func(*story) {}, "h"}, {func(s *story) { s.say("h", turn) }, "p"}, {func(s *story) { s.say("p", turn) }, "g"},
+			{func(s *story) { s.say("g", turn) }, "h"},
 		}},
 		"an agent that starts": {mixed, "b", nil, []step{{func(*story) {}, "b"}, {func(s *story) { s.say("b", turn) }, "h"}}},
 		"woken between people": {mixed, "", nil, []step{
-			{func(s *story) { s.rouse("h", "b", "a") }, "b"}, {func(s *story) { s.say("b", turn) }, "a"}, {func(s *story) { s.say("a", turn) }, "p"},
-			{func(s *story) { s.rouse("p", "a") }, "a"}, {func(s *story) { s.rouse("a", "b") }, "b"}, {func(s *story) { s.say("b", turn) }, "g"},
+			{func(s *story) { s.rouse("h", "b", "a") }, "b"}, {func(s *story) { s.say("b", turn) }, "a"},
+			{func(s *story) { s.say("a", turn) }, "p"},
+			{func(s *story) { s.rouse("p", "a") }, "a"}, {func(s *story) { s.rouse("a", "b") }, "b"},
+			{func(s *story) { s.say("b", turn) }, "g"},
 		}},
 		"two matches are one turn": {mixed, "", nil, []step{
-			{func(s *story) { s.rouse("h", "a", "b") }, "a"}, {func(s *story) { s.rouse("a", "b") }, "b"}, {func(s *story) { s.say("b", turn) }, "p"},
+			{func(s *story) { s.rouse("h", "a", "b") }, "a"}, {func(s *story) { s.rouse("a", "b") }, "b"},
+			{func(s *story) { s.say("b", turn) }, "p"},
 		}},
 		"a claim that fails keeps its matches": {mixed, "", nil, []step{
-			{func(s *story) { s.rouse("h", "a") }, "a"}, {func(s *story) { s.take("a", "x").say("a", none).release("a", parley.ClaimFailed) }, "a"},
-			{func(s *story) { s.take("a", "y").lapse(parley.ClaimExpired) }, "a"}, {func(s *story) { s.take("a", "z").say("a", turn) }, "p"},
+			{func(s *story) { s.rouse("h", "a") }, "a"}, {func(s *story) {
+				s.take("a", "x").say("a", none).release("a", parley.ClaimFailed)
+			}, "a"},
+			{func(s *story) { s.take("a", "y").lapse(parley.ClaimExpired) }, "a"},
+			{func(s *story) { s.take("a", "z").say("a", turn) }, "p"},
 		}},
 		"who passes has had them": {mixed, "", nil, []step{
-			{func(s *story) { s.rouse("h", "a", "b") }, "a"}, {func(s *story) { pass(s, "a") }, "b"}, {func(s *story) { pass(s, "b") }, "p"},
-			{func(s *story) { s.cancel("h") }, "g"}, {func(s *story) { s.cancel("h") }, "h"}, {func(s *story) { s.cancel("h") }, ""}, {func(s *story) { s.rouse("b", "b") }, "b"},
+			{func(s *story) { s.rouse("h", "a", "b") }, "a"}, {func(s *story) { pass(s, "a") }, "b"},
+			{func(s *story) { pass(s, "b") }, "p"},
+			{func(s *story) { s.cancel("h") }, "g"}, {func(s *story) { s.cancel("h") }, "h"},
+			{func(s *story) { s.cancel("h") }, ""}, {func(s *story) { s.rouse("b", "b") }, "b"},
 		}},
 		"canceled": {mixed, "", nil, []step{
-			{func(s *story) { s.rouse("h", "a", "b") }, "a"}, {func(s *story) { s.take("a", "x").say("a", none).cancel("h") }, "b"}, {func(s *story) { s.cancel("h") }, "p"},
+			{func(s *story) { s.rouse("h", "a", "b") }, "a"}, {
+				func(s *story) { s.take("a", "x").say("a", none).cancel("h") }, "b"}, {func(s *story) { s.cancel("h") }, "p"},
 		}},
 		"whom nobody runs is skipped in time": {mixed, "", &parley.Limits{OnTurnTimeout: parley.TurnSkip}, []step{
-			{func(s *story) { s.rouse("h", "a", "b") }, "a"}, {func(s *story) { s.late() }, "b"}, {func(s *story) { s.late() }, "p"},
+			{func(s *story) { s.rouse("h", "a", "b") }, "a"}, {func(s *story) { s.late() }, "b"},
+			{func(s *story) { s.late() }, "p"},
 		}},
 		"a human comes first where one must": {mixed, "", &parley.Limits{MaxAutonomousTurns: 1}, []step{
-			{func(s *story) { s.rouse("h", "a", "b") }, "a"}, {func(s *story) { s.say("a", turn) }, "g"}, {func(s *story) { s.say("g", turn) }, "b"},
+			{func(s *story) { s.rouse("h", "a", "b") }, "a"}, {func(s *story) { s.say("a", turn) }, "g"},
+			{func(s *story) { s.say("g", turn) }, "b"},
 		}},
 		"of an agent alone": {seats("a", "b"), "", nil, []step{
-			{func(*story) {}, ""}, {func(s *story) { s.rouse("a", "b") }, "b"}, {func(s *story) { s.say("b", turn) }, ""}, {func(s *story) { s.rouse("b", "b") }, "b"},
+			{func(*story) {}, ""}, {func(s *story) { s.rouse("a", "b") }, "b"}, {func(s *story) { s.say("b", turn) }, ""},
+			{func(s *story) { s.rouse("b", "b") }, "b"},
 			{func(s *story) { pass(s, "b") }, ""},
 		}},
 		"notes do not move it": {mixed, "", nil, []step{
-			{func(s *story) { s.post("h", byTurn("a", "b")...) }, "h"}, {func(s *story) { s.post("h", bySession("a", "ses_1")...) }, "h"},
+			{func(s *story) { s.post("h", byTurn("a", "b")...) }, "h"},
+			{func(s *story) { s.post("h", bySession("a", "ses_1")...) }, "h"},
 			{func(s *story) { s.answers("ses_1", byTurn("b")...) }, "h"},
 		}},
 		"nobody is woken who is no agent here": {mixed, "", nil, []step{
@@ -302,7 +318,8 @@ func TestWokenFloor(t *testing.T) {
 					t.Fatalf("step %d: the floor is %+v, want %q: %s", i, f, step.speaker, s.state.Guidance("a", false).Reason)
 				}
 				asks, seat := s.state.Asks(), s.state.Seat(f.Speaker)
-				if agent := seat >= 0 && s.state.Participants[seat].Kind.Claims(); agent != (len(asks) > 0) || agent && (!asks[0].Offer || asks[0].TimeoutMs == 0) {
+				if agent := seat >= 0 && s.state.Participants[seat].Kind.Claims(); agent != (len(asks) > 0) || agent &&
+					(!asks[0].Offer || asks[0].TimeoutMs == 0) {
 					t.Fatalf("step %d: asked are %+v, the floor is %+v", i, asks, f)
 				}
 			}
@@ -312,7 +329,8 @@ func TestWokenFloor(t *testing.T) {
 
 // TestWhoPassesForgetsWhatItWasGiven: the end of a turn without a message takes away its matches, and no others.
 func TestWhoPassesForgetsWhatItWasGiven(t *testing.T) {
-	s := newStory(t).create(triggers, "", nil, agentsAnd("h", "a", "b")...).post("h", bySession("a", "ses_1")...).rouse("h", "a", "b")
+	s := newStory(t).create(triggers, "", nil, agentsAnd("h", "a", "b")...).post("h", bySession("a", "ses_1")...).
+		rouse("h", "a", "b")
 	if len(s.state.Matches) != 3 {
 		t.Fatalf("%+v", s.state.Matches)
 	}

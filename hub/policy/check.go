@@ -40,7 +40,8 @@ func Check(p parley.Policy, stopWhen string, seats []parley.Participant) error {
 // checkKind holds the kind against those that there are, and what is given against the kind.
 func checkKind(p parley.Policy) error {
 	switch p.Kind {
-	case parley.PolicyRoundRobin, parley.PolicyOpen, parley.PolicyAddressed, parley.PolicyRules, parley.PolicyModerator, parley.PolicyTriggers:
+	case parley.PolicyRoundRobin, parley.PolicyOpen, parley.PolicyAddressed, parley.PolicyRules, parley.PolicyModerator,
+		parley.PolicyTriggers:
 	default:
 		return invalid(kinds, "policy.kind is %q", Clip(string(p.Kind)))
 	}
@@ -62,7 +63,8 @@ func checkRules(rules []parley.Rule, seats []parley.Participant) error {
 		size += min(len(r.When), parley.MaxExpressionBytes) // a longer one is refused by itself
 	}
 	if size > parley.MaxRulesBytes {
-		return invalid(fmt.Sprintf("at most %d", parley.MaxRulesBytes), "policy.rules: their expressions have %d bytes together", size)
+		return invalid(fmt.Sprintf("at most %d", parley.MaxRulesBytes),
+			"policy.rules: their expressions have %d bytes together", size)
 	}
 	for i, r := range rules {
 		if seat(seats, r.Next) < 0 {
@@ -106,7 +108,8 @@ func CheckHint(p parley.Policy, seats []parley.Participant, from, next string, f
 	case next == from:
 		return invalid("another participant", "turnHint.next names the author, %s", from)
 	case p.Kind == parley.PolicyModerator && from != p.Moderator && next != p.Moderator:
-		return invalid("a turnHint of the moderator, "+p.Moderator, "turnHint was given by %s, who is not the moderator", from)
+		return invalid("a turnHint of the moderator, "+p.Moderator, "turnHint was given by %s, who is not the moderator",
+			from)
 	}
 	return nil
 }

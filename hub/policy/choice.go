@@ -107,7 +107,8 @@ func (e *Ended) moderated() Choice {
 	case !e.seated(moderator):
 		c.Because = fmt.Sprintf("the moderator, %s, does not take part", Clip(moderator))
 	case e.From != moderator:
-		c.Next, c.Because = moderator, fmt.Sprintf("%s has spoken, and the floor goes back to the moderator, %s", e.From, moderator)
+		c.Next, c.Because = moderator, fmt.Sprintf("%s has spoken, and the floor goes back to the moderator, %s", e.From,
+			moderator)
 	default:
 		c.Next, c.Because = e.named()
 	}

@@ -75,7 +75,8 @@ func TestNext(t *testing.T) {
 func TestRulesCostTooMuchTogether(t *testing.T) {
 	e := large()
 	e.Policy = rules(slices.Repeat([]string{"last.data.list.map(x, [x]).size() < 0"}, parley.MaxRules)...) // 92,006 each
-	if got := policy.Next(e); got.Next != "" || got.Because != "rule 3 failed: those before it have cost more than 100000" {
+	if got := policy.Next(e); got.Next != "" ||
+		got.Because != "rule 3 failed: those before it have cost more than 100000" {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -113,7 +114,8 @@ func TestAllGetToSpeak(t *testing.T) {
 			p.Moderator = all[rapid.IntRange(0, n-1).Draw(rt, "moderator")].ID
 		case parley.PolicyRules: // whoever has spoken least
 			for i := range all {
-				p.Rules = append(p.Rules, parley.Rule{When: fmt.Sprintf("counts.all(c, counts['p%d'] <= counts[c])", i), Next: all[i].ID})
+				p.Rules = append(p.Rules, parley.Rule{When: fmt.Sprintf("counts.all(c, counts['p%d'] <= counts[c])", i),
+					Next: all[i].ID})
 			}
 		}
 		if err := policy.Check(p, "", all); err != nil {
@@ -126,7 +128,8 @@ func TestAllGetToSpeak(t *testing.T) {
 			if p.Kind == parley.PolicyModerator && speaker == slices.Index(ids(all), p.Moderator) {
 				e.Hint = all[least(counts, speaker)].ID
 			}
-			e.Payload = message(parley.Message{Text: rapid.SampledFrom([]string{"", "hello", "@nobody", "@" + all[speaker].ID, "@p0 @p1 @p2 @p3"}).Draw(rt, "text")})
+			e.Payload = message(parley.Message{Text: rapid.SampledFrom(
+				[]string{"", "hello", "@nobody", "@" + all[speaker].ID, "@p0 @p1 @p2 @p3"}).Draw(rt, "text")})
 			if p.Kind == parley.PolicyAddressed && n > 1 {
 				e.Payload = message(parley.Message{Text: "now @" + all[least(counts, speaker)].ID})
 			}
@@ -149,10 +152,12 @@ func TestAllGetToSpeak(t *testing.T) {
 func TestNextIsAParticipant(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		someone := rapid.SampledFrom([]string{"payer", "clinic", "anna", "lab.north", "stranger", ""})
-		p := parley.Policy{Kind: rapid.SampledFrom(append(slices.Clone(parley.Policies), "", "other")).Draw(rt, "policy"), Moderator: someone.Draw(rt, "moderator")}
+		p := parley.Policy{Kind: rapid.SampledFrom(append(slices.Clone(parley.Policies), "", "other")).Draw(rt, "policy"),
+			Moderator: someone.Draw(rt, "moderator")}
 		for range rapid.IntRange(0, 3).Draw(rt, "rules") {
 			p.Rules = append(p.Rules, parley.Rule{
-				When: rapid.SampledFrom([]string{"true", "false", "last.data.x > 1.0", "counts[last.from] > 1", "turns", "(", ""}).Draw(rt, "when"), Next: someone.Draw(rt, "next"),
+				When: rapid.SampledFrom([]string{"true", "false", "last.data.x > 1.0", "counts[last.from] > 1", "turns", "(",
+					""}).Draw(rt, "when"), Next: someone.Draw(rt, "next"),
 			})
 		}
 		e := ended(p, someone.Draw(rt, "from"), "")
@@ -160,7 +165,8 @@ func TestNextIsAParticipant(t *testing.T) {
 		e.Counts = e.Counts[:rapid.IntRange(0, len(e.Counts)).Draw(rt, "counts")]
 		e.Seats = e.Seats[:rapid.IntRange(0, len(e.Seats)).Draw(rt, "seats")]
 		e.Payload = rapid.SampledFrom([]json.RawMessage{
-			nil, []byte(`{"text":"@clinic"}`), []byte(`{"text":"@clinic @anna"}`), []byte(`{"data":{"x":2}}`), []byte(`{"data":[]}`), []byte(`[`), []byte(`null`),
+			nil, []byte(`{"text":"@clinic"}`), []byte(`{"text":"@clinic @anna"}`), []byte(`{"data":{"x":2}}`),
+			[]byte(`{"data":[]}`), []byte(`[`), []byte(`null`),
 		}).Draw(rt, "payload")
 		got := policy.Next(e)
 		if got.Next != "" && !slices.Contains(ids(e.Seats), got.Next) {

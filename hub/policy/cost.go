@@ -113,7 +113,8 @@ func constantString(e ast.Expr) (string, bool) {
 var _ cost.ActualCostEstimator = patterns(nil)
 
 // sizer counts what is in a value: its members and theirs, and a tenth of the bytes of texts. Lists and objects keep what was counted.
-var sizer = types.NewSizeCalculator(types.SizeCalculatorMaxDepth(maxDepth), types.SizeCalculatorMaxTraversal(maxElements))
+var sizer = types.NewSizeCalculator(types.SizeCalculatorMaxDepth(maxDepth),
+	types.SizeCalculatorMaxTraversal(maxElements))
 
 // price is what a pattern costs on a text of so many bytes.
 func (p patterns) price(pattern string, bytes uint64) uint64 {
@@ -163,8 +164,9 @@ type estimator struct{ patterns patterns }
 
 // sizes are the most that the variables can have, in characters or members.
 var sizes = map[string]uint64{
-	"last.from": 64, "last.kind": 8, "last.role": parley.MaxRoleBytes, "last.text": maxValueBytes, "last.schema": parley.MaxTagBytes,
-	"last.tags": parley.MaxTags, "last.tags.@items": parley.MaxTagBytes,
+	"last.from": 64, "last.kind": 8, "last.role": parley.MaxRoleBytes, "last.text": maxValueBytes,
+	"last.schema": parley.MaxTagBytes,
+	"last.tags":   parley.MaxTags, "last.tags.@items": parley.MaxTagBytes,
 	"participants": parley.MaxParticipants, "participants.@items.id": 64, "participants.@items.kind": 8,
 	"participants.@items.role": parley.MaxRoleBytes,
 	"counts":                   parley.MaxParticipants, "counts.@keys": 64,

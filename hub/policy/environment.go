@@ -29,8 +29,9 @@ const (
 // structs are the members of the variables that are objects.
 var structs = map[string]map[string]*types.Type{
 	typeMessage: {
-		"from": types.StringType, "kind": types.StringType, "role": types.StringType, "text": types.StringType, "schema": types.StringType,
-		"tags": types.NewListType(types.StringType), "data": types.DynType, "turn": types.IntType,
+		"from": types.StringType, "kind": types.StringType, "role": types.StringType, "text": types.StringType,
+		"schema": types.StringType,
+		"tags":   types.NewListType(types.StringType), "data": types.DynType, "turn": types.IntType,
 	},
 	typeParticipant: {"id": types.StringType, "kind": types.StringType, "role": types.StringType},
 }

@@ -79,8 +79,10 @@ func newProgram(expr string) (p cel.Program, err error) {
 	if estimate.Max > parley.MaxExpressionCost {
 		return nil, fmt.Errorf("the expression may cost more than %d", parley.MaxExpressionCost)
 	}
-	return env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CostTracking(patterns), cel.CostLimit(parley.MaxExpressionCost),
-		cel.MemoryTracking(types.MemoryTrackerSizeCalculator(sizer), types.MemoryTrackerSampleInterval(16)), cel.MemoryLimit(maxElements))
+	return env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CostTracking(patterns),
+		cel.CostLimit(parley.MaxExpressionCost),
+		cel.MemoryTracking(types.MemoryTrackerSizeCalculator(sizer), types.MemoryTrackerSampleInterval(16)),
+		cel.MemoryLimit(maxElements))
 }
 
 // firstOf gives the first fault of a compilation as line:column: message.

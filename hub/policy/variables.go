@@ -134,9 +134,11 @@ type object struct {
 }
 
 func newObject(members map[string]ref.Val) ref.Val {
-	o := &object{Mapper: types.NewMap(types.DefaultTypeAdapter, members), names: slices.Sorted(maps.Keys(members)), size: 1}
+	o := &object{Mapper: types.NewMap(types.DefaultTypeAdapter, members), names: slices.Sorted(maps.Keys(members)),
+		size: 1}
 	for _, name := range o.names {
-		o.size += sizer.AggregateSize(types.String(name)) + sizer.AggregateSize(members[name]) // of 16 KiB: far from an overflow
+		// of 16 KiB: far from an overflow
+		o.size += sizer.AggregateSize(types.String(name)) + sizer.AggregateSize(members[name])
 	}
 	return o
 }
