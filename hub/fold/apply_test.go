@@ -76,7 +76,7 @@ func decideAll(s fold.State, keys idempotency.Keys, id string) {
 	}
 }
 
-// TestCloseOfTheOverdue: who asks for a close after a limit of time has come is not named as the one who closed.
+// TestCloseOfTheOverdue checks that the close of an overdue conversation reports the time limit, not the caller.
 func TestCloseOfTheOverdue(t *testing.T) {
 	s := &story{t: t, state: fold.State{ID: "x"}, now: 1000}
 	s.create(roundRobin, "", &parley.Limits{DeadlineMs: 5000}, seats("a", "b")...)

@@ -96,8 +96,8 @@ func (q *RequestApproval) add(d *decision, hash [16]byte) {
 	d.closeAtLimit()
 }
 
-// findResult decides an answer to an approval that is resolved, also after the close. It returns the first result to a retry,
-// and refuses any other answer.
+// findResult decides an answer to an approval that is resolved, also after the close. It returns the first result to
+// a retry, and refuses any other answer.
 func (q *ResolveApproval) findResult(d *decision) bool {
 	i := d.s.ApprovalIndex(q.Seq)
 	if i < 0 || !d.s.Approvals[i].Status.Resolved() {

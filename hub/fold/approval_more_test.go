@@ -11,7 +11,8 @@ import (
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
-// TestApprovalAnsweredOnce: the first answer counts; a retry of it with its key meets it, also when the turn or the conversation has ended, and nothing else does.
+// TestApprovalAnsweredOnce checks that the first answer is final. Only a retry with its key receives its result, also
+// after the end of the turn or the conversation.
 func TestApprovalAnsweredOnce(t *testing.T) {
 	s := atWork(t, nil).ask("k1").ask("k2").resolve(3, parley.ApprovalApproved, "h", "key").
 		resolve(5, parley.ApprovalRejected, "h", "")
@@ -57,7 +58,8 @@ func TestApprovalAnswerIsWanted(t *testing.T) {
 	s.refuses(s.answering(4, parley.ApprovalRejected, "h", ""), parley.ErrNotFound, "")
 }
 
-// TestApprovalTimes: an approval is over by hub time, whoever looks first; the silence of who waits is none; a deadline is one.
+// TestApprovalTimes checks that hub time ends an approval, that its wait is no silence, and that a deadline still ends
+// the conversation.
 func TestApprovalTimes(t *testing.T) {
 	l := &parley.Limits{IdleTimeoutMs: 10_000, DeadlineMs: 300_000}
 	s := atWork(t, l).ask("k1")
@@ -100,7 +102,7 @@ func TestApprovalTimes(t *testing.T) {
 	}
 }
 
-// TestApprovalCanceledIsNoSilence: whoever cancels a turn that has waited for long has not been silent.
+// TestApprovalCanceledIsNoSilence checks that the cancel of a turn that waited counts as activity.
 func TestApprovalCanceledIsNoSilence(t *testing.T) {
 	s := atWork(t, &parley.Limits{IdleTimeoutMs: 10_000}).ask("k1").tick(50_000).cancel("h")
 	if s.state.Closed() || s.state.ActiveAt != s.state.LastAt {
@@ -135,7 +137,8 @@ func TestApprovalLimits(t *testing.T) {
 	}
 }
 
-// TestApprovalVisibility: all read what is asked and how it ended; what is to be decided on, and the answer, are for who has asked.
+// TestApprovalVisibility checks that all participants read the request and its end, and only the requester reads the
+// details and the answer.
 func TestApprovalVisibility(t *testing.T) {
 	s := atWork(t, nil)
 	c := s.named(s.wish("k1"))
@@ -199,12 +202,13 @@ func TestApprovalSession(t *testing.T) {
 			s.lapse(parley.ClaimDisconnected)
 		}
 	}
-	if s.resolve(s.state.Approvals[0].Seq, parley.ApprovalRejected, "maker", ""); s.state.SessionStatus() != parley.SessionPending {
+	s.resolve(s.state.Approvals[0].Seq, parley.ApprovalRejected, "maker", "")
+	if s.state.SessionStatus() != parley.SessionPending {
 		t.Fatalf("it is %s", s.state.SessionStatus())
 	}
 }
 
-// TestApprovalForged: the fold takes no log of approvals that no hub has written.
+// TestApprovalForged checks that the fold refuses logs of approvals that no hub wrote.
 func TestApprovalForged(t *testing.T) {
 	told := atWork(t, nil).ask("k1").ask("k2").resolve(3, parley.ApprovalApproved, "h", "").
 		resolve(5, parley.ApprovalRejected, "h", "")
@@ -274,7 +278,8 @@ func TestApprovalForged(t *testing.T) {
 	}
 }
 
-// TestApprovalBeforeTheDeadline: one whose time was over before the deadline of its conversation has timed out, also when nobody has looked in between.
+// TestApprovalBeforeTheDeadline checks that an approval that expires before the deadline of its conversation is timed
+// out, also if no event comes between them.
 func TestApprovalBeforeTheDeadline(t *testing.T) {
 	s := atWork(t, &parley.Limits{DeadlineMs: 120_000}).ask("k1")
 	later := s.wish("k2")

@@ -102,7 +102,8 @@ func atWork(t *testing.T, l *parley.Limits) *story {
 	return s.create(roundRobin, "", l, agentsAnd("h", "a", "b")...).take("a", "a1")
 }
 
-// TestApprovalSuspends: while one is pending the time of the claim does not run; with the last one it begins anew, within what maxClaimMs leaves.
+// TestApprovalSuspends checks that the time of a claim does not run while an approval is pending. The last answer
+// restarts it within maxClaimMs.
 func TestApprovalSuspends(t *testing.T) {
 	for held, want := range map[int64]int64{0: 10_000, 30_000: 10_000, 44_000: 6_000, 49_999: 1, 60_000: 1} {
 		s := atWork(t, &parley.Limits{TurnTimeoutMs: 10_000, MaxClaimMs: 50_000}).ask("k1").ask("k2")
@@ -185,7 +186,8 @@ func TestApprovalEnds(t *testing.T) {
 	}
 }
 
-// TestApprovalOutlivesItsClaim: when the claim ends the turn waits, and nobody may speak or claim; then it is offered anew, and the next attempt meets the answer.
+// TestApprovalOutlivesItsClaim checks that the turn waits when the claim ends, without a speaker or claim. Then it is
+// offered again, and the next attempt receives the answer.
 func TestApprovalOutlivesItsClaim(t *testing.T) {
 	for _, opened := range []bool{false, true} {
 		for _, policy := range []parley.PolicyKind{roundRobin, open} {
@@ -241,7 +243,7 @@ func TestApprovalOutlivesItsClaim(t *testing.T) {
 	}
 }
 
-// named is a command under the claim that stands.
+// named returns a command under the current claim.
 func (s *story) named(c fold.Command) fold.Command {
 	c.Named, c.Executor = &s.state.Claim.Hash, fold.Executor{ID: s.state.Claim.ExecutorID}
 	return c
@@ -279,7 +281,8 @@ func TestApprovalKey(t *testing.T) {
 	meets(false)
 }
 
-// TestApprovalFence: who asks holds the claim; the refusals come in the order of an append's.
+// TestApprovalFence checks that only the holder of the claim requests approvals, and that the refusals have the order
+// of those of an append.
 func TestApprovalFence(t *testing.T) {
 	s := newStory(t).create(roundRobin, "", nil, agentsAnd("h", "a", "b")...)
 	from := func(who string, change func(c *fold.Command)) fold.Command {
@@ -340,7 +343,7 @@ func TestApprovalBounds(t *testing.T) {
 		s.state.ApprovalIndex(3) >= 0 {
 		t.Fatalf("%d are kept, the last but one is %d", n, s.state.Approvals[n-2].Seq)
 	}
-	// What is remembered no more is found in the log.
+	// Dropped approvals are read from the log.
 	for _, seq := range []int64{3, 5, last, s.state.Approvals[parley.MaxKeptApprovals].Seq} {
 		got := s.past(seq)
 		if i := s.state.ApprovalIndex(seq); i >= 0 && got != s.state.Approvals[i] {
@@ -372,7 +375,7 @@ func (s *story) past(seq int64) fold.Approval {
 	return p.Approval
 }
 
-// TestPastApproval: the log tells of an approval what the state would.
+// TestPastApproval checks that the approval read from the log equals that of the state.
 func TestPastApproval(t *testing.T) {
 	s := atWork(t, nil).ask("k1").ask("k2").ask("k3").say("a", none).resolve(5, parley.ApprovalApproved, "h", "key").
 		resolve(3, parley.ApprovalRejected, "h", "").

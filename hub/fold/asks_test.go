@@ -11,7 +11,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
-// asking is what Asks tells of the order of those who are asked.
+// asking is the part of an Ask that orders the offers.
 type asking struct {
 	AgentID string
 	DelayMs int64
@@ -24,8 +24,8 @@ func (s *story) asking() (all []asking) {
 	return all
 }
 
-// TestOpenAsks: where anyone may speak, agents are asked the longest silent first, a step apart, and later where people take part; who has spoken last, and
-// who has passed, is not asked.
+// TestOpenAsks checks where anyone may speak. Agents are asked one step apart, the longest silent first, and later if
+// people take part. The last speaker and those who passed are not asked.
 func TestOpenAsks(t *testing.T) {
 	agents, withPerson := seats("a", "b", "c"), agentsAnd("h", "a", "b", "c")
 	for name, c := range map[string]struct {
@@ -71,7 +71,7 @@ func TestOpenAsks(t *testing.T) {
 	}
 }
 
-// TestWithdrawnWordsLeaveNoMark: when a claim's words are withdrawn, the state that others are judged by is that from before it.
+// TestWithdrawnWordsLeaveNoMark checks that a withdrawal restores the state from before the claim.
 func TestWithdrawnWordsLeaveNoMark(t *testing.T) {
 	for _, words := range []int{0, 1, 2} {
 		s := &story{t: t, state: fold.State{ID: "x"}, keys: idempotency.Keys{}}
@@ -103,7 +103,7 @@ func TestWithdrawnWordsLeaveNoMark(t *testing.T) {
 	}
 }
 
-// TestReofferIntervals: the time of a turn that nobody takes is doubled each time it is offered anew, up to an hour.
+// TestReofferIntervals checks that each new offer of a turn doubles its time, up to an hour.
 func TestReofferIntervals(t *testing.T) {
 	const hour = 3_600_000
 	for _, first := range []int64{1000, 60_000, hour, 2 * hour} {
@@ -124,7 +124,7 @@ func TestReofferIntervals(t *testing.T) {
 	}
 }
 
-// TestRepeatedFinalAsksNothing: the retry of a message that has ended a turn has no event, and what the policy has chosen is not looked for again.
+// TestRepeatedFinalAsksNothing checks that the retry of a final message adds no event and evaluates no policy.
 func TestRepeatedFinalAsksNothing(t *testing.T) {
 	s := &story{t: t, state: fold.State{ID: "x"}, keys: idempotency.Keys{}}
 	s.create(parley.PolicyAddressed, "h", nil, agentsAnd("h", "a", "b")...)

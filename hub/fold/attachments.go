@@ -54,7 +54,7 @@ func (d *decision) findAttachment(offer *parley.System) bool {
 			return offer.Size == 0 || offer.Size == a.Size
 		})
 	}
-	h, _ := eventdata.ParseAttachmentHash(offer.SHA256) // the hub has written it
+	h, _ := eventdata.ParseAttachmentHash(offer.SHA256) // the hub wrote it
 	i, ok := d.s.Attachments.Find(h)
 	if ok {
 		d.out.Seq, d.out.Duplicate = d.s.Attachments[i].Seq, true

@@ -79,14 +79,14 @@ type ExecutorEnds struct {
 	Claims     int
 }
 
-// Withdrawn is a range of messages and traces of a turn that are no longer valid. To is the seq of the claim_ended after
-// them.
+// Withdrawn is a range of messages and traces of a turn that are no longer valid. To is the seq of the claim_ended
+// after them.
 type Withdrawn struct {
 	Turn, From, To int64
 }
 
-// IsWithdrawn reports whether the message or trace at a seq was withdrawn. All messages and traces within a range are of
-// its turn.
+// IsWithdrawn reports whether the message or trace at a seq was withdrawn. All messages and traces within a range are
+// of its turn.
 func (c *Claims) IsWithdrawn(seq int64) bool {
 	i, _ := slices.BinarySearchFunc(c.Withdrawn, seq, func(w Withdrawn, seq int64) int { return cmp.Compare(w.To, seq+1) })
 	return i < len(c.Withdrawn) && c.Withdrawn[i].From <= seq

@@ -16,8 +16,8 @@ import (
 	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
-// claimer plays random commands about turns on the fold: every policy, every limit, claims, their ends, passes. Which of them are taken is for
-// other tests; here is what holds of any log that comes of them.
+// claimer plays random commands about turns: every policy, every limit, claims, their ends, passes. It checks
+// properties of every log. Other tests check which commands are accepted.
 type claimer struct {
 	state  fold.State
 	keys   idempotency.Keys
@@ -26,14 +26,15 @@ type claimer struct {
 	ids    int
 	known  []eventdata.ClaimHash
 
-	ended  int64          // the last turn that has ended
-	claim  string         // hash of the claim that stands
+	ended  int64          // the last ended turn
+	claim  string         // hash of the current claim
 	shown  map[int64]bool // messages and traces of the open turn that are not withdrawn
 	hidden map[int64]bool
 	asked  questions
 }
 
-// TestClaims: the state of a decision is that of its events, replayed from their bytes and from a kept state; no turn ends twice; guidance tells who may speak.
+// TestClaims checks that the state of a decision equals a replay of its events, from the bytes and from a saved state,
+// that no turn ends twice, and that guidance is right.
 func TestClaims(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := &claimer{state: fold.State{ID: "cnv"}, keys: idempotency.Keys{}, now: 1_000_000, shown: map[int64]bool{},
@@ -256,7 +257,7 @@ func (c *claimer) end(turn int64) {
 	clear(c.shown)
 }
 
-// guidance holds it against what a final message would get.
+// guidance compares the guidance with the result of a final message.
 func (c *claimer) guidance(rt *rapid.T) {
 	s := &c.state
 	if s.Guidance("a", false).Kind == parley.Closed {
@@ -295,7 +296,7 @@ func (c *claimer) replay(rt *rapid.T) {
 	}
 }
 
-// replayed folds stored bytes anew, whole and from a kept state, and wants the same state.
+// replayed compares the state with a replay of the stored bytes, as a whole and from a saved state.
 func replayed(rt *rapid.T, stored [][]byte, state fold.State) fold.State {
 	again := fold.State{ID: "cnv"}
 	kept := rapid.IntRange(0, len(stored)).Draw(rt, "kept")

@@ -10,8 +10,8 @@ import (
 	"github.com/parleyhub/parley/hub/policy"
 )
 
-// The rules that decide who has the floor, by their names in guidance. A choice of the policy has the kind of the policy
-// as its name.
+// The rules that decide who has the floor, by their names in guidance. A choice of the policy has the kind of the
+// policy as its name.
 const (
 	ruleApproval   = "approval"
 	ruleOpenTurn   = "open_turn"
@@ -26,8 +26,8 @@ const (
 	ruleTriggers   = "triggers"
 )
 
-// Floor is the participant that may open the next turn or continue the open one. If Anyone is true, any participant may.
-// If the turn waits for an approval and has no claim, no one may, and Speaker requested the approval.
+// Floor is the participant that may open the next turn or continue the open one. If Anyone is true, any participant
+// may. If the turn waits for an approval and has no claim, no one may, and Speaker requested the approval.
 type Floor struct {
 	Speaker string
 	Anyone  bool
@@ -119,7 +119,8 @@ func isPerson(p parley.Participant) bool { return !p.Kind.Claims() }
 // nextPerson returns the person or peer after the last one that had a turn.
 func nextPerson(s *State) string { return nextSpeaker(s, s.LastPerson, isPerson) }
 
-// nextOwner returns the participant after the last one that had a turn. A kind restricts it to participants of that kind.
+// nextOwner returns the participant after the last one that had a turn. A kind restricts it to participants of that
+// kind.
 func nextOwner(s *State, kind parley.ParticipantKind) string {
 	return nextSpeaker(s, s.LastOwner, func(p parley.Participant) bool { return kind == "" || p.Kind == kind })
 }

@@ -96,7 +96,7 @@ func (m *machine) step(rt *rapid.T, c fold.Command) {
 	m.compareState(rt)
 }
 
-// take applies an event that was decided, and holds it against the model's.
+// take applies an event of a decision, and compares it with the event of the model.
 func (m *machine) take(rt *rapid.T, got *fold.EncodedEvent, want fact) {
 	canonical, err := got.Event.Encode()
 	if err != nil || string(canonical) != string(got.Data) {
@@ -233,7 +233,8 @@ func checkReason(rt *rapid.T, g parley.Guidance, explain bool) {
 	}
 }
 
-// replay folds the stored bytes anew, whole and from a kept state, and wants the same state, keys and guidance.
+// replay compares the state, the keys and the guidance with a replay of the stored bytes, as a whole and from a saved
+// state.
 func (m *machine) replay(rt *rapid.T) {
 	again, keys := fold.State{ID: "cnv"}, idempotency.Keys{}
 	kept := rapid.IntRange(0, len(m.stored)).Draw(rt, "kept")

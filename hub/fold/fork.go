@@ -72,9 +72,9 @@ func (f *Fork) addShared(d *decision, e *eventdata.Shared) bool {
 	return false
 }
 
-// applyForked begins a separate conversation after the events that it shares with another one. It drops everything that
-// has an effect outside of the log of the other: sessions, callbacks, matches of sessions, and all approvals, because no
-// one has approved anything here.
+// applyForked begins a separate conversation after the events that it shares with another one. It drops everything
+// that has an effect outside of the log of the other: sessions, callbacks, matches of sessions, and all approvals,
+// because no one has approved anything here.
 func applyForked(s *State, e *parley.Event, sys *parley.System) error {
 	r := sys.Fork
 	switch {

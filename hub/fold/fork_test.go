@@ -18,8 +18,9 @@ import (
 
 const forkHash = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-// TestForks: whatever a conversation is like and wherever it is forked, the fork has the same bytes, is as the other was there but for what begins anew or belongs to
-// the other, and everybody is told the same, unless a turn was being worked at or waited for an approval.
+// TestForks checks forks of random conversations at every seq. The fork has the same bytes. Its state is that of the
+// other one, except for the parts that begin again or belong to the other. Its guidance is the same, unless a turn was
+// claimed or waited for an approval.
 func TestForks(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var stored [][]byte
@@ -170,7 +171,7 @@ func applied(t fataler, s fold.State, data []byte) fold.State {
 	return next
 }
 
-// loads enters the keys of an event as a hub does that reads the log; claim is the one that stands before it.
+// loads adds the keys of an event, as a hub does that reads the log. claim is the current claim before it.
 func loads(keys *idempotency.Keys, claim *fold.Claim, e *parley.Event) {
 	var under *eventdata.ClaimHash
 	if claim != nil && claim.AgentID == e.From {

@@ -88,7 +88,7 @@ func (s *story) ends(id string, status parley.SessionStatus) *story {
 	return s.do(fold.Command{Do: &fold.EndChild{SessionID: id, Status: status}, From: parley.HubID})
 }
 
-// callBack tells what may be told now, if anything.
+// callBack sends the next callback, if there is one.
 func (s *story) callBack() *story {
 	var told []parley.Callback
 	for _, c := range s.state.Callbacks {
@@ -132,7 +132,9 @@ func (s *story) claims(executor, owner string) *story {
 func (s *story) result() *story {
 	return s.do(fold.Command{
 		Do: &fold.Message{Finality: conversation, Outcome: &parley.Outcome{Status: parley.OutcomeFailed},
-			Payload: json.RawMessage(`{"result":{"result_type":"deterministic","result_text":"","exit_code":1,"error":"exit status 1"}}`), Speech: check.Speech{Result: true}},
+			Payload: json.RawMessage(
+				`{"result":{"result_type":"deterministic","result_text":"","exit_code":1,"error":"exit status 1"}}`),
+			Speech: check.Speech{Result: true}},
 		From: "agent",
 	})
 }

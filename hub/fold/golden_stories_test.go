@@ -200,7 +200,7 @@ var stories = map[string]func(s *story){
 	},
 }
 
-// agentsAnd gives a human and some agents.
+// agentsAnd returns a human and some agents.
 func agentsAnd(person string, agents ...string) []parley.Participant {
 	return append(seats(agents...), parley.Participant{ID: person, Kind: parley.KindHuman})
 }

@@ -62,7 +62,7 @@ var triggerStories = map[string]func(s *story){
 	},
 }
 
-// began is the session of a match, whose parent is told of it.
+// began adds the start of the session of a match to its parent.
 func (s *story) began(id string) *story {
 	m := s.state.Matches[s.state.MatchIndex(id)]
 	return s.do(fold.Command{

@@ -9,7 +9,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 )
 
-// TestKeysOfManyEvents: a key that was used before is found, with what was said under it, after every number of events.
+// TestKeysOfManyEvents checks that a used key is found, with its claim, after every number of events.
 func TestKeysOfManyEvents(t *testing.T) {
 	s := &story{t: t, state: fold.State{ID: "x"}}
 	s.do(fold.Command{

@@ -160,8 +160,9 @@ func (t *Triggers) addRecent(by, agentID string, at parley.Timestamp) {
 }
 
 // CauseOf returns the cause and the hops of an event that a participant adds now. They come from the matches and the
-// callback of its current turn, from its session, and from the sessions that its matches start, because such a session
-// may add the event. They are nil and 0 if nothing triggered it. A cause without a conversation is in this conversation.
+// callback of its current turn, from its session, and from the sessions that its matches start, because such a
+// session may add the event. They are nil and 0 if nothing triggered it. A cause without a conversation is in this
+// conversation.
 func (s *State) CauseOf(id string) (*parley.Cause, int) {
 	return findCause(s, id, s.Open && s.Owner == id || s.Claim != nil && s.Claim.AgentID == id)
 }
@@ -193,8 +194,9 @@ func findCause(s *State, id string, inTurn bool) (cause *parley.Cause, hops int)
 	return cause, hops
 }
 
-// mayWake reports whether the last event can wake an agent. A message can do so by a turn under the policy triggers. Any
-// event can do so by a session with an unused id. The agent has a seat of an agent or tool, or watches the workspace.
+// mayWake reports whether the last event can wake an agent. A message can do so by a turn under the policy triggers.
+// Any event can do so by a session with an unused id. The agent has a seat of an agent or tool, or watches the
+// workspace.
 func mayWake(s *State, w *parley.Wake) bool {
 	switch {
 	case s.Session != nil, !w.Workspace && !s.kindOf(w.AgentID).Claims():
@@ -205,8 +207,8 @@ func mayWake(s *State, w *parley.Wake) bool {
 	return s.MatchIndex(w.SessionID) < 0 && s.ChildIndex(w.SessionID) < 0
 }
 
-// limitsWakeRate reports whether the wakes of the last event count for Limits.MaxWakesPerMinute. They do unless a person
-// or peer added the event and nothing triggered it.
+// limitsWakeRate reports whether the wakes of the last event count for Limits.MaxWakesPerMinute. They do unless a
+// person or peer added the event and nothing triggered it.
 func limitsWakeRate(s *State) bool {
 	kind := s.kindOf(s.WakeEvent.From) // empty for a watcher of the workspace
 	return s.WakeEvent.Hops > 0 || kind == "" || kind.Claims()
@@ -247,7 +249,7 @@ func applyTriggerEnded(s *State, e *parley.Event, sys *parley.System) error {
 	}
 	i := s.MatchIndex(t.SessionID)
 	if i < 0 || s.Matches[i].Seq != t.Seq || s.Matches[i].AgentID != t.AgentID || s.ChildIndex(t.SessionID) >= 0 {
-		return errors.New("trigger_ended of a match that is not pending")
+		return errors.New("trigger_ended of a match that does not wait")
 	}
 	s.dropMatches(func(m *Match) bool { return m.SessionID == t.SessionID })
 	s.ActiveAt = e.At

@@ -338,7 +338,7 @@ func asJSON(v any) string {
 	return string(b)
 }
 
-// guidance is section 7, but for reason and rules.
+// guidance is section 7, without reason and rules.
 func (m *model) guidance(id string) parley.Guidance {
 	g := parley.Guidance{Kind: parley.Wait, Turn: m.turn()}
 	if m.closed() {

@@ -10,7 +10,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 )
 
-// runs gives the sessions that were started and have not ended.
+// runs returns the sessions that were started and run.
 func (m *model) runs() []fold.Child {
 	var out []fold.Child
 	for _, f := range m.log {
@@ -27,7 +27,7 @@ func (m *model) runs() []fold.Child {
 	return out
 }
 
-// untold gives those in mode async_callback that have ended and were not told of.
+// untold returns the ended sessions in mode async_callback whose callback was not sent.
 func (m *model) untold() []fold.EndedChild {
 	var out []fold.EndedChild
 	for _, f := range m.log {
@@ -52,7 +52,7 @@ func (m *model) starter(id string) string {
 	return ""
 }
 
-// calledBack is who was told last of sessions, and has not ended a turn since; nobody where that is nobody of the conversation.
+// calledBack returns the participant that received the last callback and did not end a turn since, or an empty string.
 func (m *model) calledBack() string {
 	by := ""
 	for _, f := range m.log {
@@ -97,7 +97,7 @@ func (m *model) children(a *answer, c *fold.Command) {
 	}
 }
 
-// callBack tells, between two turns, of what is not told of the one who comes first.
+// callBack sends the next callback between two turns.
 func (m *model) callBack(a *answer, c *fold.Command, callbacks []parley.Callback) {
 	untold := m.untold()
 	if _, _, open := m.open(); open || len(untold) == 0 {
@@ -117,7 +117,7 @@ func (m *model) callBack(a *answer, c *fold.Command, callbacks []parley.Callback
 	}
 }
 
-// drawChild draws what the hub tells a conversation of its sessions, and of others.
+// drawChild draws a start or end of a session, also of unknown ones.
 func (m *machine) drawChild(rt *rapid.T, action fold.Action) {
 	known := []fold.Child{}
 	for _, f := range m.model.log {

@@ -103,7 +103,8 @@ func (d *decision) addTurnEnded(agent string, reason parley.TurnEnd, detail stri
 	}
 }
 
-// endIfExhausted applies onTurnTimeout when the attempts of an agent are used up. To reoffer the turn waits for its time.
+// endIfExhausted applies onTurnTimeout when the attempts of an agent are used up. To reoffer the turn waits for its
+// time.
 func (d *decision) endIfExhausted(agent string) {
 	if d.s.Attempts(agent) >= d.s.Limits.Attempts() {
 		d.endTimedOutTurn(agent, parley.ReasonAttempts)

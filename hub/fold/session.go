@@ -23,7 +23,7 @@ type Child struct {
 	Hops int
 }
 
-// EndedChild is a session in mode async_callback that has ended. Its parent was not notified yet.
+// EndedChild is a session in mode async_callback that ended. Its parent was not notified yet.
 type EndedChild struct {
 	ID, By, Agent string
 	Status        parley.SessionStatus
@@ -35,7 +35,7 @@ type Sessions struct {
 	// Session is nil if the conversation is not a session. Progress is the last progress that its agent reported.
 	Session  *parley.SessionRecord
 	Progress *parley.SessionProgress
-	// Children run. Callbacks have ended, and their starters were not notified yet.
+	// Children run. Callbacks are ended sessions of which the starters were not notified yet.
 	Children  []Child
 	Callbacks []EndedChild
 	// CallbackFor has the floor because it was notified. CallbackHops are the hops of that message.
@@ -53,7 +53,7 @@ func (c *Sessions) WaitsForSession(id string) bool {
 	return slices.ContainsFunc(c.Children, func(c Child) bool { return c.By == id && c.Mode == parley.ModeSync })
 }
 
-// HasCallback reports whether a session has ended and its starter was not notified yet.
+// HasCallback reports whether a session ended and its starter was not notified yet.
 func (c *Sessions) HasCallback(id string) bool {
 	return slices.ContainsFunc(c.Callbacks, func(c EndedChild) bool { return c.ID == id })
 }
@@ -148,7 +148,7 @@ func applyChildEnded(s *State, e *parley.Event, sys *parley.System) error {
 // applyBound assigns a session to a runner.
 func applyBound(s *State, sys *parley.System) error {
 	if s.Session == nil || s.Session.Runner != nil || sys.RunnerRef == nil || s.Claim != nil {
-		return errors.New("session_bound of a session that cannot be assigned to a runner")
+		return errors.New("session_bound where it cannot be")
 	}
 	r := *s.Session
 	r.Runner = sys.RunnerRef
@@ -219,8 +219,8 @@ func (a *StartChild) decide(d *decision) {
 	}
 }
 
-// decide adds that a session has ended, and answers if a match started it. It does nothing if the log
-// has that already.
+// decide adds the end of a session, and the answer to the match that started it. It does nothing if the log has that
+// already.
 func (a *EndChild) decide(d *decision) {
 	i, match := d.s.ChildIndex(a.SessionID), d.s.MatchIndex(a.SessionID)
 	if i < 0 && match < 0 {
@@ -275,7 +275,7 @@ func (a *Callback) decide(d *decision) {
 	})
 }
 
-// decide closes the session for the hub. It does nothing if the session has ended.
+// decide closes the session for the hub. It does nothing after the end of the session.
 func (a *EndSession) decide(d *decision) { d.hubClose(a.Outcome, a.Detail) }
 
 // CheckSession refuses a message of a participant, with these members in its payload, that does not
@@ -345,19 +345,18 @@ func (d *decision) sessionOutcome(reason string) (parley.Outcome, string) {
 	return o, closingTexts[reason]
 }
 
-// The text of seed 000, section 11, for a session whose runner was lost, and the text for a session
-// that no runner has taken.
+// The texts for a session whose runner was lost (seed 000, section 11), and for one that no runner took.
 const (
 	interruptedText = "Runner disconnected during execution"
 	noRunnerText    = "No matching runner available within timeout"
 )
 
-// NoRunnerOutcome returns how a session ends that no runner has taken in time.
+// NoRunnerOutcome returns how a session ends that no runner took in time.
 func NoRunnerOutcome() (parley.Outcome, string) {
 	return parley.Outcome{Status: parley.OutcomeFailed, Reason: parley.ReasonNoRunner}, noRunnerText
 }
 
-// InterruptedOutcome returns how a session ends whose runner has left.
+// InterruptedOutcome returns how a session ends whose runner was lost.
 func InterruptedOutcome() (parley.Outcome, string) {
 	return parley.Outcome{Status: parley.OutcomeFailed, Reason: parley.ReasonInterrupted}, interruptedText
 }

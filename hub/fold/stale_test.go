@@ -8,7 +8,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
-// TestStale: what a hub has decided of its own does nothing when the log has moved past that.
+// TestStale checks that a decision of the hub does nothing if the log has changed since.
 func TestStale(t *testing.T) {
 	s := &story{t: t, state: fold.State{ID: "x"}, keys: idempotency.Keys{}}
 	s.create(roundRobin, "", &parley.Limits{MaxAttempts: 5, OnTurnTimeout: parley.TurnSkip}, agentsAnd("h", "a", "b")...)

@@ -36,7 +36,8 @@ func (d *decision) checkClaim() bool {
 	return false
 }
 
-// mayHold reports whether the executor may hold a claim. It may not if the claim belongs to another registered executor.
+// mayHold reports whether the executor may hold a claim. It may not if the claim belongs to another registered
+// executor.
 func (x *Executor) mayHold(c *Claim) bool {
 	return x.ID == "" || c.ExecutorID == "" || x.ID == c.ExecutorID
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
-// TestCarries: what is said in a woken turn, notes and traces too, has the cause and the hops of that turn; what is said beside it has none.
+// TestCarries checks that messages, notes and traces of a triggered turn have its cause and hops, and events beside it
+// have none.
 func TestCarries(t *testing.T) {
 	s := newStory(t).create(triggers, "", nil, agentsAnd("h", "a", "b")...).rouse("h", "a").rouse("a", "a", "b")
 	cause := func(seq, wantCause int64, wantHops int) {
@@ -32,7 +33,7 @@ func TestCarries(t *testing.T) {
 	}
 	cause(2, 0, 0) // h
 	cause(4, 2, 1) // a
-	s.post("a")    // not in a turn of its own yet: it would begin with its first words
+	s.post("a")    // not in its turn yet, which begins with its first message
 	cause(0, 0, 0)
 	s.take("a", "x").post("a")
 	cause(0, 4, 2)
@@ -56,8 +57,8 @@ func TestCarries(t *testing.T) {
 	cause(0, 0, 0)
 }
 
-// TestCarriesBesideASession: what a participant says and posts while a session of its own is pending has the cause and hops of that, for it may be the session that
-// speaks; not when it is over, and not what people say, nor other agents.
+// TestCarriesBesideASession checks that the events of a participant have the cause and hops of its pending session,
+// because that session may add them. They do not after its end, and neither do those of people and other agents.
 func TestCarriesBesideASession(t *testing.T) {
 	s := newStory(t).create(parley.PolicyOpen, "", nil, agentsAnd("h", "a", "b")...)
 	cause := func(wantCause int64, wantHops int) {
@@ -92,7 +93,8 @@ func TestCarriesBesideASession(t *testing.T) {
 	cause(0, 0)
 }
 
-// TestRetryMeetsItsWords: a retry of what was said in a woken turn meets it when that turn is over, though it would have no cause now.
+// TestRetryMeetsItsWords checks that a retry of a message of a triggered turn receives its result after the turn, when
+// the message would have no cause.
 func TestRetryMeetsItsWords(t *testing.T) {
 	s := newStory(t).create(triggers, "", nil, agentsAnd("h", "a")...).rouse("h", "a").take("a", "x")
 	note := fold.Command{From: "a", Key: "k", Now: s.now,
@@ -114,7 +116,7 @@ func TestRetryMeetsItsWords(t *testing.T) {
 	}
 }
 
-// TestCallbacksCarryHops: what is told of sessions has the most hops of them, and so has the turn that it gives.
+// TestCallbacksCarryHops checks that a callback, and the turn after it, have the most hops of its sessions.
 func TestCallbacksCarryHops(t *testing.T) {
 	for _, policy := range []parley.PolicyKind{roundRobin, triggers} {
 		s := newStory(t).create(policy, "a", nil, agentsAnd("h", "a", "b")...)
@@ -145,7 +147,8 @@ func TestCallbacksCarryHops(t *testing.T) {
 	}
 }
 
-// TestSessionsCarry: what the agent of a session says has the cause and hops of the session; what its caller says has none.
+// TestSessionsCarry checks that the events of the agent of a session have its cause and hops, and those of its caller
+// have none.
 func TestSessionsCarry(t *testing.T) {
 	s := newStory(t)
 	r := &parley.SessionRecord{
@@ -173,7 +176,8 @@ func TestSessionsCarry(t *testing.T) {
 	}
 }
 
-// TestAnswerIsOne: the end of a session, its answer and whom that wakes are one decision, and come once; where the answer does not fit, nothing comes.
+// TestAnswerIsOne checks that the end of a session, its answer and the agents that this wakes are one decision, made
+// once. If the answer is too large, nothing is added.
 func TestAnswerIsOne(t *testing.T) {
 	s := newStory(t).create(roundRobin, "", nil, agentsAnd("h", "a", "b")...).post("h", bySession("a", "ses_1")...)
 	s.do(fold.Command{From: parley.HubID,
@@ -235,13 +239,14 @@ func TestMatchesCount(t *testing.T) {
 		if !s.state.Closed() || len(s.state.Matches) > 0 {
 			t.Errorf("%+v: the conversation is %s, and %d wait", l, s.state.Status, len(s.state.Matches))
 		}
-		if kind := func() string { e := s.event(-1); sys, _ := e.System(); return sys.Kind }(); kind != parley.KindTriggerMatched {
-			t.Errorf("before the close comes %q", kind)
+		e := s.event(-1)
+		if sys, _ := e.System(); sys.Kind != parley.KindTriggerMatched {
+			t.Errorf("before the close comes %q", sys.Kind)
 		}
 	}
 }
 
-// TestWakingIsSeen: whoever waits for guidance is told of what was woken.
+// TestWakingIsSeen checks that a match changes the inputs of guidance.
 func TestWakingIsSeen(t *testing.T) {
 	s := newStory(t).create(triggers, "", nil, agentsAnd("h", "a", "b")...)
 	s.say("h", turn)
@@ -259,13 +264,13 @@ func TestWakingIsSeen(t *testing.T) {
 	}
 }
 
-// TestImpossibleMatches: a log that no hub has written is refused.
+// TestImpossibleMatches checks that the fold refuses logs that no hub wrote.
 func TestImpossibleMatches(t *testing.T) {
 	s := newStory(t).create(triggers, "", nil, agentsAnd("h", "a", "b")...).post("h", bySession("a", "ses_1")...)
 	s.do(fold.Command{From: parley.HubID,
 		Do: &fold.StartChild{Child: fold.Child{ID: "ses_2", By: "a", Agent: "b", Mode: parley.ModeAsyncPoll}}})
 	s.post("h", bySession("b", "ses_3")...).rouse("h")
-	said := s.state // after a message that has woken nobody
+	said := s.state // after a message that woke no agent
 	after := func(f func(s *story)) fold.State {
 		o := &story{t: t, state: said, now: s.now}
 		f(o)
@@ -335,7 +340,8 @@ func TestImpossibleMatches(t *testing.T) {
 	}
 }
 
-// TestWorkspace: the workspace of a conversation is in its log, its state and its labels, and tells one creation from another.
+// TestWorkspace checks that the workspace of a conversation is in its log, state and labels, and is part of the digest
+// of a creation.
 func TestWorkspace(t *testing.T) {
 	q := &parley.CreateConversationParams{Participants: seats("a"), Workspace: "lab", ClientRequestID: "k"}
 	d := fold.Decide(fold.State{ID: "x"}, idempotency.Keys{},

@@ -30,18 +30,18 @@ type waking struct {
 	counts    bool
 }
 
-// ledger reads a log plainly, without the fold: who is woken, by what, and what has become of it. Every match ends once: it is looked up before it is taken away.
+// ledger reads a log without the fold: the matches, their events, and their ends. Every match ends once.
 type ledger struct {
 	params   parley.CreateConversationParams
 	pending  []match
 	wakings  []waking
 	last     parley.Event // the event before
-	mayWake  bool         // whether that is a note, or a message that has ended a turn
+	mayWake  bool         // whether it is a note or a final message
 	owner    string       // of the turn that is open
 	claimer  string
 	upTo     int64
 	running  map[string]bool // sessions that were started
-	over     ended           // the match of a session that has ended last
+	over     ended           // the match of the session that ended last
 	closed   bool
 	answers  int
 	finished int
@@ -106,8 +106,8 @@ func (l *ledger) end(id string) {
 	l.pending = slices.DeleteFunc(l.pending, func(m match) bool { return slices.Contains(given, m) })
 }
 
-// checkCause: what is said in a turn that was given matches, or while a session that a match has started is not over, has the last of them for its cause, and one
-// hop more than the most of them. Nothing else has a cause.
+// checkCause checks the cause of an event in a turn that received matches, or beside a session that a match started.
+// It is the last match, with one hop more than the most of them. Other events have no cause.
 func (l *ledger) checkCause(rt *rapid.T, e *parley.Event, inTurn bool) {
 	var want parley.Event
 	given := l.given(e.From)

@@ -17,10 +17,11 @@ import (
 	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
-// answerSchema is that of the answers of sessions here. Nobody else says such.
+// answerSchema is that of the answers of sessions. No other note has it.
 const answerSchema = "answer.v1"
 
-// waker plays random commands on the fold of a conversation whose events wake agents. Whom they would wake is drawn too, seats that are none among them.
+// waker plays random commands on a conversation whose events wake agents. The wakes are random too, some with unknown
+// seats.
 type waker struct {
 	state  fold.State
 	keys   idempotency.Keys
@@ -28,14 +29,14 @@ type waker struct {
 	now    parley.Timestamp
 	ids    int
 	ledger ledger
-	seen   map[string]int // what has happened at all
+	seen   map[string]int // the kinds of events so far
 }
 
-// TestWaking: by whatever way a log has come about, what waits is what a plain reading of it says, each match is over once, no limit is passed, and who was woken
-// first has the floor between two turns.
+// TestWaking checks random logs: the matches are those of a plain reading, each ends once, no limit is exceeded, and
+// the agent of the first match has the floor between turns.
 func TestWaking(t *testing.T) {
 	seen, missing := map[string]int{}, []string(nil)
-	// each has as many checks as -rapid.checks says, drawn anew: rare things take more
+	// -rapid.checks is for one round; rare events need more
 	for round := 0; round < 3 || round < 40 && len(missing) > 0; round++ {
 		rapid.Check(t, func(rt *rapid.T) { testWaking(rt, seen) })
 		missing = unseen(seen)
@@ -171,7 +172,7 @@ func (w *waker) drawWakes(rt *rapid.T) []parley.Wake {
 	return wakes
 }
 
-// newSession gives a new id, and seldom one that there was.
+// newSession returns a new id, and sometimes a used one.
 func (w *waker) newSession(rt *rapid.T) string {
 	if w.ids++; w.ids > 1 && rapid.IntRange(0, 9).Draw(rt, "old") == 0 {
 		return fmt.Sprint("ses_", rapid.IntRange(1, w.ids).Draw(rt, "which"))
@@ -179,7 +180,7 @@ func (w *waker) newSession(rt *rapid.T) string {
 	return fmt.Sprint("ses_", w.ids)
 }
 
-// drawSession draws what the hub tells of a session, mostly one that an event has started.
+// drawSession draws an event of a session, mostly one that a match started.
 func (w *waker) drawSession(rt *rapid.T, cmd *fold.Command) {
 	cmd.From, cmd.Key = parley.HubID, ""
 	child := fold.Child{ID: w.newSession(rt), By: "a", Agent: "b", Mode: parley.ModeAsyncPoll}
@@ -270,7 +271,8 @@ func (w *waker) see(e *fold.EncodedEvent) {
 	}
 }
 
-// floor: between two turns it belongs to who was woken first, unless something comes before that; nobody is left without a time limit whose turn it is.
+// floor checks that the agent of the first match has the floor between two turns unless an earlier rule applies, and
+// that each participant with the floor has a time limit.
 func (w *waker) floor(rt *rapid.T) {
 	s := &w.state
 	if s.Closed() {

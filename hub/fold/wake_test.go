@@ -71,7 +71,7 @@ func (s *story) answerOf(id string, a parley.Answer, wakes []parley.Wake) fold.A
 	return answer
 }
 
-// event gives an event of the log; 0 is the last.
+// event returns an event of the log. 0 is the last one.
 func (s *story) event(seq int64) parley.Event {
 	if seq <= 0 {
 		seq += s.state.Seq
@@ -83,7 +83,7 @@ func (s *story) event(seq int64) parley.Event {
 	return e
 }
 
-// stopped gives the reasons of all that was stopped, in order; "" is a wake that was not.
+// stopped returns the limits of all matches in order. It is empty for a match that no limit stopped.
 func (s *story) stopped() []string {
 	var all []string
 	for i := range s.log {
@@ -102,7 +102,7 @@ func (s *story) stopped() []string {
 	return all
 }
 
-// TestTwoAgentsStop: two agents that wake each other do so as often as limits.maxHops says, and the log says why no more.
+// TestTwoAgentsStop checks that limits.maxHops stops two agents that wake each other, and that the log has the reason.
 func TestTwoAgentsStop(t *testing.T) {
 	for _, limit := range []int{0, 1, 5} {
 		s := newStory(t).create(triggers, "", &parley.Limits{MaxHops: limit}, agentsAnd("h", "a", "b")...).rouse("h", "a")
@@ -122,7 +122,8 @@ func TestTwoAgentsStop(t *testing.T) {
 	}
 }
 
-// TestPairWindow: within a minute one author wakes one agent as often as limits.maxWakesPerMinute says; people that nothing has woken may more often, and so may others.
+// TestPairWindow checks limits.maxWakesPerMinute, which bounds how often one author wakes one agent. It bounds neither
+// people without a cause nor other authors.
 func TestPairWindow(t *testing.T) {
 	s := newStory(t).create(roundRobin, "", &parley.Limits{MaxWakesPerMinute: 3}, agentsAnd("h", "a", "b")...)
 	n := 0
@@ -148,8 +149,9 @@ func TestPairWindow(t *testing.T) {
 	post("a", "b", "")
 	post("a", "b", "")
 	post("a", "b", "")
-	post("a", "b", parley.StoppedMaxWakes) // what was stopped itself has not counted
-	if sys, _ := func() (parley.System, error) { e := s.event(0); return e.System() }(); sys.Trigger.Wakes[0].SessionID != "" {
+	post("a", "b", parley.StoppedMaxWakes) // a stopped wake does not count
+	e := s.event(0)
+	if sys, _ := e.System(); sys.Trigger.Wakes[0].SessionID != "" {
 		t.Errorf("what was stopped has a session: %+v", sys.Trigger.Wakes[0])
 	}
 }
@@ -205,8 +207,9 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
-// TestGivenTo: a turn under a claim is given what its speaker was, any other all that waits for a turn.
-func TestGivenTo(t *testing.T) {
+// TestMatchesOf checks which matches a turn receives: under a claim those that its holder has seen, else all that wait
+// for a turn.
+func TestMatchesOf(t *testing.T) {
 	wake := func(id, session string) parley.Wake { return parley.Wake{AgentID: id, SessionID: session} }
 	s := fold.Triggers{Matches: []fold.Match{
 		{Seq: 3, Wake: wake("a", "")}, {Seq: 3, Wake: wake("b", "")}, {Seq: 4, Wake: wake("a", "ses_1")},
@@ -237,8 +240,8 @@ func TestGivenTo(t *testing.T) {
 	}
 }
 
-// TestWokenFloor: who was woken has the floor in the order of the events, with all its matches at once; then people and peers in the order of their seats; and nobody
-// is asked whom nothing has woken.
+// TestWokenFloor checks that agents have the floor in the order of their first matches, with all their matches at
+// once. Then people and peers have it in the order of their seats. No other agent is asked.
 func TestWokenFloor(t *testing.T) {
 	mixed := []parley.Participant{
 		{ID: "h", Kind: parley.KindHuman}, {ID: "a", Kind: parley.KindAgent}, {ID: "p", Kind: parley.KindPeer},

@@ -15,8 +15,9 @@ func invalid(expected, format string, args ...any) error {
 
 const kinds = "round_robin, open, addressed, rules, moderator or triggers"
 
-// Check holds a policy and limits.stopWhen against the seats of a conversation. stopWhen may be empty, p.Kind not. It gives nil, or a *parley.Error for
-// ErrValidationFailed whose message begins with the path, such as policy.rules[1].when.
+// Check checks a policy and limits.stopWhen against the seats of a conversation. p.Kind must be set, stopWhen may be
+// empty. It returns nil or a *parley.Error for ErrValidationFailed, whose message begins with the path, such as
+// policy.rules[1].when.
 func Check(p parley.Policy, stopWhen string, seats []parley.Participant) error {
 	if err := checkKind(p); err != nil {
 		return err
@@ -37,7 +38,7 @@ func Check(p parley.Policy, stopWhen string, seats []parley.Participant) error {
 	return checkExpression("limits.stopWhen", stopWhen)
 }
 
-// checkKind holds the kind against those that there are, and what is given against the kind.
+// checkKind checks that the kind is known, and that only its own fields are set.
 func checkKind(p parley.Policy) error {
 	switch p.Kind {
 	case parley.PolicyRoundRobin, parley.PolicyOpen, parley.PolicyAddressed, parley.PolicyRules, parley.PolicyModerator,
@@ -60,7 +61,7 @@ func checkRules(rules []parley.Rule, seats []parley.Participant) error {
 	}
 	size := 0
 	for _, r := range rules {
-		size += min(len(r.When), parley.MaxExpressionBytes) // a longer one is refused by itself
+		size += min(len(r.When), parley.MaxExpressionBytes) // longer ones are refused separately
 	}
 	if size > parley.MaxRulesBytes {
 		return invalid(fmt.Sprintf("at most %d", parley.MaxRulesBytes),
@@ -77,7 +78,7 @@ func checkRules(rules []parley.Rule, seats []parley.Participant) error {
 	return nil
 }
 
-// expected says what an expression must be.
+// expected describes a valid expression.
 const expected = "an expression in CEL that gives a bool"
 
 func checkExpression(path, expr string) error {
@@ -95,8 +96,9 @@ func checkExpression(path, expr string) error {
 	return nil
 }
 
-// CheckHint holds the turnHint of a message by from against the policy, the seats and the message's finality. It gives nil, or a *parley.Error for
-// ErrValidationFailed. Under the policy moderator all but the moderator may name the moderator alone: they have no choice.
+// CheckHint checks the turnHint of a message by from against the policy, the seats and the finality of the message. It
+// returns nil or a *parley.Error for ErrValidationFailed. Under the policy moderator, participants except the
+// moderator may name only the moderator.
 func CheckHint(p parley.Policy, seats []parley.Participant, from, next string, f parley.Finality) error {
 	switch {
 	case p.Kind != parley.PolicyAddressed && p.Kind != parley.PolicyModerator:
@@ -114,10 +116,10 @@ func CheckHint(p parley.Policy, seats []parley.Participant, from, next string, f
 	return nil
 }
 
-// Clip keeps what is quoted back to a caller short.
+// Clip shortens a value of a caller that an error quotes.
 func Clip(s string) string { return shorten(s, 80) }
 
-// shorten keeps at most n bytes and says that more was there.
+// shorten returns at most n bytes of s, and marks the missing rest.
 func shorten(s string, n int) string {
 	s = strings.ToValidUTF8(s, "?")
 	if len(s) <= n {
@@ -126,7 +128,7 @@ func shorten(s string, n int) string {
 	return Cut(s, n) + "..."
 }
 
-// Cut keeps at most n bytes of valid UTF-8 and breaks no character.
+// Cut returns at most n bytes of valid UTF-8, and splits no character.
 func Cut(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -139,7 +141,7 @@ func Cut(s string, n int) string {
 
 const maxReasonBytes = 200
 
-// reason says in one line and few words what an expression has met.
+// reason returns the error of an expression as one short line.
 func reason(err error) string {
 	s := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

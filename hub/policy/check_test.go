@@ -111,7 +111,8 @@ func TestCheckHint(t *testing.T) {
 	}
 }
 
-// FuzzCheck: whatever an expression is, it is taken or refused with its path, in valid UTF-8; and one that was taken can be evaluated.
+// FuzzCheck checks that an expression is either accepted or refused with its path in valid UTF-8, and that accepted
+// ones can be evaluated.
 func FuzzCheck(f *testing.F) {
 	for _, s := range expressions {
 		f.Add(s, "hello @clinic", `{"a":[1,{"b":null}]}`)

@@ -99,8 +99,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestAllGetToSpeak plays conversations of 2 to 6 under every policy, with the fallback that the hub applies: nobody is shut out whom the
-// policy can name.
+// TestAllGetToSpeak plays conversations of 2 to 6 participants under every policy, with the fallback of the hub. Every
+// participant that the policy can name has a turn.
 func TestAllGetToSpeak(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(2, 6).Draw(rt, "seats")
@@ -112,7 +112,7 @@ func TestAllGetToSpeak(t *testing.T) {
 		switch p.Kind {
 		case parley.PolicyModerator:
 			p.Moderator = all[rapid.IntRange(0, n-1).Draw(rt, "moderator")].ID
-		case parley.PolicyRules: // whoever has spoken least
+		case parley.PolicyRules: // the participant with the fewest turns
 			for i := range all {
 				p.Rules = append(p.Rules, parley.Rule{When: fmt.Sprintf("counts.all(c, counts['p%d'] <= counts[c])", i),
 					Next: all[i].ID})
@@ -148,7 +148,7 @@ func TestAllGetToSpeak(t *testing.T) {
 	})
 }
 
-// TestNextIsAParticipant holds for whatever stands in a policy and a message, checked or not.
+// TestNextIsAParticipant checks Next for arbitrary policies and messages, valid or not.
 func TestNextIsAParticipant(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		someone := rapid.SampledFrom([]string{"payer", "clinic", "anna", "lab.north", "stranger", ""})
@@ -179,7 +179,7 @@ func TestNextIsAParticipant(t *testing.T) {
 	})
 }
 
-// TestNextAtOnce asks from many goroutines, each with an Ended of its own: the programs are shared.
+// TestNextAtOnce calls Next from many goroutines, each with a separate Ended. They share the programs.
 func TestNextAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 8 {
@@ -203,7 +203,7 @@ func ids(all []parley.Participant) []string {
 	return out
 }
 
-// least is the seat that has spoken least, but for one.
+// least returns the seat with the fewest turns, except one seat.
 func least(counts []int64, but int) int {
 	at := -1
 	for i, n := range counts {

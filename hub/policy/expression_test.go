@@ -104,8 +104,9 @@ func large() *policy.Ended {
 	return e
 }
 
-// TestExpressions says of each expression whether it is taken, what it gives, and why. The answers are part of what logs mean: a change here, such as by
-// another version of the library, gives old conversations another course.
+// TestExpressions lists for each expression whether it is accepted, its result, and the reason. The results are part
+// of the meaning of logs: if one changes, for example with a new version of the library, old conversations have other
+// speakers.
 func TestExpressions(t *testing.T) {
 	var lines []string
 	for _, x := range expressions {

@@ -69,7 +69,7 @@ func TestMentionsAreReadAsTheyMean(t *testing.T) {
 		{`{"text":"@clinic"`, ""},                       // no JSON
 		{`{"text":["@clinic"]}`, ""},                    // no text
 		{`null`, ""}, {``, ""}, {`"@clinic"`, ""},       // no message
-		{`{"text":"@clinic","attachments":"wrong"}`, ""}, // half of a message is none
+		{`{"text":"@clinic","attachments":"wrong"}`, ""}, // a partly valid message is ignored
 	} {
 		e := ended(parley.Policy{Kind: parley.PolicyAddressed}, "payer", "")
 		e.Payload = json.RawMessage(c.payload)
