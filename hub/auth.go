@@ -15,7 +15,7 @@ type authorizer struct{ hub *Hub }
 
 // Authorize implements conv.Authorizer.
 func (a authorizer) Authorize(r *conv.Request, head *fold.State) *conv.Refusal {
-	if head.Claim != nil && head.Awaits() {
+	if head.Claim != nil && head.AwaitsApproval() {
 		r.Cmd.HeldMs, _ = a.hub.turns.HeldFor(head.ID, head.Claim.Hash)
 	}
 	if r.By == nil {

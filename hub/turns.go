@@ -58,7 +58,7 @@ func (h *Hub) CancelTurn(p *Principal, q *parley.CancelTurnParams, done func(par
 func (h *Hub) guidance(s *fold.State, id string, explain bool) parley.Guidance {
 	g := s.Guidance(id, explain)
 	seat := s.Seat(g.Speaker)
-	if g.Kind == parley.Closed || g.Claim != nil || s.Awaits() || seat < 0 || !s.Participants[seat].Kind.Claims() {
+	if g.Kind == parley.Closed || g.Claim != nil || s.AwaitsApproval() || seat < 0 || !s.Participants[seat].Kind.Claims() {
 		return g
 	}
 	for _, a := range s.Asks() {
@@ -97,7 +97,7 @@ func (h *Hub) floor(s *fold.State) *parley.Floor {
 // negative if no participant has the floor.
 func (h *Hub) stuckReason(s *fold.State, seat int) parley.StuckReason {
 	switch {
-	case s.Awaits():
+	case s.AwaitsApproval():
 		return parley.StuckApproval
 	case s.Claim != nil, seat < 0, !s.Participants[seat].Kind.Claims():
 		return ""

@@ -28,7 +28,7 @@ func checkSpeech(s *fold.State, e *parley.Event) error {
 		return fmt.Errorf("%s does not have the floor", e.From)
 	}
 	if e.From != parley.HubID {
-		cause, hops := s.CarriesWords(e.From)
+		cause, hops := s.CauseOfSpeech(e.From)
 		if err := checkCarries(e, cause, hops); err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func checkSpeech(s *fold.State, e *parley.Event) error {
 		return err
 	}
 	for _, h := range speech.Refers {
-		if _, there := s.Attachment(h); !there {
+		if _, there := s.Attachments.Find(h); !there {
 			return fmt.Errorf("the attachment %.12s was not added to the conversation before", h)
 		}
 	}

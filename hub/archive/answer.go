@@ -11,14 +11,14 @@ import (
 
 // owed is the note with which a session answers the event that has started it: right after its end stands in the log.
 type owed struct {
-	fold.Woken
+	fold.Match
 	status parley.SessionStatus
 }
 
 // owe keeps which answer may follow an event; s is the state before it.
 func (c *planned) owe(s *fold.State, e *parley.Event) error {
 	c.owed = nil
-	if e.Type != parley.TypeSystem || len(s.Woken) == 0 {
+	if e.Type != parley.TypeSystem || len(s.Matches) == 0 {
 		return nil
 	}
 	sys, err := e.System()
@@ -32,8 +32,8 @@ func (c *planned) owe(s *fold.State, e *parley.Event) error {
 	case sys.Kind == parley.KindTriggerEnded && sys.Trigger != nil:
 		session, status = sys.Trigger.SessionID, parley.SessionFailed
 	}
-	if i := s.PendingSession(session); i >= 0 {
-		c.owed = &owed{Woken: s.Woken[i], status: status}
+	if i := s.MatchIndex(session); i >= 0 {
+		c.owed = &owed{Match: s.Matches[i], status: status}
 	}
 	return nil
 }

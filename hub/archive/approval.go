@@ -48,7 +48,7 @@ const maxTokenIDBytes = 128
 // checkTimedOut refuses the end of an approval whose time is not over.
 func checkTimedOut(s *fold.State, e *parley.Event, r *parley.ApprovalRecord) error {
 	_, seq, _ := eventdata.ParseApprovalID(r.ApprovalID)
-	if i := s.Approval(seq); i < 0 || e.At < s.Approvals[i].ExpiresAt {
+	if i := s.ApprovalIndex(seq); i < 0 || e.At < s.Approvals[i].ExpiresAt {
 		return errors.New("an approval that has timed out before its time")
 	}
 	if r.Comment != "" || e.ClientRequestID != "" {

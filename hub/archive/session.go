@@ -100,8 +100,8 @@ func checkChild(s *fold.State, sys *parley.System) error {
 		if !sys.Status.Ended() {
 			return fmt.Errorf("session_ended with status %.80q", sys.Status)
 		}
-	case s.PendingSession(sys.SessionID) >= 0:
-		return checkStartOf(&s.Woken[s.PendingSession(sys.SessionID)], sys)
+	case s.MatchIndex(sys.SessionID) >= 0:
+		return checkStartOf(&s.Matches[s.MatchIndex(sys.SessionID)], sys)
 	case !s.HasParticipant(sys.AgentID):
 		return fmt.Errorf("a session of %.80q, who does not take part in the conversation", sys.AgentID)
 	case !parley.ValidAgentName(sys.Agent) || sys.Mode == "" || !sys.Mode.Valid():
@@ -158,7 +158,7 @@ func checkCallback(s *fold.State, e *parley.Event) error {
 	if m.Parameters != nil || m.Result != nil || e.Outcome != nil || e.TurnHint != nil {
 		return errors.New("a callback with more than that")
 	}
-	by, hops := s.CallsBackTo(), 0
+	by, hops := s.CallbackRecipient(), 0
 	for _, c := range told.Callbacks {
 		i := slices.IndexFunc(s.Callbacks, func(p fold.EndedChild) bool { return p.ID == c.ChildSessionID })
 		if i < 0 || s.Callbacks[i].By != by || s.Callbacks[i].Agent != c.AgentName || s.Callbacks[i].Status != c.Status {

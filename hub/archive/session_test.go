@@ -325,7 +325,7 @@ func TestSessionsForged(t *testing.T) {
 		return `{"seq":0,"type":"system","from":"hub","at":"2026-01-01T00:00:00.000Z","payload":` + payload + `}`
 	}
 	renumbered := func(e string) string { return `{"seq":0` + e[strings.Index(e, `,"t`):] }
-	add("told twice", "parent", parent[1:told+1], renumbered(strings.Replace(parent[told], `"turn":1,`, `"turn":2,`, 1)), "not ended, or were told of")
+	add("told twice", "parent", parent[1:told+1], renumbered(strings.Replace(parent[told], `"turn":1,`, `"turn":2,`, 1)), "whose callback was sent before")
 	add("ended twice", "parent", parent[1:told+1], renumbered(parent[at(parent, "session_ended")]), "does not run")
 	add("started again", "parent", parent[1:told+1], renumbered(parent[2]), "was started before")
 	add("somebody who comes to a session", child[0], child[1:closes], sys(`{"kind":"participant_added","participant":{"id":"eve","kind":"peer"},"addedBy":"bob"}`), "come to a session")

@@ -15,7 +15,7 @@ func checkMatched(s *fold.State, e *parley.Event, t *parley.TriggerRecord) error
 	if t.AgentID != "" || t.SessionID != "" || t.Reason != "" || len(t.Wakes) > len(s.Participants)+limits.MaxWatchers {
 		return fmt.Errorf("trigger_matched with %d wakes, or with what is for trigger_ended", len(t.Wakes))
 	}
-	pending := len(s.Woken)
+	pending := len(s.Matches)
 	for i := range t.Wakes {
 		w := &t.Wakes[i]
 		if err := checkWake(s, w); err != nil {
@@ -24,7 +24,7 @@ func checkMatched(s *fold.State, e *parley.Event, t *parley.TriggerRecord) error
 		if w.Stopped != "" {
 			continue
 		}
-		if limit := s.Stops(w, pending, e.At); limit != "" {
+		if limit := s.WakeLimit(w, pending, e.At); limit != "" {
 			return fmt.Errorf("%s is woken in spite of %s", w.AgentID, limit)
 		}
 		pending++
@@ -87,7 +87,7 @@ func checkStarted(r *parley.SessionRecord) error {
 }
 
 // checkStartOf refuses a session_started that is another than its match says.
-func checkStartOf(w *fold.Woken, sys *parley.System) error {
+func checkStartOf(w *fold.Match, sys *parley.System) error {
 	if sys.AgentID != w.By || sys.Agent != w.Agent || sys.Mode != parley.ModeAsyncPoll {
 		return fmt.Errorf("a session of %.80q that %.80q has started, and the event %d of %s wakes %s", sys.Agent, sys.AgentID, w.Seq, w.By, w.Agent)
 	}
@@ -117,15 +117,15 @@ func checkSystemCarries(s *fold.State, e *parley.Event, sys *parley.System) erro
 	cause, hops := (*parley.Cause)(nil), 0
 	switch sys.Kind {
 	case parley.KindNote:
-		cause, hops = s.Carries(e.From)
+		cause, hops = s.CauseOf(e.From)
 	case parley.KindSessionStarted, parley.KindSessionEnded:
-		if i := s.Child(sys.SessionID); i >= 0 {
+		if i := s.ChildIndex(sys.SessionID); i >= 0 {
 			hops = s.Children[i].Hops
 		} else if sys.Kind == parley.KindSessionStarted {
 			hops = min(max(e.Hops, 0), limits.MaxHopsLimit) // what its caller carried when it began
 		}
-		if i := s.PendingSession(sys.SessionID); i >= 0 {
-			hops = s.Woken[i].Hops + 1
+		if i := s.MatchIndex(sys.SessionID); i >= 0 {
+			hops = s.Matches[i].Hops + 1
 		}
 	}
 	return checkCarries(e, cause, hops)

@@ -84,7 +84,7 @@ func (d *Desk) Saw(now Time, s *fold.State) {
 	if turn := s.CurrentTurn(); turn != d.turn || s.Closed() {
 		d.turn, d.offers = turn, nil
 	}
-	d.sawClaim(now, s.Claim, s.Awaits())
+	d.sawClaim(now, s.Claim, s.AwaitsApproval())
 	asks := s.Asks()
 	kept := make([]asking, 0, len(asks))
 	for _, a := range asks {
@@ -210,13 +210,13 @@ func (d *Desk) DurationMs() int64 { return d.length }
 
 // Waits reports for whose agents the desk waits until one of their executors is there, or has room.
 func (d *Desk) Waits(serves string, internal bool) bool {
-	return slices.ContainsFunc(d.asks, func(k asking) bool { return k.Offer && k.Serves == serves && fold.InPlace(k.Place, internal) })
+	return slices.ContainsFunc(d.asks, func(k asking) bool { return k.Offer && k.Serves == serves && fold.AllowsPlace(k.Place, internal) })
 }
 
 // Due reports whether an executor of an agent, inside a hub or not, would be asked now if it had room.
 func (d *Desk) Due(now Time, serves string, internal bool) bool {
 	return slices.ContainsFunc(d.asks, func(k asking) bool {
-		return k.Offer && k.Serves == serves && now >= k.next && fold.InPlace(k.Place, internal)
+		return k.Offer && k.Serves == serves && now >= k.next && fold.AllowsPlace(k.Place, internal)
 	})
 }
 
@@ -227,7 +227,7 @@ func (d *Desk) Others(agent string, all []Executor) bool {
 		return false
 	}
 	return slices.ContainsFunc(all, func(x Executor) bool {
-		return fold.InPlace(d.asks[i].Place, x.Internal) && fold.EndedClaims(d.asks[i].Ended, x.ID) == 0
+		return fold.AllowsPlace(d.asks[i].Place, x.Internal) && fold.CountEnded(d.asks[i].Ended, x.ID) == 0
 	})
 }
 

@@ -262,7 +262,7 @@ func (w *world) givenUp(before *snapshot) {
 		}
 		for _, t := range before.state.Tries {
 			last := before.state.Claim
-			if t.AgentID == agent && last != nil && fold.EndedClaims(t.Ended, last.ExecutorID) > 0 && fold.EndedClaims(t.Ended, name(i)) == 0 {
+			if t.AgentID == agent && last != nil && fold.CountEnded(t.Ended, last.ExecutorID) > 0 && fold.CountEnded(t.Ended, name(i)) == 0 {
 				w.violate("the attempts are used up, and a good replica was not asked again")
 			}
 		}

@@ -125,12 +125,12 @@ func (k *keyer) state(s *fold.State) {
 	k.bit(s.Closed(), s.Open, s.WordsFrom != 0)
 	k.num(int(s.Turn), int(s.Turns), int(s.Autonomous))
 	k.str(s.Owner)
-	k.str(s.LastHad)
+	k.str(s.LastOwner)
 	k.str(s.LastSpeaker)
 	for _, p := range s.Passed {
 		k.str(p)
 	}
-	for _, x := range s.Spoke {
+	for _, x := range s.Activities {
 		k.str(x.ExecutorID)
 	}
 	k.claim(s.Claim)
@@ -145,7 +145,7 @@ func (k *keyer) state(s *fold.State) {
 		k.str(t.AgentID)
 		k.num(t.Attempts, min(t.Reoffers, 1))
 		ended := slices.Clone(t.Ended)
-		slices.SortFunc(ended, func(a, b fold.EndedBy) int { return compareStrings(a.ExecutorID, b.ExecutorID) })
+		slices.SortFunc(ended, func(a, b fold.ExecutorEnds) int { return compareStrings(a.ExecutorID, b.ExecutorID) })
 		for _, e := range ended {
 			k.str(e.ExecutorID)
 			k.num(e.Claims)

@@ -282,7 +282,7 @@ func (x *explorer) ofWork(all []move, w *world, i int) []move {
 	case r.kind == renewer:
 		x.addCalls(w, &all, i, actRenew, "renews", x.renew)
 	case r.kind == mute:
-	case r.kind == asker && r.asked && w.head.state.Awaits():
+	case r.kind == asker && r.asked && w.head.state.AwaitsApproval():
 	case r.kind == asker && r.said && !r.asked:
 		x.addCalls(w, &all, i, actAsk, "asks for an approval", x.askApproval)
 	case !r.said:

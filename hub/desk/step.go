@@ -228,7 +228,7 @@ const maxOffers = 256
 // choose gives the executor that has lost the fewest claims of this turn, of those that were not asked in this round; then the one that the agent
 // had last, then the one with the least to do.
 func (k *asking) choose(all []Executor) (Executor, bool) {
-	may := slices.DeleteFunc(slices.Clone(all), func(x Executor) bool { return x.Full || !fold.InPlace(k.Place, x.Internal) })
+	may := slices.DeleteFunc(slices.Clone(all), func(x Executor) bool { return x.Full || !fold.AllowsPlace(k.Place, x.Internal) })
 	if len(may) == 0 {
 		return Executor{}, false
 	}
@@ -239,7 +239,7 @@ func (k *asking) choose(all []Executor) (Executor, bool) {
 	}
 	return slices.MinFunc(fresh, func(a, b Executor) int {
 		return cmp.Or(
-			cmp.Compare(fold.EndedClaims(k.Ended, a.ID), fold.EndedClaims(k.Ended, b.ID)),
+			cmp.Compare(fold.CountEnded(k.Ended, a.ID), fold.CountEnded(k.Ended, b.ID)),
 			cmp.Compare(k.strange(a), k.strange(b)),
 			cmp.Compare(a.Load, b.Load),
 		)

@@ -171,7 +171,7 @@ func TestPeople(t *testing.T) {
 		}
 		b.nothing(start+6999, start+7000)
 		b.do(b.command(start + 7000))
-		if f := b.state.Floor(); f.Speaker != "a" || b.state.LastHad != "h" {
+		if f := b.state.Floor(); f.Speaker != "a" || b.state.LastOwner != "h" {
 			t.Fatalf("%+v", f)
 		}
 	}

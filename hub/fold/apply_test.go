@@ -42,7 +42,7 @@ func FuzzApply(f *testing.F) {
 				continue
 			}
 			state = next
-			enter(&keys, &fold.Encoded{Event: e})
+			enter(&keys, &fold.EncodedEvent{Event: e})
 			state.Due()
 			for _, id := range []string{"a", "hub", "", e.From} {
 				state.Guidance(id, true)
@@ -71,11 +71,12 @@ func decideAll(s fold.State, keys idempotency.Keys, id string) {
 		fold.Decide(s, keys, fold.Command{Do: do, From: id, Key: "k", Named: &named})
 	}
 	for _, a := range s.Asks() {
-		fold.Decide(s, keys, fold.Command{Do: &fold.Timeout{AgentID: a.AgentID, Since: a.Since, Asked: true}, From: parley.HubID})
+		fold.Decide(s, keys, fold.Command{Do: &fold.Timeout{AgentID: a.AgentID, Since: a.Since, Asked: true},
+			From: parley.HubID})
 	}
 }
 
-// TestCloseOfTheOverdue: who asks for a close after a limit of time has come is not named as the one who closed.
+// TestCloseOfTheOverdue checks that the close of an overdue conversation reports the time limit, not the caller.
 func TestCloseOfTheOverdue(t *testing.T) {
 	s := &story{t: t, state: fold.State{ID: "x"}, now: 1000}
 	s.create(roundRobin, "", &parley.Limits{DeadlineMs: 5000}, seats("a", "b")...)
@@ -94,15 +95,18 @@ func TestNothingThere(t *testing.T) {
 	named := eventdata.HashClaim("clm_1_x")
 	for _, do := range []fold.Action{
 		&fold.Message{Finality: parley.FinalityTurn, Payload: text("x")}, &fold.Trace{Payload: text("x")},
-		&fold.Note{Note: &parley.Note{Schema: "s"}}, &fold.Delta{}, &fold.AddParticipant{Participant: &parley.Participant{ID: "a"}},
-		&fold.Close{}, &fold.AddToken{Token: &parley.TokenRecord{}}, &fold.RevokeToken{}, &fold.AddSystem{Event: &parley.System{}},
+		&fold.Note{Note: &parley.Note{Schema: "s"}}, &fold.Delta{},
+		&fold.AddParticipant{Participant: &parley.Participant{ID: "a"}},
+		&fold.Close{}, &fold.AddToken{Token: &parley.TokenRecord{}}, &fold.RevokeToken{},
+		&fold.AddSystem{Event: &parley.System{}},
 		&fold.AddAttachment{Attachment: &parley.System{}}, &fold.OfferAttachment{Attachment: &parley.System{}}, &fold.Tick{},
 		&fold.Take{}, &fold.Renew{}, &fold.Release{}, &fold.Cancel{}, &fold.EndClaim{}, &fold.StartChild{}, &fold.EndChild{},
 		&fold.Bind{}, &fold.Callback{}, &fold.EndSession{}, &fold.RequestApproval{}, &fold.ResolveApproval{},
 		&fold.EndTrigger{}, &fold.Timeout{},
 	} {
 		c := fold.Command{Do: do, Named: &named, From: "a", Key: "k"}
-		if d := fold.Decide(fold.State{ID: "x"}, idempotency.Keys{}, c); !errors.Is(d.Err, parley.ErrNotFound) || len(d.Events) > 0 {
+		if d := fold.Decide(fold.State{ID: "x"}, idempotency.Keys{}, c); !errors.Is(d.Err, parley.ErrNotFound) ||
+			len(d.Events) > 0 {
 			t.Errorf("%T: %+v", do, d)
 		}
 	}

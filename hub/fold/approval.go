@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -37,40 +38,29 @@ type Approval struct {
 	Retry [16]byte
 }
 
-// approvalSeq returns the seq in the id of an approval of this conversation, or of the one that
-// shares these events with it. It returns 0 for other conversations, if the id of this one is
-// known.
-func (s *State) approvalSeq(id string) int64 {
-	conversation, seq, ok := eventdata.ParseApprovalID(id)
-	if !ok || s.ID != "" && conversation != cmp.Or(s.Lender, s.ID) {
-		return 0
-	}
-	return seq
+// ApprovalList are the approvals of the current turn, and the last resolved ones of earlier turns.
+type ApprovalList struct {
+	// Approvals are in the order of their requests.
+	Approvals []Approval
+	// Lender is the conversation from which the events with these approvals were copied, until the event that reports
+	// the fork. Otherwise it is empty.
+	Lender string
 }
 
-// borrows sets Lender if the first approval belongs to another conversation. Then both
-// conversations share the events so far.
-func (s *State) borrows(id string) {
-	conversation, _, _ := eventdata.ParseApprovalID(id)
-	if s.ID != "" && conversation != s.ID && len(s.Approvals) == 0 && s.Lender == "" {
-		s.Lender = conversation
-	}
-}
-
-// Approval returns the index in Approvals of the one that was requested at a seq, or -1.
-func (s *State) Approval(seq int64) int {
-	i, found := slices.BinarySearchFunc(s.Approvals, seq, func(a Approval, seq int64) int { return int(a.Seq - seq) })
+// ApprovalIndex returns the index in Approvals of the one that was requested at a seq, or -1.
+func (l *ApprovalList) ApprovalIndex(seq int64) int {
+	i, found := slices.BinarySearchFunc(l.Approvals, seq, func(a Approval, seq int64) int { return int(a.Seq - seq) })
 	if !found {
 		return -1
 	}
 	return i
 }
 
-// Pending returns the pending approvals in the order of their requests. All of them are of the
-// current turn and of one participant.
-func (s *State) Pending() []Approval {
+// Pending returns the pending approvals in the order of their requests. All of them are of the current turn and of one
+// participant.
+func (l *ApprovalList) Pending() []Approval {
 	var pending []Approval
-	for _, a := range s.Approvals {
+	for _, a := range l.Approvals {
 		if !a.Status.Resolved() {
 			pending = append(pending, a)
 		}
@@ -78,152 +68,160 @@ func (s *State) Pending() []Approval {
 	return pending
 }
 
-// asks returns the last pending approval, or nil. It is called for every append.
-func (s *State) asks() *Approval {
-	for i := len(s.Approvals) - 1; i >= 0; i-- {
-		if a := &s.Approvals[i]; a.Turn != s.CurrentTurn() {
-			return nil // the earlier ones are of turns that have ended
-		} else if !a.Status.Resolved() {
+// pendingApproval returns the last pending approval, or nil. It is called for every append, so it looks only at the
+// approvals of the current turn.
+func (l *ApprovalList) pendingApproval(turn int64) *Approval {
+	for i := len(l.Approvals) - 1; i >= 0 && l.Approvals[i].Turn == turn; i-- {
+		if a := &l.Approvals[i]; !a.Status.Resolved() {
 			return a
 		}
 	}
 	return nil
 }
 
-// Awaits reports whether the current turn waits for an approval. Then no time limit of its claim
-// runs. If the claim ends, no executor can claim the turn until all approvals are resolved.
-func (s *State) Awaits() bool { return s.asks() != nil }
-
-// expires returns the earliest end of a pending approval, or 0.
-func (s *State) expires() parley.Timestamp {
+// firstExpiry returns the earliest end of a pending approval of the current turn, or 0.
+func (l *ApprovalList) firstExpiry(turn int64) parley.Timestamp {
 	var first parley.Timestamp
-	for i := len(s.Approvals) - 1; i >= 0 && s.Approvals[i].Turn == s.CurrentTurn(); i-- {
-		if a := &s.Approvals[i]; !a.Status.Resolved() && (first == 0 || a.ExpiresAt < first) {
+	for i := len(l.Approvals) - 1; i >= 0 && l.Approvals[i].Turn == turn; i-- {
+		if a := &l.Approvals[i]; !a.Status.Resolved() && (first == 0 || a.ExpiresAt < first) {
 			first = a.ExpiresAt
 		}
 	}
 	return first
 }
 
-// Wakes returns the time at which a limit closes the conversation or an approval ends, whichever is
-// first, or 0.
-func (s *State) Wakes() parley.Timestamp {
-	at, _ := s.due()
-	if s.Closed() || !s.Exists() {
-		return 0
-	}
-	if e := s.expires(); e > 0 && (at == 0 || e < at) {
-		return e
-	}
-	return at
-}
-
-// suspendedUntil returns the latest end of the claim of a turn that waits for approvals.
-func (s *State) suspendedUntil() parley.Timestamp {
+// lastExpiry returns the latest end of a pending approval, or 0.
+func (l *ApprovalList) lastExpiry() parley.Timestamp {
 	var last parley.Timestamp
-	for _, a := range s.Pending() {
+	for _, a := range l.Pending() {
 		last = max(last, a.ExpiresAt)
 	}
-	return last + parley.Timestamp(s.Limits.TurnTimeout())
+	return last
 }
 
-// change copies the approvals and returns the one at an index, which may be changed.
-func (s *State) change(i int) *Approval {
-	s.Approvals = slices.Clone(s.Approvals)
-	return &s.Approvals[i]
+// approvalWithKey returns the index of the approval of a turn with a key, or -1.
+func (l *ApprovalList) approvalWithKey(turn int64, key string) int {
+	return slices.IndexFunc(l.Approvals, func(a Approval) bool { return a.Turn == turn && a.Key == key })
 }
 
-// owesDetails reports whether the last event is an approval_requested.
-func (s *State) owesDetails() bool {
-	n := len(s.Approvals)
-	return n > 0 && s.Approvals[n-1].Seq == s.Seq
+// lacksDetails reports whether the event at seq, the last one, is an approval_requested.
+func (l *ApprovalList) lacksDetails(seq int64) bool {
+	n := len(l.Approvals)
+	return n > 0 && l.Approvals[n-1].Seq == seq
+}
+
+// editApproval copies the approvals and returns the one at an index, which may be changed.
+func (l *ApprovalList) editApproval(i int) *Approval {
+	l.Approvals = slices.Clone(l.Approvals)
+	return &l.Approvals[i]
+}
+
+// dropOldApprovals keeps the approvals of the current turn, and at most MaxKeptApprovals resolved ones.
+func (l *ApprovalList) dropOldApprovals(turn int64) {
+	resolved := 0
+	for _, a := range l.Approvals {
+		if a.Status.Resolved() {
+			resolved++
+		}
+	}
+	old := 0
+	for resolved-old > limits.MaxKeptApprovals && l.Approvals[old].Turn != turn {
+		old++
+	}
+	if old > 0 {
+		l.Approvals = slices.Clone(l.Approvals[old:])
+	}
+}
+
+// approvalSeq returns the seq in the id of an approval of this conversation, or of its Lender. It returns 0 for other
+// conversations, if the id of this one is known.
+func approvalSeq(s *State, id string) int64 {
+	conversation, seq, ok := eventdata.ParseApprovalID(id)
+	if !ok || s.ID != "" && conversation != cmp.Or(s.Lender, s.ID) {
+		return 0
+	}
+	return seq
 }
 
 // applyApproval applies an event of one of the four kinds.
-func (s *State) applyApproval(e *parley.Event, sys *parley.System, size int) error {
+func applyApproval(s *State, e *parley.Event, sys *parley.System, size int) error {
 	r := sys.Approval
 	if r == nil {
-		return fmt.Errorf("event %d: %s without an approval", e.Seq, sys.Kind)
+		return fmt.Errorf("%s without an approval", sys.Kind)
 	}
 	if sys.Kind == parley.KindApprovalRequested {
-		return s.applyRequested(e, sys, size)
+		return applyRequested(s, e, sys, size)
 	}
-	seq := s.approvalSeq(r.ApprovalID)
-	i := s.Approval(seq)
+	seq := approvalSeq(s, r.ApprovalID)
+	i := s.ApprovalIndex(seq)
 	if i < 0 || s.Approvals[i].AgentID != sys.AgentID || s.Approvals[i].Turn != sys.Turn {
-		return fmt.Errorf("event %d: %s of an approval that was not asked for", e.Seq, sys.Kind)
+		return fmt.Errorf("%s of an approval that was not requested", sys.Kind)
 	}
 	switch {
 	case sys.Kind == parley.KindApprovalResolved:
-		return s.applyResolved(e, sys, i)
+		return applyResolved(s, e, sys, i)
 	case sys.Kind == parley.KindApprovalDetails && e.Seq != seq+1:
-		return fmt.Errorf("event %d: %s does not follow its approval_requested", e.Seq, sys.Kind)
+		return fmt.Errorf("%s does not follow its approval_requested", sys.Kind)
 	case sys.Kind == parley.KindApprovalDetails:
-		if s.keyed(r.Key) >= 0 {
-			return fmt.Errorf("event %d: the key of an approval twice in turn %d", e.Seq, sys.Turn)
+		if s.approvalWithKey(s.CurrentTurn(), r.Key) >= 0 {
+			return fmt.Errorf("the key of an approval twice in turn %d", sys.Turn)
 		}
-		if !s.change(i).detail(r) {
-			return fmt.Errorf("event %d: approval_details without a key or hash", e.Seq)
+		if !s.editApproval(i).addDetails(r) {
+			return errors.New("approval_details without a key or hash")
 		}
 	case s.Approvals[i].Status != parley.ApprovalApproved || e.Seq != s.Approvals[i].ResolvedSeq+1 ||
 		!s.Approvals[i].Schema || len(r.Answer) == 0:
-		return fmt.Errorf("event %d: an answer that does not follow its approval", e.Seq)
+		return errors.New("an answer that does not follow its approval")
 	default:
-		s.change(i).answer(r)
+		s.editApproval(i).addAnswer(r)
 	}
 	s.Bytes += int64(size)
 	return nil
 }
 
-func (s *State) applyRequested(e *parley.Event, sys *parley.System, size int) error {
-	if err := s.checkClaim(e, sys); err != nil {
+func applyRequested(s *State, e *parley.Event, sys *parley.System, size int) error {
+	if err := s.requireClaim(sys); err != nil {
 		return err
 	}
-	a := requested(e, sys)
-	s.borrows(sys.Approval.ApprovalID)
+	a := newApproval(e, sys)
+	lender, _, _ := eventdata.ParseApprovalID(sys.Approval.ApprovalID)
+	if s.ID != "" && lender != s.ID && len(s.Approvals) == 0 && s.Lender == "" {
+		s.Lender = lender
+	}
 	switch {
 	case sys.AgentID != s.Claim.AgentID || sys.Turn != s.Claim.Turn:
-		return fmt.Errorf("event %d: %s asks in turn %d, which it has not claimed", e.Seq, sys.AgentID, sys.Turn)
-	case s.approvalSeq(sys.Approval.ApprovalID) != e.Seq || a.ExpiresAt <= e.At:
-		return fmt.Errorf("event %d: approval_requested without its id or an end", e.Seq)
+		return fmt.Errorf("%s requests an approval in turn %d, which it has not claimed", sys.AgentID, sys.Turn)
+	case approvalSeq(s, sys.Approval.ApprovalID) != e.Seq || a.ExpiresAt <= e.At:
+		return errors.New("approval_requested without its id or an end")
 	}
 	s.Approvals = append(slices.Clip(s.Approvals), a)
 	s.ActiveAt = e.At
-	s.Events++ // else a participant could request any number of approvals
-	s.Bytes += int64(size)
-	s.forgetApprovals()
+	s.count(size) // else a participant could request any number of approvals
+	s.dropOldApprovals(s.CurrentTurn())
 	return nil
 }
 
-// keyed returns the index of the approval of the current turn with a key, or -1.
-func (s *State) keyed(key string) int {
-	return slices.IndexFunc(s.Approvals, func(a Approval) bool { return a.Turn == s.CurrentTurn() && a.Key == key })
-}
-
-// applyResolved renews the claim with the last approval for which it waited. Without a claim the
-// turn is offered again.
-func (s *State) applyResolved(e *parley.Event, sys *parley.System, i int) error {
+// applyResolved renews the claim with the last approval for which it waited. Without a claim the turn is offered again.
+func applyResolved(s *State, e *parley.Event, sys *parley.System, i int) error {
 	switch r := sys.Approval; {
 	case s.Approvals[i].Status.Resolved():
-		return fmt.Errorf("event %d: an approval is resolved twice", e.Seq)
+		return errors.New("an approval is resolved twice")
 	case !slices.Contains(loggedEnds, r.Status) || (r.Status == parley.ApprovalTimedOut) != (r.By == ""):
-		return fmt.Errorf("event %d: an approval is resolved as %q by %q", e.Seq, r.Status, r.By)
+		return fmt.Errorf("an approval is resolved as %q by %q", r.Status, r.By)
 	}
-	s.change(i).resolve(e, sys.Approval)
+	s.editApproval(i).resolve(e, sys.Approval)
 	s.ActiveAt = e.At
 	switch {
-	case s.Awaits():
+	case s.AwaitsApproval():
 		if sys.DurationMs != 0 {
-			return fmt.Errorf("event %d: a claim goes on whose turn still waits", e.Seq)
+			return errors.New("a claim is renewed while its turn waits for another approval")
 		}
 	case s.Claim == nil:
 		s.FloorSeq = e.Seq
 	case sys.DurationMs < 1:
-		return fmt.Errorf("event %d: approval_resolved without a duration", e.Seq)
+		return errors.New("approval_resolved without a duration")
 	default:
-		c := *s.Claim
-		c.RenewedSeq, c.RenewedAt, c.DurationMs = e.Seq, e.At, sys.DurationMs
-		s.Claim = &c
+		s.renewClaim(e, sys.DurationMs, s.Claim.HeldMs, s.Claim.Lost)
 	}
 	return nil
 }
@@ -232,8 +230,8 @@ func (s *State) applyResolved(e *parley.Event, sys *parley.System, i int) error 
 var loggedEnds = []parley.ApprovalStatus{parley.ApprovalApproved, parley.ApprovalRejected, parley.ApprovalTimedOut}
 
 // cancelApprovals ends the pending approvals with the event that ends their turn.
-func (s *State) cancelApprovals(e *parley.Event) {
-	if !s.Awaits() {
+func cancelApprovals(s *State, e *parley.Event) {
+	if !s.AwaitsApproval() {
 		return
 	}
 	s.Approvals = slices.Clone(s.Approvals)
@@ -245,34 +243,16 @@ func (s *State) cancelApprovals(e *parley.Event) {
 	s.ActiveAt = e.At
 }
 
-// forgetApprovals drops old approvals. It keeps those of the current turn, and at most
-// MaxKeptApprovals resolved ones.
-func (s *State) forgetApprovals() {
-	resolved := 0
-	for _, a := range s.Approvals {
-		if a.Status.Resolved() {
-			resolved++
-		}
-	}
-	old := 0
-	for resolved-old > limits.MaxKeptApprovals && s.Approvals[old].Turn != s.CurrentTurn() {
-		old++
-	}
-	if old > 0 {
-		s.Approvals = slices.Clone(s.Approvals[old:])
-	}
-}
-
-// requested returns the approval of an approval_requested.
-func requested(e *parley.Event, sys *parley.System) Approval {
+// newApproval returns the approval of an approval_requested.
+func newApproval(e *parley.Event, sys *parley.System) Approval {
 	return Approval{
 		Seq: e.Seq, Turn: sys.Turn, AgentID: sys.AgentID, RequestedAt: e.At, ExpiresAt: sys.Approval.ExpiresAt,
 		Status: parley.ApprovalPending,
 	}
 }
 
-// detail adds the data of approval_details.
-func (a *Approval) detail(r *parley.ApprovalRecord) bool {
+// addDetails adds the data of approval_details.
+func (a *Approval) addDetails(r *parley.ApprovalRecord) bool {
 	hash, err := hex.DecodeString(r.Hash)
 	if err != nil || len(hash) != len(a.Hash) || r.Key == "" {
 		return false
@@ -284,21 +264,21 @@ func (a *Approval) detail(r *parley.ApprovalRecord) bool {
 // resolve adds the data of approval_resolved.
 func (a *Approval) resolve(e *parley.Event, r *parley.ApprovalRecord) {
 	a.Status, a.ResolvedSeq = r.Status, e.Seq
-	a.Retry = retry(e.ClientRequestID, r.By, r.Status, r.Comment)
+	a.Retry = digestAnswer(e.ClientRequestID, r.By, r.Status, r.Comment)
 }
 
-// answer adds the data of approval_answer.
-func (a *Approval) answer(r *parley.ApprovalRecord) { a.Retry = withAnswer(a.Retry, r.Answer) }
+// addAnswer adds the data of approval_answer.
+func (a *Approval) addAnswer(r *parley.ApprovalRecord) { a.Retry = extendDigest(a.Retry, r.Answer) }
 
-// retry returns the digest of an answer with a key, or zero without a key.
-func retry(key, by string, status parley.ApprovalStatus, comment string) [16]byte {
+// digestAnswer returns the digest of an answer with a key, or zero without a key.
+func digestAnswer(key, by string, status parley.ApprovalStatus, comment string) [16]byte {
 	if key == "" {
 		return [16]byte{}
 	}
 	return idempotency.DigestTexts(key, by, string(status), comment)
 }
 
-func withAnswer(before [16]byte, answer json.RawMessage) [16]byte {
+func extendDigest(before [16]byte, answer json.RawMessage) [16]byte {
 	if before == ([16]byte{}) || len(answer) == 0 {
 		return before
 	}
@@ -310,16 +290,16 @@ func questionHash(r *parley.ApprovalRecord) [16]byte {
 	return idempotency.DigestTexts(r.Title, string(r.Details), string(r.AnswerSchema))
 }
 
-// PastApproval is an approval that the state has dropped. See reads it from the events that begin
+// PastApproval is an approval that the state dropped. ReadEvent reads it from the events that begin
 // with its approval_requested, in order.
 type PastApproval struct {
 	Approval
 	id string
 }
 
-// See reads the next event. It reports whether the approval ended with it, or whether there is no
+// ReadEvent reads the next event. It reports whether the approval ended with it, or whether there is no
 // approval.
-func (p *PastApproval) See(conversation string, e *parley.Event) (over bool, err error) {
+func (p *PastApproval) ReadEvent(conversation string, e *parley.Event) (over bool, err error) {
 	var sys parley.System
 	if e.Type == parley.TypeSystem {
 		if sys, err = e.System(); err != nil {
@@ -331,7 +311,7 @@ func (p *PastApproval) See(conversation string, e *parley.Event) (over bool, err
 	case p.Seq == 0 && (sys.Kind != parley.KindApprovalRequested || r == nil):
 		return true, nil
 	case p.Seq == 0:
-		p.Approval, p.id = requested(e, &sys), eventdata.ApprovalID(conversation, e.Seq)
+		p.Approval, p.id = newApproval(e, &sys), eventdata.ApprovalID(conversation, e.Seq)
 	case e.Finality.Final() && e.Turn == p.Turn, e.Closes(), sys.Kind == parley.KindTurnEnded && sys.Turn == p.Turn:
 		if !p.Status.Resolved() {
 			p.Status, p.ResolvedSeq = parley.ApprovalCanceled, e.Seq
@@ -339,11 +319,11 @@ func (p *PastApproval) See(conversation string, e *parley.Event) (over bool, err
 		return true, nil
 	case r == nil || r.ApprovalID != p.id:
 	case sys.Kind == parley.KindApprovalDetails:
-		p.detail(r)
+		p.addDetails(r)
 	case sys.Kind == parley.KindApprovalResolved:
 		p.resolve(e, r)
 	case sys.Kind == parley.KindApprovalAnswer:
-		p.answer(r)
+		p.addAnswer(r)
 	}
 	return p.Status.Resolved() && e.Seq > p.ResolvedSeq, nil
 }

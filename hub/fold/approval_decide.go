@@ -12,40 +12,44 @@ import (
 // decide requires the claim of an append. A request with a key that was used in this turn is a
 // repetition, in any attempt of the turn.
 func (q *RequestApproval) decide(d *decision) {
-	if d.expireApprovals(d.now()); !d.mayAppend(0, nil) || !d.claimed() {
+	if d.expireApprovals(d.now()); !d.checkAppend(0, nil) || !q.checkClaimed(d) {
 		return
 	}
 	q.Hash = ""
 	hash := questionHash(&q.ApprovalRecord)
-	if i := d.s.keyed(q.Key); i >= 0 {
-		if d.s.Approvals[i].Hash != hash {
+	if i := d.s.approvalWithKey(d.s.CurrentTurn(), q.Key); i >= 0 {
+		a := &d.s.Approvals[i]
+		if a.Hash != hash {
 			d.refuse(parley.ErrIdempotencyConflict,
-				fmt.Sprintf("the key %q was used in this turn at seq %d with another title, details or answerSchema", q.Key, d.s.Approvals[i].Seq), "a new key")
+				fmt.Sprintf("the key %q was used in this turn at seq %d with another title, details or answerSchema",
+					q.Key, a.Seq), "a new key")
 			return
 		}
-		d.out.Seq, d.out.Turn, d.out.Duplicate = d.s.Approvals[i].Seq, d.s.CurrentTurn(), true
+		d.out.Seq, d.out.Turn, d.out.Duplicate = a.Seq, d.s.CurrentTurn(), true
 		return
 	}
-	if d.mayAskMore() {
-		d.addApproval(q, hash)
+	if q.checkBounds(d) {
+		q.add(d, hash)
 	}
 }
 
-// claimed refuses callers without a claim.
-func (d *decision) claimed() bool {
+// checkClaimed refuses callers without a claim.
+func (q *RequestApproval) checkClaimed(d *decision) bool {
 	if d.s.Claim != nil {
 		return true
 	}
 	if seat := d.s.Participants[d.s.Seat(d.c.From)]; !seat.Kind.Claims() {
-		d.refuse(parley.ErrForbidden, fmt.Sprintf("%s is a %s: only agents and tools ask for approvals", seat.ID, seat.Kind), "")
+		d.refuse(parley.ErrForbidden,
+			fmt.Sprintf("%s is a %s: only agents and tools ask for approvals", seat.ID, seat.Kind), "")
 		return false
 	}
-	d.refuseTurn(parley.ErrClaimRequired, "an approval is asked for under a claim, and none stands", "claimTurn first")
+	d.refuseTurn(parley.ErrClaimRequired, "an approval is requested under a claim, and the turn has no claim",
+		"claimTurn first")
 	return false
 }
 
-// mayAskMore refuses more approvals of the turn than its bounds allow.
-func (d *decision) mayAskMore() bool {
+// checkBounds refuses more approvals of the turn than its bounds allow.
+func (q *RequestApproval) checkBounds(d *decision) bool {
 	pending, all := 0, 0
 	for _, a := range d.s.Approvals {
 		if a.Turn != d.s.CurrentTurn() {
@@ -57,26 +61,35 @@ func (d *decision) mayAskMore() bool {
 	}
 	switch {
 	case pending >= limits.MaxPendingApprovals:
-		d.refuse(parley.ErrTooLarge, fmt.Sprintf("%d approvals of the turn are pending", pending), fmt.Sprintf("at most %d", limits.MaxPendingApprovals))
+		d.refuse(parley.ErrTooLarge, fmt.Sprintf("%d approvals of the turn are pending", pending),
+			fmt.Sprintf("at most %d", limits.MaxPendingApprovals))
 	case all >= limits.MaxTurnApprovals:
-		d.refuse(parley.ErrTooLarge, fmt.Sprintf("the turn has asked for %d approvals", all), fmt.Sprintf("at most %d", limits.MaxTurnApprovals))
+		d.refuse(parley.ErrTooLarge, fmt.Sprintf("the turn requested %d approvals before", all),
+			fmt.Sprintf("at most %d", limits.MaxTurnApprovals))
 	default:
 		return true
 	}
 	return false
 }
 
-// addApproval adds the request for all readers, and its details for those who decide.
-func (d *decision) addApproval(q *RequestApproval, hash [16]byte) {
+// add adds the request for all readers, and its details for those who decide.
+func (q *RequestApproval) add(d *decision, hash [16]byte) {
 	seq, claim := d.s.Seq+1, d.s.Claim
 	id := eventdata.ApprovalID(d.s.ID, seq)
-	about := parley.System{Kind: parley.KindApprovalRequested, Turn: claim.Turn, AgentID: d.c.From, ClaimHash: claim.Hash.String(), Approval: &parley.ApprovalRecord{
-		ApprovalID: id, Title: q.Title, ExpiresAt: d.now() + parley.Timestamp(q.ExpiresInMs),
-	}}
-	details := parley.System{Kind: parley.KindApprovalDetails, Turn: claim.Turn, AgentID: d.c.From, Approval: &parley.ApprovalRecord{
-		ApprovalID: id, Key: q.Key, Details: q.Details, AnswerSchema: q.AnswerSchema, Hash: hex.EncodeToString(hash[:]), TokenID: q.TokenID, Account: q.Account,
-	}}
-	if !d.add(d.system(about)) || !d.add(d.system(details)) {
+	request := parley.System{
+		Kind: parley.KindApprovalRequested, Turn: claim.Turn, AgentID: d.c.From, ClaimHash: claim.Hash.String(),
+		Approval: &parley.ApprovalRecord{
+			ApprovalID: id, Title: q.Title, ExpiresAt: d.now() + parley.Timestamp(q.ExpiresInMs),
+		},
+	}
+	details := parley.System{
+		Kind: parley.KindApprovalDetails, Turn: claim.Turn, AgentID: d.c.From,
+		Approval: &parley.ApprovalRecord{
+			ApprovalID: id, Key: q.Key, Details: q.Details, AnswerSchema: q.AnswerSchema, Hash: hex.EncodeToString(hash[:]),
+			TokenID: q.TokenID, Account: q.Account,
+		},
+	}
+	if !d.add(systemEvent(request)) || !d.add(systemEvent(details)) {
 		d.undo()
 		return
 	}
@@ -84,30 +97,30 @@ func (d *decision) addApproval(q *RequestApproval, hash [16]byte) {
 	d.closeAtLimit()
 }
 
-// meet decides an answer to an approval that is resolved, also after the close. It returns the first result to a retry,
-// and refuses any other answer.
-func (q *ResolveApproval) meet(d *decision) bool {
-	i := d.s.Approval(q.Seq)
+// findResult decides an answer to an approval that is resolved, also after the close. It returns the first result to
+// a retry, and refuses any other answer.
+func (q *ResolveApproval) findResult(d *decision) bool {
+	i := d.s.ApprovalIndex(q.Seq)
 	if i < 0 || !d.s.Approvals[i].Status.Resolved() {
 		return false
 	}
 	a := &d.s.Approvals[i]
-	if a.Meets(d.c.Key, &q.ApprovalRecord) {
+	if a.IsAnswer(d.c.Key, &q.ApprovalRecord) {
 		d.out.Seq, d.out.Turn, d.out.Duplicate = a.Seq, a.Turn, true
 	} else {
-		d.out.Err = a.Refuse()
+		d.out.Err = a.Refusal()
 	}
 	return true
 }
 
-// Meets reports whether an answer with a key, and with Status, By, Comment and Answer of r, is the
+// IsAnswer reports whether an answer with a key, and with Status, By, Comment and Answer of r, is the
 // answer of the approval.
-func (a *Approval) Meets(key string, r *parley.ApprovalRecord) bool {
-	return key != "" && a.Retry == withAnswer(retry(key, r.By, r.Status, r.Comment), r.Answer)
+func (a *Approval) IsAnswer(key string, r *parley.ApprovalRecord) bool {
+	return key != "" && a.Retry == extendDigest(digestAnswer(key, r.By, r.Status, r.Comment), r.Answer)
 }
 
-// Refuse refuses an answer to an approval that is resolved.
-func (a *Approval) Refuse() error {
+// Refusal refuses an answer to an approval that is resolved.
+func (a *Approval) Refusal() error {
 	how := map[parley.ApprovalStatus]string{
 		parley.ApprovalApproved: "the approval was answered already: approved",
 		parley.ApprovalRejected: "the approval was answered already: rejected",
@@ -119,28 +132,29 @@ func (a *Approval) Refuse() error {
 
 // decide adds an answer. The caller was found to be one that may resolve the approval.
 func (q *ResolveApproval) decide(d *decision) {
-	if d.expireApprovals(d.now()); q.meet(d) {
+	if d.expireApprovals(d.now()); q.findResult(d) {
 		return
 	}
-	i := d.s.Approval(q.Seq)
+	i := d.s.ApprovalIndex(q.Seq)
 	switch {
 	case i < 0:
 		d.refuse(parley.ErrNotFound, "there is no such approval", "")
 	case len(q.Answer) > 0 && !d.s.Approvals[i].Schema:
 		d.refuse(parley.ErrValidationFailed, "answer: the approval takes none, because it has no answerSchema", "no answer")
 	default:
-		d.addResolved(q, d.s.Approvals[i])
+		q.add(d, d.s.Approvals[i])
 	}
 }
 
-func (d *decision) addResolved(q *ResolveApproval, a Approval) {
-	if !d.addEnd(&a, parley.ApprovalRecord{Status: q.Status, By: q.By, Comment: q.Comment}, d.c.Key) {
+func (q *ResolveApproval) add(d *decision, a Approval) {
+	if !d.addApprovalEnd(&a, parley.ApprovalRecord{Status: q.Status, By: q.By, Comment: q.Comment}, d.c.Key) {
 		return
 	}
 	if len(q.Answer) > 0 {
-		ok := d.add(d.system(parley.System{Kind: parley.KindApprovalAnswer, Turn: a.Turn, AgentID: a.AgentID, Approval: &parley.ApprovalRecord{
-			ApprovalID: eventdata.ApprovalID(d.s.ID, a.Seq), Answer: q.Answer,
-		}}))
+		ok := d.add(systemEvent(parley.System{
+			Kind: parley.KindApprovalAnswer, Turn: a.Turn, AgentID: a.AgentID,
+			Approval: &parley.ApprovalRecord{ApprovalID: eventdata.ApprovalID(d.s.ID, a.Seq), Answer: q.Answer},
+		}))
 		if !ok {
 			d.undo()
 			return
@@ -150,26 +164,24 @@ func (d *decision) addResolved(q *ResolveApproval, a Approval) {
 	d.closeAtLimit()
 }
 
-// addEnd adds approval_resolved. The last approval for which the turn waits renews its claim. The
+// addApprovalEnd adds approval_resolved. The last approval for which the turn waits renews its claim. The
 // time of the wait counts neither for the duration of the claim nor for maxClaimMs.
-func (d *decision) addEnd(a *Approval, r parley.ApprovalRecord, key string) bool {
+func (d *decision) addApprovalEnd(a *Approval, r parley.ApprovalRecord, key string) bool {
 	r.ApprovalID = eventdata.ApprovalID(d.s.ID, a.Seq)
 	sys := parley.System{Kind: parley.KindApprovalResolved, Turn: a.Turn, AgentID: a.AgentID, Approval: &r}
-	if c := d.s.Claim; c != nil && len(d.s.Pending()) == 1 {
-		sys.DurationMs = max(1, min(d.s.Limits.TurnTimeout(), d.s.Limits.MaxClaim()-max(d.c.HeldMs, c.HeldMs)))
+	if d.s.Claim != nil && len(d.s.Pending()) == 1 {
+		sys.DurationMs = max(1, d.s.remainingMs(d.c.HeldMs))
 	}
-	e := d.system(sys)
+	e := systemEvent(sys)
 	e.ClientRequestID = key
 	return d.add(e)
 }
 
 // expireApprovals adds the ends of the approvals that have expired at a time.
 func (d *decision) expireApprovals(by parley.Timestamp) {
-	for at := d.s.expires(); at > 0 && at <= by; at = d.s.expires() {
-		for _, a := range d.s.Pending() {
-			if a.ExpiresAt <= by && !d.addEnd(&a, parley.ApprovalRecord{Status: parley.ApprovalTimedOut}, "") {
-				return
-			}
+	for _, a := range d.s.Pending() {
+		if a.ExpiresAt <= by && !d.addApprovalEnd(&a, parley.ApprovalRecord{Status: parley.ApprovalTimedOut}, "") {
+			return
 		}
 	}
 }

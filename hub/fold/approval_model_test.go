@@ -80,7 +80,7 @@ func (q questions) cancel() {
 
 // compare holds the state against the log.
 func (q questions) compare(rt *rapid.T, s *fold.State) {
-	if s.Awaits() != (q.pending() > 0) || len(s.Pending()) != q.pending() || len(s.Approvals) != len(q) {
+	if s.AwaitsApproval() != (q.pending() > 0) || len(s.Pending()) != q.pending() || len(s.Approvals) != len(q) {
 		rt.Fatalf("%d approvals, %d pending, by the log %d of %d", len(s.Approvals), len(s.Pending()), q.pending(), len(q))
 	}
 	for _, a := range s.Approvals {
@@ -107,14 +107,15 @@ func (c *claimer) drawApproval(rt *rapid.T, do fold.Action) {
 		a.Seq = c.state.Approvals[rapid.IntRange(0, n-1).Draw(rt, "which approval")].Seq
 	}
 	a.By = rapid.SampledFrom(everybody[:2]).Draw(rt, "by")
-	a.Status = rapid.SampledFrom([]parley.ApprovalStatus{parley.ApprovalApproved, parley.ApprovalRejected}).Draw(rt, "decision")
+	a.Status = rapid.SampledFrom([]parley.ApprovalStatus{parley.ApprovalApproved, parley.ApprovalRejected}).
+		Draw(rt, "decision")
 	if a.Status == parley.ApprovalApproved && rapid.Bool().Draw(rt, "answers") {
 		a.Answer = json.RawMessage(`{"x":1}`)
 	}
 }
 
 // onlyTimedOut reports whether events are ends of approvals whose time is over: they may come with a refusal.
-func onlyTimedOut(events []fold.Encoded) bool {
+func onlyTimedOut(events []fold.EncodedEvent) bool {
 	for i := range events {
 		sys, err := events[i].Event.System()
 		if err != nil || sys.Kind != parley.KindApprovalResolved || sys.Approval.Status != parley.ApprovalTimedOut {

@@ -12,12 +12,15 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// TestApprovalAnsweredOnce: the first answer counts; a retry of it with its key meets it, also when the turn or the conversation has ended, and nothing else does.
+// TestApprovalAnsweredOnce checks that the first answer is final. Only a retry with its key receives its result, also
+// after the end of the turn or the conversation.
 func TestApprovalAnsweredOnce(t *testing.T) {
-	s := atWork(t, nil).ask("k1").ask("k2").resolve(3, parley.ApprovalApproved, "h", "key").resolve(5, parley.ApprovalRejected, "h", "")
+	s := atWork(t, nil).ask("k1").ask("k2").resolve(3, parley.ApprovalApproved, "h", "key").
+		resolve(5, parley.ApprovalRejected, "h", "")
 	once := func() {
 		t.Helper()
-		if d := s.decide(s.answering(3, parley.ApprovalApproved, "h", "key")); d.Err != nil || !d.Duplicate || d.Seq != 3 || len(d.Events) > 0 {
+		if d := s.decide(s.answering(3, parley.ApprovalApproved, "h", "key")); d.Err != nil || !d.Duplicate || d.Seq != 3 ||
+			len(d.Events) > 0 {
 			t.Fatalf("the retry gets %+v", d)
 		}
 		change := func(f func(c *fold.Command)) fold.Command {
@@ -26,8 +29,10 @@ func TestApprovalAnsweredOnce(t *testing.T) {
 			return c
 		}
 		for _, c := range []fold.Command{
-			change(func(c *fold.Command) { c.Key = "another" }), change(func(c *fold.Command) { c.Key = "" }), change(func(c *fold.Command) { answerOf(c).By = "c" }),
-			change(func(c *fold.Command) { answerOf(c).Comment = "no" }), change(func(c *fold.Command) { answerOf(c).Answer = json.RawMessage(`{"n":2}`) }),
+			change(func(c *fold.Command) { c.Key = "another" }), change(func(c *fold.Command) { c.Key = "" }),
+			change(func(c *fold.Command) { answerOf(c).By = "c" }),
+			change(func(c *fold.Command) { answerOf(c).Comment = "no" }),
+			change(func(c *fold.Command) { answerOf(c).Answer = json.RawMessage(`{"n":2}`) }),
 			change(func(c *fold.Command) { answerOf(c).Answer = nil }), s.answering(3, parley.ApprovalRejected, "h", "key"),
 		} {
 			s.refuses(c, parley.ErrAlreadyResolved, "approved")
@@ -54,18 +59,21 @@ func TestApprovalAnswerIsWanted(t *testing.T) {
 	s.refuses(s.answering(4, parley.ApprovalRejected, "h", ""), parley.ErrNotFound, "")
 }
 
-// TestApprovalTimes: an approval is over by hub time, whoever looks first; the silence of who waits is none; a deadline is one.
+// TestApprovalTimes checks that hub time ends an approval, that its wait is no silence, and that a deadline still ends
+// the conversation.
 func TestApprovalTimes(t *testing.T) {
 	l := &parley.Limits{IdleTimeoutMs: 10_000, DeadlineMs: 300_000}
 	s := atWork(t, l).ask("k1")
 	over := s.state.Approvals[0].ExpiresAt
-	if due, reason := s.state.Due(); reason != parley.ReasonDeadline || s.state.Wakes() != over || over != s.state.LastAt+60_000 {
-		t.Fatalf("due at %d (%s), wakes at %d", due, reason, s.state.Wakes())
+	if due, reason := s.state.Due(); reason != parley.ReasonDeadline || s.state.NextDeadline() != over ||
+		over != s.state.LastAt+60_000 {
+		t.Fatalf("due at %d (%s), wakes at %d", due, reason, s.state.NextDeadline())
 	}
 	s.tick(50_000)
 	s.wants("pending")
 	for name, c := range map[string]fold.Command{
-		"tick": {Do: &fold.Tick{}, From: parley.HubID}, "an answer": s.answering(3, parley.ApprovalApproved, "h", "k"), "the same key": s.named(s.wish("k1")),
+		"tick": {Do: &fold.Tick{}, From: parley.HubID}, "an answer": s.answering(3, parley.ApprovalApproved, "h", "k"),
+		"the same key": s.named(s.wish("k1")),
 	} {
 		late := *s
 		late.now = over - 1001
@@ -75,7 +83,8 @@ func TestApprovalTimes(t *testing.T) {
 		late = *s
 		late.now = over
 		d := late.decide(c)
-		if (d.Err != nil) != (name == "an answer") || len(d.Events) != 1 || d.State.Approvals[0].Status != parley.ApprovalTimedOut {
+		if (d.Err != nil) != (name == "an answer") || len(d.Events) != 1 ||
+			d.State.Approvals[0].Status != parley.ApprovalTimedOut {
 			t.Fatalf("%s: %+v", name, d)
 		}
 		if name == "the same key" && (!d.Duplicate || d.Seq != 3) {
@@ -94,7 +103,7 @@ func TestApprovalTimes(t *testing.T) {
 	}
 }
 
-// TestApprovalCanceledIsNoSilence: whoever cancels a turn that has waited for long has not been silent.
+// TestApprovalCanceledIsNoSilence checks that the cancel of a turn that waited counts as activity.
 func TestApprovalCanceledIsNoSilence(t *testing.T) {
 	s := atWork(t, &parley.Limits{IdleTimeoutMs: 10_000}).ask("k1").tick(50_000).cancel("h")
 	if s.state.Closed() || s.state.ActiveAt != s.state.LastAt {
@@ -112,7 +121,8 @@ func TestApprovalLimits(t *testing.T) {
 	if s.state.Bytes != size {
 		t.Fatalf("%d bytes, want %d", s.state.Bytes, size)
 	}
-	if s.ask("k2"); !s.state.Closed() || s.state.Outcome.Reason != parley.ReasonMaxEvents || s.statuses() != "approved canceled" {
+	if s.ask("k2"); !s.state.Closed() || s.state.Outcome.Reason != parley.ReasonMaxEvents ||
+		s.statuses() != "approved canceled" {
 		t.Fatalf("%s %+v", s.statuses(), s.state)
 	}
 	s = atWork(t, &parley.Limits{MaxBytes: limits.MinBytesLimit})
@@ -128,14 +138,17 @@ func TestApprovalLimits(t *testing.T) {
 	}
 }
 
-// TestApprovalVisibility: all read what is asked and how it ended; what is to be decided on, and the answer, are for who has asked.
+// TestApprovalVisibility checks that all participants read the request and its end, and only the requester reads the
+// details and the answer.
 func TestApprovalVisibility(t *testing.T) {
 	s := atWork(t, nil)
 	c := s.named(s.wish("k1"))
-	c.Do.(*fold.RequestApproval).Details = json.RawMessage(`{"kind":"participant_private","x":"approval_resolved","secret":"s3"}`)
+	c.Do.(*fold.RequestApproval).Details = json.RawMessage(
+		`{"kind":"participant_private","x":"approval_resolved","secret":"s3"}`)
 	s.do(c).resolve(3, parley.ApprovalApproved, "h", "")
 	want := map[string]string{
-		parley.KindApprovalRequested: "", parley.KindApprovalDetails: "a", parley.KindApprovalResolved: "", parley.KindApprovalAnswer: "a",
+		parley.KindApprovalRequested: "", parley.KindApprovalDetails: "a", parley.KindApprovalResolved: "",
+		parley.KindApprovalAnswer: "a",
 	}
 	seen := 0
 	for _, b := range s.log {
@@ -152,13 +165,15 @@ func TestApprovalVisibility(t *testing.T) {
 			continue
 		}
 		seen++
-		for name, payload := range map[string]string{"as written": string(e.Payload), "escaped": strings.Replace(string(e.Payload), `"kind":"a`, `"kind":"\u0061`, 1)} {
+		for name, payload := range map[string]string{"as written": string(e.Payload),
+			"escaped": strings.Replace(string(e.Payload), `"kind":"a`, `"kind":"\u0061`, 1)} {
 			e.Payload = json.RawMessage(payload)
 			if m := eventdata.MetaOf(&e); m.Private != private {
 				t.Errorf("%s, %s, is for %q alone, want %q", sys.Kind, name, m.Private, private)
 			}
 		}
-		if hidden := strings.Contains(string(b), "s3") || strings.Contains(string(b), `"t1"`) || strings.Contains(string(b), `"n":1`); hidden != (private != "") {
+		if hidden := strings.Contains(string(b), "s3") || strings.Contains(string(b), `"t1"`) ||
+			strings.Contains(string(b), `"n":1`); hidden != (private != "") {
 			t.Errorf("%s", b)
 		}
 	}
@@ -171,9 +186,12 @@ func TestApprovalVisibility(t *testing.T) {
 func TestApprovalSession(t *testing.T) {
 	s := newStory(t)
 	s.state.ID = "ses_1"
-	record := &parley.SessionRecord{Agent: "a", AgentID: "a", Type: parley.AgentTypeAgent, Caller: "maker", Mode: parley.ModeSync, Root: "ses_1", Depth: 1}
+	record := &parley.SessionRecord{Agent: "a", AgentID: "a", Type: parley.AgentTypeAgent, Caller: "maker",
+		Mode: parley.ModeSync, Root: "ses_1", Depth: 1}
 	s.do(fold.Command{
-		Do:   &fold.Create{Session: record, Payload: json.RawMessage(`{"parameters":{}}`), Params: &parley.CreateConversationParams{Participants: append(seats("a"), parley.Participant{ID: "maker", Kind: parley.KindPeer}), StartsWith: "maker"}},
+		Do: &fold.Create{Session: record, Payload: json.RawMessage(`{"parameters":{}}`),
+			Params: &parley.CreateConversationParams{Participants: append(
+				seats("a"), parley.Participant{ID: "maker", Kind: parley.KindPeer}), StartsWith: "maker"}},
 		From: "maker",
 	})
 	s.take("a", "a1").ask("k")
@@ -185,14 +203,16 @@ func TestApprovalSession(t *testing.T) {
 			s.lapse(parley.ClaimDisconnected)
 		}
 	}
-	if s.resolve(s.state.Approvals[0].Seq, parley.ApprovalRejected, "maker", ""); s.state.SessionStatus() != parley.SessionPending {
+	s.resolve(s.state.Approvals[0].Seq, parley.ApprovalRejected, "maker", "")
+	if s.state.SessionStatus() != parley.SessionPending {
 		t.Fatalf("it is %s", s.state.SessionStatus())
 	}
 }
 
-// TestApprovalForged: the fold takes no log of approvals that no hub has written.
+// TestApprovalForged checks that the fold refuses logs of approvals that no hub wrote.
 func TestApprovalForged(t *testing.T) {
-	told := atWork(t, nil).ask("k1").ask("k2").resolve(3, parley.ApprovalApproved, "h", "").resolve(5, parley.ApprovalRejected, "h", "")
+	told := atWork(t, nil).ask("k1").ask("k2").resolve(3, parley.ApprovalApproved, "h", "").
+		resolve(5, parley.ApprovalRejected, "h", "")
 	replay := func(change func(seq int64, sys *parley.System), skip ...int64) error {
 		s := fold.State{ID: "cnv"}
 		for _, b := range told.log {
@@ -259,7 +279,8 @@ func TestApprovalForged(t *testing.T) {
 	}
 }
 
-// TestApprovalBeforeTheDeadline: one whose time was over before the deadline of its conversation has timed out, also when nobody has looked in between.
+// TestApprovalBeforeTheDeadline checks that an approval that expires before the deadline of its conversation is timed
+// out, also if no event comes between them.
 func TestApprovalBeforeTheDeadline(t *testing.T) {
 	s := atWork(t, &parley.Limits{DeadlineMs: 120_000}).ask("k1")
 	later := s.wish("k2")

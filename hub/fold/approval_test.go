@@ -22,7 +22,8 @@ func (s *story) ask(key string) *story { return s.do(s.wish(key)) }
 
 func (s *story) wish(key string) fold.Command {
 	q := &fold.RequestApproval{ExpiresInMs: 60_000}
-	q.Key, q.Title, q.Details, q.AnswerSchema, q.TokenID = key, "may I "+key, json.RawMessage(`{"secret":"`+key+`"}`), json.RawMessage(`{"type":"object"}`), "t1"
+	q.Key, q.Title, q.Details, q.AnswerSchema, q.TokenID = key, "may I "+key, json.RawMessage(`{"secret":"`+key+`"}`),
+		json.RawMessage(`{"type":"object"}`), "t1"
 	return fold.Command{Do: q, From: s.state.Floor().Speaker}
 }
 
@@ -102,7 +103,8 @@ func atWork(t *testing.T, l *parley.Limits) *story {
 	return s.create(roundRobin, "", l, agentsAnd("h", "a", "b")...).take("a", "a1")
 }
 
-// TestApprovalSuspends: while one is pending the time of the claim does not run; with the last one it begins anew, within what maxClaimMs leaves.
+// TestApprovalSuspends checks that the time of a claim does not run while an approval is pending. The last answer
+// restarts it within maxClaimMs.
 func TestApprovalSuspends(t *testing.T) {
 	for held, want := range map[int64]int64{0: 10_000, 30_000: 10_000, 44_000: 6_000, 49_999: 1, 60_000: 1} {
 		s := atWork(t, &parley.Limits{TurnTimeoutMs: 10_000, MaxClaimMs: 50_000}).ask("k1").ask("k2")
@@ -123,7 +125,8 @@ func TestApprovalSuspends(t *testing.T) {
 				t.Fatalf("%+v: %v, %d events", c, d.Err, len(d.Events))
 			}
 		}
-		if g := s.state.Guidance("h", false); g.Kind != parley.Wait || g.Claim.DeadlineMs != int64(s.state.Approvals[1].ExpiresAt)+10_000 ||
+		if g := s.state.Guidance("h", false); g.Kind != parley.Wait ||
+			g.Claim.DeadlineMs != int64(s.state.Approvals[1].ExpiresAt)+10_000 ||
 			g.Reason != "a has claimed turn 1, which waits for an approval." {
 			t.Fatalf("%+v %+v", g, g.Claim)
 		}
@@ -131,13 +134,14 @@ func TestApprovalSuspends(t *testing.T) {
 			t.Fatal("who has asked may not go on")
 		}
 		s.resolve(3, parley.ApprovalApproved, "h", "")
-		if c := s.state.Claim; c.RenewedSeq != claim.RenewedSeq || !s.state.Awaits() {
+		if c := s.state.Claim; c.RenewedSeq != claim.RenewedSeq || !s.state.AwaitsApproval() {
 			t.Fatalf("one is pending, and the claim is %+v", c)
 		}
 		c := s.answering(5, parley.ApprovalRejected, "h", "")
 		c.HeldMs = held
 		s.do(c)
-		if c := s.state.Claim; s.state.Awaits() || c.DurationMs != want || c.RenewedSeq != s.state.Seq || c.RenewedAt != s.state.LastAt || c.HeldMs != 0 {
+		if c := s.state.Claim; s.state.AwaitsApproval() || c.DurationMs != want || c.RenewedSeq != s.state.Seq ||
+			c.RenewedAt != s.state.LastAt || c.HeldMs != 0 {
 			t.Fatalf("after %d ms the claim is %+v, want %d ms", held, c, want)
 		}
 		if stale := s.decide(fold.Command{From: parley.HubID, Named: &claim.Hash,
@@ -155,15 +159,17 @@ func TestApprovalEnds(t *testing.T) {
 		limits *parley.Limits
 		end    func(s *story)
 	}{
-		"final message":                {nil, func(s *story) { s.say("a", turn) }},
-		"last message":                 {nil, func(s *story) { s.say("a", conversation) }},
-		"yield":                        {nil, func(s *story) { s.release("a", parley.ClaimYielded) }},
-		"cancelTurn":                   {nil, func(s *story) { s.cancel("h") }},
-		"cancelTurn without a claim":   {nil, func(s *story) { s.lapse(parley.ClaimDisconnected).cancel("h") }},
-		"close":                        {nil, func(s *story) { s.close(nil) }},
-		"deadline":                     {limits(parley.Limits{DeadlineMs: 30_000}), func(s *story) { s.tick(30_000) }},
-		"skip after the last attempt":  {limits(parley.Limits{MaxAttempts: 1, OnTurnTimeout: parley.TurnSkip}), func(s *story) { s.lapse(parley.ClaimDisconnected) }},
-		"close after the last attempt": {limits(parley.Limits{MaxAttempts: 1, OnTurnTimeout: parley.TurnClose}), func(s *story) { s.release("a", parley.ClaimFailed) }},
+		"final message":              {nil, func(s *story) { s.say("a", turn) }},
+		"last message":               {nil, func(s *story) { s.say("a", conversation) }},
+		"yield":                      {nil, func(s *story) { s.release("a", parley.ClaimYielded) }},
+		"cancelTurn":                 {nil, func(s *story) { s.cancel("h") }},
+		"cancelTurn without a claim": {nil, func(s *story) { s.lapse(parley.ClaimDisconnected).cancel("h") }},
+		"close":                      {nil, func(s *story) { s.close(nil) }},
+		"deadline":                   {limits(parley.Limits{DeadlineMs: 30_000}), func(s *story) { s.tick(30_000) }},
+		"skip after the last attempt": {limits(parley.Limits{MaxAttempts: 1, OnTurnTimeout: parley.TurnSkip}),
+			func(s *story) { s.lapse(parley.ClaimDisconnected) }},
+		"close after the last attempt": {limits(parley.Limits{MaxAttempts: 1, OnTurnTimeout: parley.TurnClose}),
+			func(s *story) { s.release("a", parley.ClaimFailed) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := atWork(t, c.limits).ask("k1").ask("k2").resolve(3, parley.ApprovalRejected, "h", "")
@@ -173,7 +179,7 @@ func TestApprovalEnds(t *testing.T) {
 			if kinds := s.kinds(len(s.log) - before); strings.Contains(kinds, "approval") {
 				t.Fatalf("the log has %s", kinds)
 			}
-			if s.state.Awaits() || len(s.state.Pending()) > 0 || s.state.Approvals[1].ResolvedSeq != s.state.Seq {
+			if s.state.AwaitsApproval() || len(s.state.Pending()) > 0 || s.state.Approvals[1].ResolvedSeq != s.state.Seq {
 				t.Fatalf("%+v", s.state.Approvals[1])
 			}
 			s.refuses(s.answering(5, parley.ApprovalApproved, "h", ""), parley.ErrAlreadyResolved, "canceled")
@@ -181,7 +187,8 @@ func TestApprovalEnds(t *testing.T) {
 	}
 }
 
-// TestApprovalOutlivesItsClaim: when the claim ends the turn waits, and nobody may speak or claim; then it is offered anew, and the next attempt meets the answer.
+// TestApprovalOutlivesItsClaim checks that the turn waits when the claim ends, without a speaker or claim. Then it is
+// offered again, and the next attempt receives the answer.
 func TestApprovalOutlivesItsClaim(t *testing.T) {
 	for _, opened := range []bool{false, true} {
 		for _, policy := range []parley.PolicyKind{roundRobin, open} {
@@ -194,22 +201,26 @@ func TestApprovalOutlivesItsClaim(t *testing.T) {
 				old := s.state.Claim.Hash
 				s.ask("k").lapse(parley.ClaimDisconnected)
 				s.wants("pending")
-				if f := s.state.Floor(); f.Speaker != "a" || s.state.Claim != nil || len(s.state.Asks()) > 0 || s.state.AtBoundary() {
+				if f := s.state.Floor(); f.Speaker != "a" || s.state.Claim != nil || len(s.state.Asks()) > 0 ||
+					s.state.AtBoundary() {
 					t.Fatalf("floor %+v, asks %+v", f, s.state.Asks())
 				}
 				for _, p := range []string{"a", "b", "h"} {
 					g := s.state.Guidance(p, true)
-					if g.Kind != parley.Wait || g.Speaker != "a" || g.Reason != "turn 1 of a waits for an approval." || s.state.MaySpeak(p) {
+					if g.Kind != parley.Wait || g.Speaker != "a" || g.Reason != "turn 1 of a waits for an approval." ||
+						s.state.MaySpeak(p) {
 						t.Fatalf("%s: %+v", p, g)
 					}
-					s.refuses(fold.Command{Do: &fold.Message{Finality: turn, Payload: text("x")}, From: p}, parley.ErrNotYourTurn, "waits for an approval")
+					s.refuses(fold.Command{Do: &fold.Message{Finality: turn, Payload: text("x")}, From: p}, parley.ErrNotYourTurn,
+						"waits for an approval")
 				}
 				s.refuses(fold.Command{Do: &fold.Take{Turn: 1}, From: "a"}, parley.ErrNotYourTurn, "waits for an approval")
 				hash := eventdata.HashClaim("clm_1_offered")
 				s.refuses(fold.Command{From: "a", Named: &hash,
 					Do: &fold.Take{Turn: 1, Offered: true, NewClaim: fold.NewClaim{New: hash}}}, parley.ErrClaimLost, "")
 				for _, c := range []fold.Command{
-					{Do: &fold.Message{Finality: turn, Payload: text("x")}, From: "a", Named: &old}, {Do: &fold.Renew{}, From: "a", Named: &old},
+					{Do: &fold.Message{Finality: turn, Payload: text("x")}, From: "a", Named: &old},
+					{Do: &fold.Renew{}, From: "a", Named: &old},
 					{Do: &fold.Trace{Payload: json.RawMessage(`{"kind":"k"}`)}, From: "a", Implied: &old, ImpliedTurn: 1},
 				} {
 					s.refuses(c, parley.ErrClaimLost, "")
@@ -219,7 +230,8 @@ func TestApprovalOutlivesItsClaim(t *testing.T) {
 				s.refuses(again, parley.ErrClaimLost, "")
 				s.resolve(seq, parley.ApprovalApproved, "h", "")
 				asks := s.state.Asks()
-				if len(asks) == 0 || asks[0].Since != seq+3 || !slices.ContainsFunc(asks, func(a fold.Ask) bool { return a.AgentID == "a" && a.Attempts == 1 && a.Offer }) {
+				if len(asks) == 0 || asks[0].Since != seq+3 || !slices.ContainsFunc(
+					asks, func(a fold.Ask) bool { return a.AgentID == "a" && a.Attempts == 1 && a.Offer }) {
 					t.Fatalf("%+v", asks)
 				}
 				s.take("a", "a2")
@@ -232,7 +244,7 @@ func TestApprovalOutlivesItsClaim(t *testing.T) {
 	}
 }
 
-// named is a command under the claim that stands.
+// named returns a command under the current claim.
 func (s *story) named(c fold.Command) fold.Command {
 	c.Named, c.Executor = &s.state.Claim.Hash, fold.Executor{ID: s.state.Claim.ExecutorID}
 	return c
@@ -243,13 +255,15 @@ func TestApprovalKey(t *testing.T) {
 	s := atWork(t, nil).ask("k")
 	meets := func(duplicate bool) {
 		t.Helper()
-		if d := s.decide(s.named(s.wish("k"))); d.Err != nil || d.Duplicate != duplicate || duplicate && (d.Seq != 3 || len(d.Events) > 0) {
+		if d := s.decide(s.named(s.wish("k"))); d.Err != nil || d.Duplicate != duplicate || duplicate &&
+			(d.Seq != 3 || len(d.Events) > 0) {
 			t.Fatalf("%+v", d)
 		}
 	}
 	meets(true)
 	for _, change := range []func(a *fold.RequestApproval){
-		func(a *fold.RequestApproval) { a.Title = "another" }, func(a *fold.RequestApproval) { a.Details = nil }, func(a *fold.RequestApproval) { a.AnswerSchema = nil },
+		func(a *fold.RequestApproval) { a.Title = "another" }, func(a *fold.RequestApproval) { a.Details = nil },
+		func(a *fold.RequestApproval) { a.AnswerSchema = nil },
 		func(a *fold.RequestApproval) { a.Details, a.AnswerSchema = a.AnswerSchema, a.Details },
 	} {
 		c := s.named(s.wish("k"))
@@ -268,7 +282,8 @@ func TestApprovalKey(t *testing.T) {
 	meets(false)
 }
 
-// TestApprovalFence: who asks holds the claim; the refusals come in the order of an append's.
+// TestApprovalFence checks that only the holder of the claim requests approvals, and that the refusals have the order
+// of those of an append.
 func TestApprovalFence(t *testing.T) {
 	s := newStory(t).create(roundRobin, "", nil, agentsAnd("h", "a", "b")...)
 	from := func(who string, change func(c *fold.Command)) fold.Command {
@@ -287,9 +302,13 @@ func TestApprovalFence(t *testing.T) {
 	s.take("a", "a1")
 	s.refuses(from("a", nil), parley.ErrClaimRequired, "")
 	s.refuses(from("a", func(c *fold.Command) { c.Named = &other }), parley.ErrClaimLost, "")
-	s.refuses(from("a", func(c *fold.Command) { c.Named, c.Executor.ID = &s.state.Claim.Hash, "a2" }), parley.ErrClaimLost, "another executor's")
+	s.refuses(from("a", func(c *fold.Command) { c.Named, c.Executor.ID = &s.state.Claim.Hash, "a2" }),
+		parley.ErrClaimLost, "another executor")
 	s.refuses(from("h", func(c *fold.Command) { c.Named = &s.state.Claim.Hash }), parley.ErrNotYourTurn, "")
-	if d := s.decide(from("a", func(c *fold.Command) { c.Implied, c.ImpliedTurn, c.Executor.ID = &s.state.Claim.Hash, 1, "a1" })); d.Err != nil || len(d.Events) != 2 {
+	if d := s.decide(from("a", func(c *fold.Command) {
+		c.Implied, c.ImpliedTurn, c.Executor.ID = &s.state.Claim.Hash, 1,
+			"a1"
+	})); d.Err != nil || len(d.Events) != 2 {
 		t.Fatalf("%+v", d)
 	}
 	s.say("a", turn).say("b", turn)
@@ -321,16 +340,17 @@ func TestApprovalBounds(t *testing.T) {
 	}
 	last := s.state.Approvals[limits.MaxTurnApprovals-1].Seq
 	s.say("a", turn).take("b", "b1").ask("k")
-	if n := len(s.state.Approvals); n != limits.MaxKeptApprovals+1 || s.state.Approvals[n-2].Seq != last || s.state.Approval(3) >= 0 {
+	if n := len(s.state.Approvals); n != limits.MaxKeptApprovals+1 || s.state.Approvals[n-2].Seq != last ||
+		s.state.ApprovalIndex(3) >= 0 {
 		t.Fatalf("%d are kept, the last but one is %d", n, s.state.Approvals[n-2].Seq)
 	}
-	// What is remembered no more is found in the log.
+	// Dropped approvals are read from the log.
 	for _, seq := range []int64{3, 5, last, s.state.Approvals[limits.MaxKeptApprovals].Seq} {
 		got := s.past(seq)
-		if i := s.state.Approval(seq); i >= 0 && got != s.state.Approvals[i] {
+		if i := s.state.ApprovalIndex(seq); i >= 0 && got != s.state.Approvals[i] {
 			t.Fatal(cmp.Diff(s.state.Approvals[i], got))
 		}
-		if got.Seq != seq || (seq < last) != (got.Status == parley.ApprovalApproved && s.state.Approval(seq) < 0) {
+		if got.Seq != seq || (seq < last) != (got.Status == parley.ApprovalApproved && s.state.ApprovalIndex(seq) < 0) {
 			t.Fatalf("%d is %+v", seq, got)
 		}
 	}
@@ -345,7 +365,7 @@ func (s *story) past(seq int64) fold.Approval {
 		if err := json.Unmarshal(b, &e); err != nil {
 			s.t.Fatal(err)
 		}
-		over, err := p.See("cnv", &e)
+		over, err := p.ReadEvent("cnv", &e)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -356,9 +376,10 @@ func (s *story) past(seq int64) fold.Approval {
 	return p.Approval
 }
 
-// TestPastApproval: the log tells of an approval what the state would.
+// TestPastApproval checks that the approval read from the log equals that of the state.
 func TestPastApproval(t *testing.T) {
-	s := atWork(t, nil).ask("k1").ask("k2").ask("k3").say("a", none).resolve(5, parley.ApprovalApproved, "h", "key").resolve(3, parley.ApprovalRejected, "h", "").
+	s := atWork(t, nil).ask("k1").ask("k2").ask("k3").say("a", none).resolve(5, parley.ApprovalApproved, "h", "key").
+		resolve(3, parley.ApprovalRejected, "h", "").
 		note("b").lapse(parley.ClaimDisconnected).tick(70_000).take("a", "a1").ask("k4").say("a", turn).say("b", turn)
 	s.wants("rejected approved timed_out canceled")
 	for _, a := range s.state.Approvals {

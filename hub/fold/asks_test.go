@@ -11,7 +11,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
-// asking is what Asks tells of the order of those who are asked.
+// asking is the part of an Ask that orders the offers.
 type asking struct {
 	AgentID string
 	DelayMs int64
@@ -24,8 +24,8 @@ func (s *story) asking() (all []asking) {
 	return all
 }
 
-// TestOpenAsks: where anyone may speak, agents are asked the longest silent first, a step apart, and later where people take part; who has spoken last, and
-// who has passed, is not asked.
+// TestOpenAsks checks where anyone may speak. Agents are asked one step apart, the longest silent first, and later if
+// people take part. The last speaker and those who passed are not asked.
 func TestOpenAsks(t *testing.T) {
 	agents, withPerson := seats("a", "b", "c"), agentsAnd("h", "a", "b", "c")
 	for name, c := range map[string]struct {
@@ -33,22 +33,27 @@ func TestOpenAsks(t *testing.T) {
 		story func(s *story)
 		want  []asking
 	}{
-		"nobody has spoken":  {agents, func(*story) {}, []asking{{"a", 0}, {"b", 100}, {"c", 200}}},
-		"beside a person":    {withPerson, func(*story) {}, []asking{{"a", 500}, {"b", 600}, {"c", 700}}},
-		"beside a peer":      {append(seats("a"), parley.Participant{ID: "p", Kind: parley.KindPeer}), func(*story) {}, []asking{{"a", 500}}},
-		"beside a tool":      {append(seats("a"), parley.Participant{ID: "o", Kind: parley.KindTool}), func(*story) {}, []asking{{"a", 0}, {"o", 100}}},
+		"nobody has spoken": {agents, func(*story) {}, []asking{{"a", 0}, {"b", 100}, {"c", 200}}},
+		"beside a person":   {withPerson, func(*story) {}, []asking{{"a", 500}, {"b", 600}, {"c", 700}}},
+		"beside a peer": {append(seats("a"), parley.Participant{ID: "p", Kind: parley.KindPeer}), func(*story) {},
+			[]asking{{"a", 500}}},
+		"beside a tool": {append(seats("a"), parley.Participant{ID: "o", Kind: parley.KindTool}), func(*story) {},
+			[]asking{{"a", 0}, {"o", 100}}},
 		"the longest silent": {agents, func(s *story) { s.say("a", turn).say("b", turn) }, []asking{{"c", 0}, {"a", 100}}},
 		"a person has spoken": {
-			withPerson, func(s *story) { s.say("b", turn).say("c", turn).say("a", turn).say("h", turn) }, []asking{{"b", 500}, {"c", 600}, {"a", 700}},
+			withPerson, func(s *story) { s.say("b", turn).say("c", turn).say("a", turn).say("h", turn) },
+			[]asking{{"b", 500}, {"c", 600}, {"a", 700}},
 		},
-		"one has passed": {withPerson, func(s *story) { s.say("h", turn).take("b", "x").release("b", parley.ClaimYielded) }, []asking{{"a", 500}, {"c", 600}}},
+		"one has passed": {withPerson, func(s *story) { s.say("h", turn).take("b", "x").release("b", parley.ClaimYielded) },
+			[]asking{{"a", 500}, {"c", 600}}},
 		"a message makes that as if it was not": {
 			withPerson, func(s *story) { s.say("h", turn).take("b", "x").release("b", parley.ClaimYielded).say("h", turn) },
 			[]asking{{"a", 500}, {"b", 600}, {"c", 700}},
 		},
 		"words that were withdrawn do not": {
 			withPerson, func(s *story) {
-				s.say("h", turn).take("b", "x").release("b", parley.ClaimYielded).take("a", "y").say("a", none).lapse(parley.ClaimExpired).cancel("h")
+				s.say("h", turn).take("b", "x").release("b", parley.ClaimYielded).take("a", "y").say("a", none).
+					lapse(parley.ClaimExpired).cancel("h")
 			},
 			[]asking{{"c", 500}},
 		},
@@ -66,21 +71,23 @@ func TestOpenAsks(t *testing.T) {
 	}
 }
 
-// TestWithdrawnWordsLeaveNoMark: when a claim's words are withdrawn, the state that others are judged by is that from before it.
+// TestWithdrawnWordsLeaveNoMark checks that a withdrawal restores the state from before the claim.
 func TestWithdrawnWordsLeaveNoMark(t *testing.T) {
 	for _, words := range []int{0, 1, 2} {
 		s := &story{t: t, state: fold.State{ID: "x"}, keys: idempotency.Keys{}}
 		s.create(parley.PolicyOpen, "", nil, agentsAnd("h", "a", "b", "c")...)
 		s.say("b", turn).say("h", turn).take("c", "c1").release("c", parley.ClaimYielded)
 		before := s.state
-		if !slices.Equal(before.Passed, []string{"c"}) || before.OtherSeq == 0 || before.MessageSeq <= before.OtherSeq || before.MessageBy != "h" {
+		if !slices.Equal(before.Passed, []string{"c"}) || before.OtherSeq == 0 || before.MessageSeq <= before.OtherSeq ||
+			before.MessageBy != "h" {
 			t.Fatalf("before the claim: %+v", before)
 		}
 		s.take("a", "a1")
 		for range words {
 			s.say("a", none)
 		}
-		if said := s.state; words > 0 && (len(said.Passed) > 0 || said.MessageBy != "a" || said.MessageSeq == before.MessageSeq || said.OtherSeq != before.MessageSeq) {
+		if said := s.state; words > 0 && (len(said.Passed) > 0 || said.MessageBy != "a" ||
+			said.MessageSeq == before.MessageSeq || said.OtherSeq != before.MessageSeq) {
 			t.Fatalf("under the claim: %+v", said)
 		}
 		s.lapse(parley.ClaimDisconnected)
@@ -96,12 +103,13 @@ func TestWithdrawnWordsLeaveNoMark(t *testing.T) {
 	}
 }
 
-// TestReofferIntervals: the time of a turn that nobody takes is doubled each time it is offered anew, up to an hour.
+// TestReofferIntervals checks that each new offer of a turn doubles its time, up to an hour.
 func TestReofferIntervals(t *testing.T) {
 	const hour = 3_600_000
 	for _, first := range []int64{1000, 60_000, hour, 2 * hour} {
 		s := &story{t: t, state: fold.State{ID: "x"}, keys: idempotency.Keys{}}
-		s.create(roundRobin, "", &parley.Limits{TurnTimeoutMs: first, OnTurnTimeout: parley.TurnReoffer}, agentsAnd("h", "a")...)
+		s.create(roundRobin, "", &parley.Limits{TurnTimeoutMs: first, OnTurnTimeout: parley.TurnReoffer},
+			agentsAnd("h", "a")...)
 		want := first
 		for again := range 20 {
 			if got := s.state.Asks()[0].TimeoutMs; got != want {
@@ -116,7 +124,7 @@ func TestReofferIntervals(t *testing.T) {
 	}
 }
 
-// TestRepeatedFinalAsksNothing: the retry of a message that has ended a turn has no event, and what the policy has chosen is not looked for again.
+// TestRepeatedFinalAsksNothing checks that the retry of a final message adds no event and evaluates no policy.
 func TestRepeatedFinalAsksNothing(t *testing.T) {
 	s := &story{t: t, state: fold.State{ID: "x"}, keys: idempotency.Keys{}}
 	s.create(parley.PolicyAddressed, "h", nil, agentsAnd("h", "a", "b")...)

@@ -32,7 +32,8 @@ func BenchmarkDecide(b *testing.B) {
 		state := begun(b, 2)
 		b.ReportAllocs()
 		for b.Loop() {
-			d := fold.Decide(state, idempotency.Keys{}, fold.Command{Do: &fold.Message{Finality: parley.FinalityTurn, Payload: payload}, From: "p1", Now: state.LastAt})
+			d := fold.Decide(state, idempotency.Keys{}, fold.Command{
+				Do: &fold.Message{Finality: parley.FinalityTurn, Payload: payload}, From: "p1", Now: state.LastAt})
 			if d.Err == nil {
 				b.Fatal("taken")
 			}
@@ -45,7 +46,8 @@ func begun(b *testing.B, n int) fold.State {
 	for i := range n {
 		q.Participants = append(q.Participants, parley.Participant{ID: fmt.Sprint("p", i), Kind: parley.KindAgent})
 	}
-	d := fold.Decide(fold.State{ID: "x"}, idempotency.Keys{}, fold.Command{Do: &fold.Create{Params: q}, From: "p0", Now: 1})
+	d := fold.Decide(fold.State{ID: "x"}, idempotency.Keys{},
+		fold.Command{Do: &fold.Create{Params: q}, From: "p0", Now: 1})
 	if d.Err != nil {
 		b.Fatal(d.Err)
 	}

@@ -2,6 +2,7 @@ package fold
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,7 +10,19 @@ import (
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
-// Claim is the claim that stands. It does not change.
+// Claims are the claims of a conversation.
+type Claims struct {
+	// Claim is the current claim, or nil. Ended is the claim that ended last.
+	Claim *Claim
+	Ended *EndedClaim
+	// Tries describe the ended claims of the current turn.
+	Tries     []Try
+	Withdrawn []Withdrawn
+	// ClaimedAt is the time of the last turn_claimed.
+	ClaimedAt parley.Timestamp
+}
+
+// Claim is a current claim. It does not change.
 type Claim struct {
 	Hash       eventdata.ClaimHash
 	Turn       int64
@@ -23,177 +36,183 @@ type Claim struct {
 	RenewedSeq int64
 	RenewedAt  parley.Timestamp
 	DurationMs int64
-	// HeldMs is how long it has stood at least, by its renewals: each comes when half of the time is over. Who has watched it for longer knows more.
+	// HeldMs is the least time for which the claim was held. It counts half a duration for each renewal, because a
+	// holder renews when half of the duration is over. A hub that watched the claim may know a longer time.
 	HeldMs int64
-	// Lost is true while its deadline is that of a hub that has lost its holder, when several share the log.
+	// Lost is true if a hub that lost the connection of the holder has set the deadline, in a log that hubs share.
 	Lost bool
-	// GraceMs is 0 when no connection holds it: then only the deadline ends it.
+	// GraceMs is 0 if the claim belongs to no connection. Then only its deadline ends it.
 	GraceMs int64
-	// Passed, MessageSeq, MessageBy and OtherSeq are the state's when it was taken: they count again when what was said under it is withdrawn.
-	Passed               []string
-	MessageSeq, OtherSeq int64
-	MessageBy            string
-	// UpTo is the seq that its speaker was given.
+	// LastMessages are those before the claim. They are valid again if the messages of the claim are withdrawn.
+	LastMessages
+	// UpTo is the seq up to which the holder has received the conversation.
 	UpTo int64
-	// Internal is true when its executor is a part of a hub.
+	// Internal is true if its executor is a part of a hub.
 	Internal bool
 }
 
-// EndedClaim is the claim that has ended last.
+// EndedClaim is the claim that ended last.
 type EndedClaim struct {
 	Hash    eventdata.ClaimHash
 	Turn    int64
 	AgentID string
 	Reason  parley.ClaimEnd
-	// Lost is the claim's.
+	// Lost is Lost of the claim.
 	Lost bool
 }
 
-// Try is what has become of the current turn's claims of one agent.
+// Try describes the ended claims of an agent in the current turn.
 type Try struct {
-	AgentID  string
+	AgentID string
+	// Attempts counts the failed claims.
 	Attempts int
-	// Since is the seq of the event that ended the last claim, or offered the turn anew.
+	// Since is the seq of the event that ended the last claim or offered the turn again.
 	Since    int64
 	Reoffers int
-	Ended    []EndedBy
+	Ended    []ExecutorEnds
 	Used     []eventdata.ClaimHash
 }
 
-// EndedBy counts the claims of the turn that an executor has lost or given back since it was offered anew.
-type EndedBy struct {
+// ExecutorEnds counts the claims that an executor lost or released since the turn was last offered again.
+type ExecutorEnds struct {
 	ExecutorID string
 	Claims     int
 }
 
-// Withdrawn is a range of a turn's messages and traces that counts no more. To is the seq of the claim_ended behind it.
+// Withdrawn is a range of messages and traces of a turn that are no longer valid. To is the seq of the claim_ended
+// after them.
 type Withdrawn struct {
 	Turn, From, To int64
 }
 
-// IsWithdrawn reports whether the message or trace of a seq has been withdrawn. In such a range there are none but those of the one turn.
-func (s *State) IsWithdrawn(seq int64) bool {
-	i, _ := slices.BinarySearchFunc(s.Withdrawn, seq, func(w Withdrawn, seq int64) int { return cmp.Compare(w.To, seq+1) })
-	return i < len(s.Withdrawn) && s.Withdrawn[i].From <= seq
+// IsWithdrawn reports whether the message or trace at a seq was withdrawn. All messages and traces within a range are
+// of its turn.
+func (c *Claims) IsWithdrawn(seq int64) bool {
+	i, _ := slices.BinarySearchFunc(c.Withdrawn, seq, func(w Withdrawn, seq int64) int { return cmp.Compare(w.To, seq+1) })
+	return i < len(c.Withdrawn) && c.Withdrawn[i].From <= seq
 }
 
 // Attempts counts the failed claims of an agent in the current turn.
-func (s *State) Attempts(agent string) int { return s.try(agent).Attempts }
+func (c *Claims) Attempts(agent string) int { return c.triesOf(agent).Attempts }
 
-// try gives what an agent has tried in the current turn.
-func (s *State) try(agent string) Try {
-	if i := s.tryIndex(agent); i >= 0 {
-		return s.Tries[i]
+// triesOf returns the Try of an agent, which is empty if it has claimed nothing.
+func (c *Claims) triesOf(agent string) Try {
+	if i := c.tryIndex(agent); i >= 0 {
+		return c.Tries[i]
 	}
 	return Try{AgentID: agent}
 }
 
-func (s *State) tryIndex(agent string) int {
-	return slices.IndexFunc(s.Tries, func(t Try) bool { return t.AgentID == agent })
+func (c *Claims) tryIndex(agent string) int {
+	return slices.IndexFunc(c.Tries, func(t Try) bool { return t.AgentID == agent })
 }
 
-// withTry gives the state with t in the place of what its agent had tried.
-func (s *State) withTry(t Try) {
-	s.Tries = slices.Clone(s.Tries)
-	if i := s.tryIndex(t.AgentID); i >= 0 {
-		s.Tries[i] = t
+// setTry replaces the Try of an agent.
+func (c *Claims) setTry(t Try) {
+	c.Tries = slices.Clone(c.Tries)
+	if i := c.tryIndex(t.AgentID); i >= 0 {
+		c.Tries[i] = t
 	} else {
-		s.Tries = append(s.Tries, t)
+		c.Tries = append(c.Tries, t)
 	}
 }
 
-// used reports whether a claim of the current turn had this id.
-func (s *State) used(h eventdata.ClaimHash) bool {
-	return slices.ContainsFunc(s.Tries, func(t Try) bool { return slices.Contains(t.Used, h) })
+// hasUsedClaim reports whether an ended claim of the current turn has this hash.
+func (c *Claims) hasUsedClaim(h eventdata.ClaimHash) bool {
+	return slices.ContainsFunc(c.Tries, func(t Try) bool { return slices.Contains(t.Used, h) })
 }
 
-func (s *State) applyClaimed(e *parley.Event, sys *parley.System) error {
+// requireClaim returns an error if an event is not about the current claim.
+func (c *Claims) requireClaim(sys *parley.System) error {
+	h, ok := eventdata.ParseClaimHash(sys.ClaimHash)
+	if !ok || c.Claim == nil || c.Claim.Hash != h {
+		return fmt.Errorf("%s of a claim that is not current", sys.Kind)
+	}
+	return nil
+}
+
+// renewClaim starts the duration of the claim at e.
+func (c *Claims) renewClaim(e *parley.Event, durationMs, heldMs int64, lost bool) {
+	claim := *c.Claim
+	claim.RenewedSeq, claim.RenewedAt, claim.DurationMs, claim.HeldMs, claim.Lost = e.Seq, e.At, durationMs, heldMs, lost
+	c.Claim = &claim
+}
+
+// endClaim removes the current claim, if there is one.
+func (c *Claims) endClaim(reason parley.ClaimEnd) {
+	if o := c.Claim; o != nil {
+		c.Ended = &EndedClaim{Hash: o.Hash, Turn: o.Turn, AgentID: o.AgentID, Reason: reason, Lost: o.Lost}
+		c.Claim = nil
+	}
+}
+
+func applyClaimed(s *State, e *parley.Event, sys *parley.System) error {
 	h, ok := eventdata.ParseClaimHash(sys.ClaimHash)
 	seat := s.Seat(sys.AgentID)
 	switch {
 	case !ok || sys.DurationMs < 1 || sys.Attempt < 1:
-		return fmt.Errorf("event %d: turn_claimed without hash, duration or attempt", e.Seq)
+		return errors.New("turn_claimed without hash, duration or attempt")
 	case s.Claim != nil:
-		return fmt.Errorf("event %d: a second claim on turn %d", e.Seq, s.Claim.Turn)
+		return fmt.Errorf("a second claim on turn %d", s.Claim.Turn)
 	case sys.Turn != s.CurrentTurn():
-		return fmt.Errorf("event %d: a claim on turn %d where %d is current", e.Seq, sys.Turn, s.CurrentTurn())
+		return fmt.Errorf("a claim on turn %d where %d is current", sys.Turn, s.CurrentTurn())
 	case seat < 0 || s.Open && s.Owner != sys.AgentID:
-		return fmt.Errorf("event %d: a claim of %s in the turn of %s", e.Seq, sys.AgentID, s.Owner)
-	case s.Claim == nil && s.Awaits():
-		return fmt.Errorf("event %d: a claim on turn %d, which waits for an approval", e.Seq, sys.Turn)
-	case s.used(h):
-		return fmt.Errorf("event %d: the id of a claim that has ended", e.Seq)
+		return fmt.Errorf("a claim of %s in the turn of %s", sys.AgentID, s.Owner)
+	case s.Claim == nil && s.AwaitsApproval():
+		return fmt.Errorf("a claim on turn %d, which waits for an approval", sys.Turn)
+	case s.hasUsedClaim(h):
+		return errors.New("the id of an ended claim")
 	}
 	s.Claim = &Claim{
-		Hash: h, Turn: sys.Turn, AgentID: sys.AgentID, ExecutorID: sys.ExecutorID, Attempt: sys.Attempt, Seq: e.Seq, At: e.At,
-		RenewedSeq: e.Seq, RenewedAt: e.At, DurationMs: sys.DurationMs, GraceMs: sys.GraceMs,
-		Passed: s.Passed, MessageSeq: s.MessageSeq, MessageBy: s.MessageBy, OtherSeq: s.OtherSeq, Internal: sys.Internal, UpTo: sys.UpTo,
+		Hash: h, Turn: sys.Turn, AgentID: sys.AgentID, ExecutorID: sys.ExecutorID, Attempt: sys.Attempt,
+		Seq: e.Seq, At: e.At, RenewedSeq: e.Seq, RenewedAt: e.At, DurationMs: sys.DurationMs, GraceMs: sys.GraceMs,
+		LastMessages: s.LastMessages, Internal: sys.Internal, UpTo: sys.UpTo,
 	}
 	s.ClaimedAt = e.At
-	s.Spoke = slices.Clone(s.Spoke)
-	s.Spoke[seat].ExecutorID = sys.ExecutorID
+	s.recordExecutor(seat, sys.ExecutorID)
 	return nil
 }
 
-func (s *State) applyRenewed(e *parley.Event, sys *parley.System) error {
-	if err := s.checkClaim(e, sys); err != nil {
+func applyRenewed(s *State, e *parley.Event, sys *parley.System) error {
+	if err := s.requireClaim(sys); err != nil {
 		return err
 	}
 	if sys.DurationMs < 1 {
-		return fmt.Errorf("event %d: claim_renewed without a duration", e.Seq)
+		return errors.New("claim_renewed without a duration")
 	}
-	c := *s.Claim
-	if full := s.Limits.TurnTimeout(); c.DurationMs >= full && sys.DurationMs >= full {
-		c.HeldMs = min(c.HeldMs+full/2, s.Limits.MaxClaim())
+	held := s.Claim.HeldMs
+	if full := s.Limits.TurnTimeout(); s.Claim.DurationMs >= full && sys.DurationMs >= full {
+		held = min(held+full/2, s.Limits.MaxClaim())
 	}
-	c.RenewedSeq, c.RenewedAt, c.DurationMs, c.Lost = e.Seq, e.At, sys.DurationMs, parley.ClaimEnd(sys.Reason) == parley.ClaimDisconnected
-	s.Claim = &c
+	s.renewClaim(e, sys.DurationMs, held, parley.ClaimEnd(sys.Reason) == parley.ClaimDisconnected)
 	return nil
 }
 
-// checkClaim holds an event about a claim against the one that stands.
-func (s *State) checkClaim(e *parley.Event, sys *parley.System) error {
-	h, ok := eventdata.ParseClaimHash(sys.ClaimHash)
-	if !ok || s.Claim == nil || s.Claim.Hash != h {
-		return fmt.Errorf("event %d: %s of a claim that does not stand", e.Seq, sys.Kind)
-	}
-	return nil
-}
-
-func (s *State) applyClaimEnded(e *parley.Event, sys *parley.System) error {
-	if err := s.checkClaim(e, sys); err != nil {
+func applyClaimEnded(s *State, e *parley.Event, sys *parley.System) error {
+	if err := s.requireClaim(sys); err != nil {
 		return err
 	}
 	if sys.ResetFrom != 0 && (!s.Open || sys.ResetFrom != s.WordsFrom) {
-		return fmt.Errorf("event %d: resetFrom %d where the turn's words begin at %d", e.Seq, sys.ResetFrom, s.WordsFrom)
+		return fmt.Errorf("resetFrom %d in a turn whose messages begin at %d", sys.ResetFrom, s.WordsFrom)
 	}
 	reason := parley.ClaimEnd(sys.Reason)
-	t := s.try(s.Claim.AgentID)
+	t := s.triesOf(s.Claim.AgentID)
 	t.Since = e.Seq
 	t.Used = append(slices.Clone(t.Used), s.Claim.Hash)
 	if reason.IsAttempt() || reason == parley.ClaimRestarted && s.Session.Deterministic() {
 		t.Attempts++
-		t.Ended = countEnded(t.Ended, s.Claim.ExecutorID)
+		t.Ended = countEnd(t.Ended, s.Claim.ExecutorID)
 	}
-	s.withTry(t)
+	s.setTry(t)
 	if sys.ResetFrom != 0 {
 		s.Withdrawn = append(slices.Clone(s.Withdrawn), Withdrawn{Turn: s.Turn, From: sys.ResetFrom, To: e.Seq})
-		s.WordsFrom, s.Passed = 0, s.Claim.Passed
-		s.MessageSeq, s.MessageBy, s.OtherSeq = s.Claim.MessageSeq, s.Claim.MessageBy, s.Claim.OtherSeq
+		s.WordsFrom, s.LastMessages = 0, s.Claim.LastMessages
 	}
 	s.endClaim(reason)
 	return nil
 }
 
-// endClaim takes the claim away, if one stands.
-func (s *State) endClaim(reason parley.ClaimEnd) {
-	if s.Claim != nil {
-		s.Ended = &EndedClaim{Hash: s.Claim.Hash, Turn: s.Claim.Turn, AgentID: s.Claim.AgentID, Reason: reason, Lost: s.Claim.Lost}
-		s.Claim = nil
-	}
-}
-
-func countEnded(ended []EndedBy, executor string) []EndedBy {
+func countEnd(ended []ExecutorEnds, executor string) []ExecutorEnds {
 	ended = slices.Clone(ended)
 	for i := range ended {
 		if ended[i].ExecutorID == executor {
@@ -201,11 +220,11 @@ func countEnded(ended []EndedBy, executor string) []EndedBy {
 			return ended
 		}
 	}
-	return append(ended, EndedBy{ExecutorID: executor, Claims: 1})
+	return append(ended, ExecutorEnds{ExecutorID: executor, Claims: 1})
 }
 
-// EndedClaims counts the claims that an executor has lost or given back among ended.
-func EndedClaims(ended []EndedBy, executor string) int {
+// CountEnded counts the claims that an executor lost or released.
+func CountEnded(ended []ExecutorEnds, executor string) int {
 	for _, e := range ended {
 		if e.ExecutorID == executor {
 			return e.Claims
@@ -214,54 +233,11 @@ func EndedClaims(ended []EndedBy, executor string) int {
 	return 0
 }
 
-func (s *State) applyTurnEnded(e *parley.Event, sys *parley.System, size int) error {
-	seat := s.Seat(sys.AgentID)
-	if sys.Turn != s.CurrentTurn() || seat < 0 {
-		return fmt.Errorf("event %d: the end of turn %d of %s where %d is current", e.Seq, sys.Turn, sys.AgentID, s.CurrentTurn())
+func applyReoffered(s *State, e *parley.Event, sys *parley.System) error {
+	if s.Claim != nil || sys.Turn != s.CurrentTurn() || !s.HasParticipant(sys.AgentID) {
+		return fmt.Errorf("turn %d of %s cannot be offered again", sys.Turn, sys.AgentID)
 	}
-	s.cancelApprovals(e)
-	s.worked(e, sys.Reason)
-	s.begins(e)
-	s.consume(sys.AgentID)
-	s.endClaim(parley.ClaimTurnEnded)
-	s.Events++ // else who yields again and again is bounded by nothing
-	s.Bytes += int64(size)
-	s.Turn = sys.Turn
-	s.endTurn(e.Seq, sys.AgentID)
-	if s.kindOf(sys.AgentID) != parley.KindHuman {
-		s.Autonomous++
-	}
-	if !slices.Contains(s.Passed, sys.AgentID) {
-		s.Passed = append(slices.Clone(s.Passed), sys.AgentID)
-	}
-	s.Choice = s.afterPass(sys.AgentID)
-	return nil
-}
-
-// endTurn counts the end of a turn of a participant and clears what belonged to it.
-func (s *State) endTurn(seq int64, who string) {
-	s.Turns++
-	if s.LastHad = who; who == s.CallbackFor { // a human may have to speak before it
-		s.CallbackFor, s.CallbackHops = "", 0
-	}
-	if k := s.kindOf(who); k != "" && !k.Claims() {
-		s.LastPerson = who
-	}
-	s.Open, s.Owner, s.Tries, s.WordsFrom, s.FloorSeq = false, "", nil, 0, seq
-}
-
-func (s *State) kindOf(id string) parley.ParticipantKind {
-	if i := s.Seat(id); i >= 0 {
-		return s.Participants[i].Kind
-	}
-	return ""
-}
-
-func (s *State) applyReoffered(e *parley.Event, sys *parley.System) error {
-	if s.Claim != nil || sys.Turn != s.CurrentTurn() || s.Seat(sys.AgentID) < 0 {
-		return fmt.Errorf("event %d: turn %d of %s is offered anew where it cannot be", e.Seq, sys.Turn, sys.AgentID)
-	}
-	t := s.try(sys.AgentID)
-	s.withTry(Try{AgentID: t.AgentID, Since: e.Seq, Reoffers: t.Reoffers + 1, Used: t.Used})
+	t := s.triesOf(sys.AgentID)
+	s.setTry(Try{AgentID: t.AgentID, Since: e.Seq, Reoffers: t.Reoffers + 1, Used: t.Used})
 	return nil
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
-// claimer plays random commands about turns on the fold: every policy, every limit, claims, their ends, passes. Which of them are taken is for
-// other tests; here is what holds of any log that comes of them.
+// claimer plays random commands about turns: every policy, every limit, claims, their ends, passes. It checks
+// properties of every log. Other tests check which commands are accepted.
 type claimer struct {
 	state  fold.State
 	keys   idempotency.Keys
@@ -26,17 +26,19 @@ type claimer struct {
 	ids    int
 	known  []eventdata.ClaimHash
 
-	ended  int64          // the last turn that has ended
-	claim  string         // hash of the claim that stands
+	ended  int64          // the last ended turn
+	claim  string         // hash of the current claim
 	shown  map[int64]bool // messages and traces of the open turn that are not withdrawn
 	hidden map[int64]bool
 	asked  questions
 }
 
-// TestClaims: the state of a decision is that of its events, replayed from their bytes and from a kept state; no turn ends twice; guidance tells who may speak.
+// TestClaims checks that the state of a decision equals a replay of its events, from the bytes and from a saved state,
+// that no turn ends twice, and that guidance is right.
 func TestClaims(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		c := &claimer{state: fold.State{ID: "cnv"}, keys: idempotency.Keys{}, now: 1_000_000, shown: map[int64]bool{}, hidden: map[int64]bool{}, asked: questions{}}
+		c := &claimer{state: fold.State{ID: "cnv"}, keys: idempotency.Keys{}, now: 1_000_000, shown: map[int64]bool{},
+			hidden: map[int64]bool{}, asked: questions{}}
 		c.do(rt, c.drawCreate(rt))
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
 			c.now += parley.Timestamp(rapid.SampledFrom([]int64{0, 1, 60_000}).Draw(rt, "dt"))
@@ -50,27 +52,32 @@ func TestClaims(t *testing.T) {
 func (c *claimer) drawCreate(rt *rapid.T) fold.Command {
 	q := &parley.CreateConversationParams{}
 	for _, id := range everybody[:rapid.IntRange(1, 4).Draw(rt, "n")] {
-		kind := rapid.SampledFrom([]parley.ParticipantKind{parley.KindAgent, parley.KindAgent, parley.KindTool, parley.KindHuman, parley.KindPeer}).Draw(rt, "kind")
+		kind := rapid.SampledFrom([]parley.ParticipantKind{parley.KindAgent, parley.KindAgent, parley.KindTool,
+			parley.KindHuman, parley.KindPeer}).Draw(rt, "kind")
 		q.Participants = append(q.Participants, parley.Participant{ID: id, Kind: kind})
 	}
 	someone := func(name string) string { return rapid.SampledFrom(q.Participants).Draw(rt, name).ID }
 	p := parley.Policy{Kind: rapid.SampledFrom([]parley.PolicyKind{
-		parley.PolicyRoundRobin, parley.PolicyOpen, parley.PolicyAddressed, parley.PolicyRules, parley.PolicyModerator, parley.PolicyTriggers,
+		parley.PolicyRoundRobin, parley.PolicyOpen, parley.PolicyAddressed, parley.PolicyRules, parley.PolicyModerator,
+		parley.PolicyTriggers,
 	}).Draw(rt, "policy")}
 	switch p.Kind {
 	case parley.PolicyModerator:
 		p.Moderator = someone("moderator")
 	case parley.PolicyRules:
-		p.Rules = []parley.Rule{{When: `last.from == "` + someone("when") + `"`, Next: someone("next")}, {When: `turns % 3 == 1`, Next: someone("next")}}
+		p.Rules = []parley.Rule{{When: `last.from == "` + someone("when") + `"`, Next: someone("next")},
+			{When: `turns % 3 == 1`, Next: someone("next")}}
 	}
 	q.Policy = &p
 	if rapid.Bool().Draw(rt, "starts") {
 		q.StartsWith = someone("startsWith")
 	}
 	q.Limits = &parley.Limits{
-		MaxAttempts: rapid.IntRange(1, 3).Draw(rt, "maxAttempts"), MaxTurns: rapid.SampledFrom([]int64{0, 0, 9}).Draw(rt, "maxTurns"),
-		TurnTimeoutMs:      rapid.SampledFrom([]int64{0, 1000}).Draw(rt, "turnTimeout"),
-		OnTurnTimeout:      rapid.SampledFrom([]parley.TurnTimeout{"", parley.TurnReoffer, parley.TurnSkip, parley.TurnClose}).Draw(rt, "onTurnTimeout"),
+		MaxAttempts:   rapid.IntRange(1, 3).Draw(rt, "maxAttempts"),
+		MaxTurns:      rapid.SampledFrom([]int64{0, 0, 9}).Draw(rt, "maxTurns"),
+		TurnTimeoutMs: rapid.SampledFrom([]int64{0, 1000}).Draw(rt, "turnTimeout"),
+		OnTurnTimeout: rapid.SampledFrom([]parley.TurnTimeout{
+			"", parley.TurnReoffer, parley.TurnSkip, parley.TurnClose}).Draw(rt, "onTurnTimeout"),
 		MaxAutonomousTurns: rapid.SampledFrom([]int64{0, 2, 4}).Draw(rt, "maxAutonomous"),
 		StopWhen:           rapid.SampledFrom([]string{"", `counts["a"] > 5`}).Draw(rt, "stopWhen"),
 	}
@@ -78,8 +85,10 @@ func (c *claimer) drawCreate(rt *rapid.T) fold.Command {
 }
 
 var turnActions = []fold.Action{
-	&fold.Message{}, &fold.Message{}, &fold.Message{}, &fold.Message{}, &fold.Trace{}, &fold.Take{}, &fold.Take{}, &fold.Renew{},
-	&fold.Release{}, &fold.Cancel{}, &fold.EndClaim{}, &fold.Timeout{}, &fold.Timeout{}, &fold.Note{}, &fold.RequestApproval{},
+	&fold.Message{}, &fold.Message{}, &fold.Message{}, &fold.Message{}, &fold.Trace{}, &fold.Take{}, &fold.Take{},
+	&fold.Renew{},
+	&fold.Release{}, &fold.Cancel{}, &fold.EndClaim{}, &fold.Timeout{}, &fold.Timeout{}, &fold.Note{},
+	&fold.RequestApproval{},
 	&fold.RequestApproval{}, &fold.RequestApproval{}, &fold.ResolveApproval{}, &fold.ResolveApproval{}, &fold.Tick{},
 }
 
@@ -162,7 +171,8 @@ func (c *claimer) do(rt *rapid.T, cmd fold.Command) {
 	cmd.Now = c.now
 	before := c.state
 	d := fold.Decide(c.state, c.keys, cmd)
-	if errors.Is(d.Err, parley.ErrInternal) || d.Err != nil && !c.state.Closed() && len(d.Events) > 0 && !onlyTimedOut(d.Events) {
+	if errors.Is(d.Err, parley.ErrInternal) || d.Err != nil && !c.state.Closed() && len(d.Events) > 0 &&
+		!onlyTimedOut(d.Events) {
 		rt.Fatalf("%+v: %v with %d events", cmd, d.Err, len(d.Events))
 	}
 	if !reflect.DeepEqual(before, c.state) {
@@ -247,7 +257,7 @@ func (c *claimer) end(turn int64) {
 	clear(c.shown)
 }
 
-// guidance holds it against what a final message would get.
+// guidance compares the guidance with the result of a final message.
 func (c *claimer) guidance(rt *rapid.T) {
 	s := &c.state
 	if s.Guidance("a", false).Kind == parley.Closed {
@@ -267,7 +277,7 @@ func (c *claimer) guidance(rt *rapid.T) {
 			rt.Fatalf("guidance of %s: may speak %t, but a message gets %v", p.ID, may, d.Err)
 		}
 	}
-	if waits := s.Claim == nil && c.asked.pending() > 0; someoneMay == waits || waits && s.Wakes() == 0 {
+	if waits := s.Claim == nil && c.asked.pending() > 0; someoneMay == waits || waits && s.NextDeadline() == 0 {
 		rt.Fatalf("somebody may speak: %t, and waits for an approval: %t, in %+v", someoneMay, waits, s)
 	}
 	for _, a := range s.Asks() {
@@ -286,7 +296,7 @@ func (c *claimer) replay(rt *rapid.T) {
 	}
 }
 
-// replayed folds stored bytes anew, whole and from a kept state, and wants the same state.
+// replayed compares the state with a replay of the stored bytes, as a whole and from a saved state.
 func replayed(rt *rapid.T, stored [][]byte, state fold.State) fold.State {
 	again := fold.State{ID: "cnv"}
 	kept := rapid.IntRange(0, len(stored)).Draw(rt, "kept")

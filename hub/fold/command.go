@@ -24,7 +24,7 @@ type Command struct {
 	ImpliedTurn int64
 	// By is the id that the token of the caller speaks as, if it is not From. Otherwise it is empty.
 	By string
-	// Executor is the connection of the caller.
+	// Executor is the executor of the caller.
 	Executor Executor
 	// HeldMs is how long the hub has watched the claim Named. If an approval is pending, it is about the current claim.
 	HeldMs int64
@@ -33,36 +33,36 @@ type Command struct {
 	Before, After []byte
 }
 
-// Executor is the connection that a command came on.
+// Executor is the executor on whose connection a command arrived.
 type Executor struct {
-	// ID is empty when it is not registered.
+	// ID is empty if it is not registered.
 	ID string
-	// Internal is true in the hub's own process.
+	// Internal is true in the process of the hub.
 	Internal bool
-	// Owner is who has registered it, and Labels what it was registered with.
+	// Owner is the participant that registered it, and Labels are its labels.
 	Owner  string
 	Labels map[string]string
 }
 
-// Encoded is an event and its stored bytes, which lie in Framed between the command's Before and After.
-type Encoded struct {
+// EncodedEvent is an event and its stored bytes, which lie in Framed between the command's Before and After.
+type EncodedEvent struct {
 	Event parley.Event
-	// Claim is the one under which it was said.
+	// Claim is the claim under which it was added, or nil.
 	Claim  *eventdata.ClaimHash
 	Data   []byte
 	Framed []byte
 }
 
-// Decision is what comes of a command: events to append, a result or a refusal.
+// Decision is the outcome of a command: events to append, a result, or a refusal.
 type Decision struct {
-	// Events follow the state that was decided on, together or not at all.
-	Events []Encoded
+	// Events follow the state from which the command was decided. They are appended together or not at all.
+	Events []EncodedEvent
 	// State is the state after Events.
 	State State
-	// Seq and Turn are the result; Duplicate is set when it is an earlier one.
+	// Seq and Turn are the result. Duplicate is true if it is the result of an earlier call.
 	Seq, Turn int64
 	Duplicate bool
-	// Claimed is true when the command has taken the claim New, or meets the one that it had taken: then Claim is that.
+	// Claimed is true if the command took the claim New. Claim is that claim, or the current claim of the author.
 	Claimed bool
 	Claim   *Claim
 	// Err is a refusal. It is a *parley.Error.

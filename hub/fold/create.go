@@ -8,7 +8,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
-// decide begins a conversation, or answers a repeated call of the same caller.
+// decide creates a conversation, or answers a repeated call of the same caller.
 func (a *Create) decide(d *decision) {
 	q := a.Params
 	hash := a.Digest
@@ -21,10 +21,10 @@ func (a *Create) decide(d *decision) {
 		for i := 0; same && a.Session == nil && i < len(q.Participants); i++ { // the seats of the first call
 			same = d.s.SeatPrivates[i] == idempotency.DigestPrivate(q.Participants[i].Private)
 		}
-		d.meetBegun(same, "another conversationId, or no conversationId")
+		d.answerRepeatedCreate(same, "another conversationId, or no conversationId")
 		return
-	case a.Session != nil && a.Payload == nil: // it was there when its caller looked, but its commit has failed
-		d.refuse(parley.ErrUnavailable, "the session has not begun", "")
+	case a.Session != nil && a.Payload == nil: // the session existed when the hub received the call, but its commit failed
+		d.refuse(parley.ErrUnavailable, "the session was not started", "")
 		return
 	}
 	policy := parley.Policy{Kind: parley.PolicyRoundRobin}
@@ -36,9 +36,10 @@ func (a *Create) decide(d *decision) {
 	for i, p := range q.Participants {
 		seats[i] = parley.Participant{ID: p.ID, Kind: p.Kind, Agent: p.Agent, Executor: p.Executor, Role: p.Role}
 	}
-	e := d.system(parley.System{
+	e := systemEvent(parley.System{
 		Kind: parley.KindConversationCreated, Title: q.Title, CreatedBy: d.c.From, Participants: seats, Policy: &policy,
-		StartsWith: q.StartsWith, Limits: &limits, Metadata: q.Metadata, ParamsHash: hash, Session: a.Session, Workspace: q.Workspace,
+		StartsWith: q.StartsWith, Limits: &limits, Metadata: q.Metadata, ParamsHash: hash, Session: a.Session,
+		Workspace: q.Workspace,
 	})
 	e.ClientRequestID, e.Traceparent = d.c.Key, d.c.Traceparent
 	if !d.add(e) {
@@ -48,15 +49,18 @@ func (a *Create) decide(d *decision) {
 		d.addPrivate(p.ID, p.Private)
 	}
 	if a.Session != nil && d.out.Err == nil {
-		d.add(parley.Event{Turn: 1, Type: parley.TypeMessage, From: d.c.From, Finality: parley.FinalityTurn, Payload: a.Payload, Traceparent: d.c.Traceparent})
+		d.add(parley.Event{
+			Turn: 1, Type: parley.TypeMessage, From: d.c.From, Finality: parley.FinalityTurn, Payload: a.Payload,
+			Traceparent: d.c.Traceparent,
+		})
 	}
 	if d.out.Err != nil { // one of them was too large
 		d.undo()
 	}
 }
 
-// meetBegun answers Create or Fork for an id that is taken. same is true for the params of the first call.
-func (d *decision) meetBegun(same bool, expected string) {
+// answerRepeatedCreate answers Create or Fork for an id that is taken. same is true for the params of the first call.
+func (d *decision) answerRepeatedCreate(same bool, expected string) {
 	switch {
 	case d.c.Key == "" || d.s.CreateKey != d.c.Key || d.s.CreatedBy != d.c.From:
 		d.refuse(parley.ErrAlreadyExists, "the conversation id is taken", expected)

@@ -10,25 +10,26 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// Decide gives what a command does to a state. It looks at the key first, so that a retry of what closed a turn or the
-// conversation gets its first result; then the close; then whose turn it is.
+// Decide returns the outcome of a command on a state. It looks up the key first, so that a retry of the message that
+// closed the turn or the conversation returns its first result. Then it checks the close, and then whose turn it is.
 func Decide(s State, keys idempotency.Keys, c Command) Decision {
 	var out Decision
 	DecideInto(&out, &s, keys, &c)
 	return out
 }
 
-// DecideInto is Decide without copies of what is large. It changes neither s nor c and keeps neither; the room of out's Events is used again.
+// DecideInto is Decide without copies of large values. It neither changes nor keeps s and c. It reuses the capacity of
+// out.Events.
 func DecideInto(out *Decision, s *State, keys idempotency.Keys, c *Command) {
 	*out = Decision{State: *s, Events: out.Events[:0]}
 	out.run = decision{before: s, s: &out.State, c: c, out: out, keys: keys}
-	if !out.run.meet() {
+	if !out.run.findResult() {
 		out.run.decide()
 	}
 	out.run = decision{}
 }
 
-// decision is one command on its way: s, the state of out, moves on from before as events are added.
+// decision is a command while it is decided. s is the state of out. It begins as before, and changes with each event.
 type decision struct {
 	before *State
 	s      *State
@@ -37,7 +38,7 @@ type decision struct {
 	out    *Decision
 }
 
-// undo takes back what was added.
+// undo removes the events that were added.
 func (d *decision) undo() {
 	*d.s, d.out.Events, d.out.Claimed, d.out.Claim = *d.before, d.out.Events[:0], false, nil
 }
@@ -46,41 +47,43 @@ func (d *decision) refuse(sentinel error, message, expected string) {
 	d.out.Err = parley.Refuse(sentinel, message, expected)
 }
 
-// refuseTurn refuses with the caller's guidance.
+// refuseTurn refuses, and includes the guidance of the caller.
 func (d *decision) refuseTurn(sentinel error, message, expected string) {
 	g := d.s.Guidance(d.c.From, false)
 	d.out.Err = &parley.Error{Err: sentinel, Message: message, Expected: expected, Guidance: &g}
 }
 
-// A drafter is an action of one event with an optional key. draft returns the part of the event that its digest covers.
+// A drafter is an action that adds one event and may have a key. draft returns the part of the event that its digest
+// covers.
 type drafter interface {
 	draft(d *decision) parley.Event
 }
 
-// meet reports whether the log has the result of the action already. Then d.out has it too. The key of a creation is in
-// the state, so decide looks for that.
-func (d *decision) meet() bool {
+// findResult reports whether the log has the result of the action already. Then it sets d.out. The decide methods of
+// Create and Fork look for their keys, which are in the state.
+func (d *decision) findResult() bool {
 	switch a := d.c.Do.(type) {
 	case *AddAttachment:
-		return d.attached(a.Attachment)
+		return d.findAttachment(a.Attachment)
 	case *OfferAttachment:
-		return d.attached(a.Attachment)
+		return d.findAttachment(a.Attachment)
 	case *ResolveApproval:
-		return a.meet(d)
+		return a.findResult(d)
 	case drafter:
-		return d.c.Key != "" && d.meetKey(a)
+		return d.c.Key != "" && d.findKey(a)
 	}
 	return false
 }
 
-func (d *decision) meetKey(a drafter) bool {
+func (d *decision) findKey(a drafter) bool {
 	entry, ok := d.keys.Find(idempotency.NewKeyID(d.c.From, d.c.Key, d.c.Named))
 	if !ok || d.c.Named == nil && entry.Turn > 0 && d.s.IsWithdrawn(entry.Seq) {
 		return false
 	}
 	if e := a.draft(d); idempotency.DigestOf(&e) != entry.Digest {
 		d.refuse(parley.ErrIdempotencyConflict,
-			fmt.Sprintf("clientRequestId %q was used at seq %d with another payload", d.c.Key, entry.Seq), "a new clientRequestId")
+			fmt.Sprintf("clientRequestId %q was used at seq %d with another payload", d.c.Key, entry.Seq),
+			"a new clientRequestId")
 	}
 	d.out.Seq, d.out.Turn, d.out.Duplicate = entry.Seq, entry.Turn, true
 	if d.s.Claim != nil && d.s.Claim.AgentID == d.c.From && entry.Seq > d.s.Claim.Seq {
@@ -89,6 +92,7 @@ func (d *decision) meetKey(a drafter) bool {
 	return true
 }
 
+// decide decides the action of the command, after the checks that are the same for all actions.
 func (d *decision) decide() {
 	switch a := d.c.Do.(type) {
 	case *Create, *Fork:
@@ -103,7 +107,7 @@ func (d *decision) decide() {
 		d.refuse(parley.ErrNotFound, "there is no such conversation", "")
 		return
 	}
-	if due, reason := d.s.due(); due > 0 && d.now() >= due {
+	if due, reason := d.s.closesAt(); due > 0 && d.now() >= due {
 		d.expireApprovals(due)
 		d.limitClose(reason)
 		d.refuseClosed()
@@ -115,25 +119,25 @@ func (d *decision) decide() {
 func (*Tick) decide(d *decision) { d.expireApprovals(d.now()) } // the conversation is not overdue
 
 func (t *Delta) decide(d *decision) {
-	if d.mayAppend(t.Turn, nil) {
+	if d.checkAppend(t.Turn, nil) {
 		d.out.Turn = t.Turn
 	}
 }
 
 func (a *AddToken) decide(d *decision) {
-	d.add(d.system(parley.System{Kind: parley.KindTokenCreated, Token: a.Token}))
+	d.add(systemEvent(parley.System{Kind: parley.KindTokenCreated, Token: a.Token}))
 }
 
 func (a *RevokeToken) decide(d *decision) {
-	d.add(d.system(parley.System{Kind: parley.KindTokenRevoked, TokenID: a.TokenID, RevokedBy: d.c.From}))
+	d.add(systemEvent(parley.System{Kind: parley.KindTokenRevoked, TokenID: a.TokenID, RevokedBy: d.c.From}))
 }
 
-func (a *AddSystem) decide(d *decision) { d.add(d.system(*a.Event)) }
+func (a *AddSystem) decide(d *decision) { d.add(systemEvent(*a.Event)) }
 
 func (m *Message) decide(d *decision) {
-	if d.mayAppend(m.Turn, m.AfterSeq) && d.fitsSession(m) && d.refersToAttached(m.Refers) && d.hints(m) &&
-		(m.Finality.Final() || d.claims(&m.NewClaim)) {
-		d.speak(m.draft(d), m.Wakes)
+	if d.checkAppend(m.Turn, m.AfterSeq) && m.checkSession(d) && m.checkAttachments(d) && m.checkHint(d) &&
+		(m.Finality.Final() || d.takeClaim(&m.NewClaim)) {
+		d.addWithWakes(m.draft(d), m.Wakes)
 	}
 	if d.out.Err != nil { // a refused message takes no claim
 		d.undo()
@@ -141,8 +145,8 @@ func (m *Message) decide(d *decision) {
 }
 
 func (t *Trace) decide(d *decision) {
-	if d.mayAppend(t.Turn, nil) && d.claims(&t.NewClaim) {
-		d.speak(t.draft(d), nil)
+	if d.checkAppend(t.Turn, nil) && d.takeClaim(&t.NewClaim) {
+		d.addWithWakes(t.draft(d), nil)
 	}
 	if d.out.Err != nil {
 		d.undo()
@@ -150,16 +154,16 @@ func (t *Trace) decide(d *decision) {
 }
 
 func (n *Note) decide(d *decision) {
-	if d.takesPart() {
-		d.speak(n.draft(d), n.Wakes)
+	if d.checkParticipant() {
+		d.addWithWakes(n.draft(d), n.Wakes)
 	}
 }
 
 func (d *decision) refuseClosed() {
 	if isByHub(d.c.Do) {
-		return // there is nothing left to do
+		return // these actions do nothing after the close
 	}
-	if a, ok := d.c.Do.(*ResolveApproval); ok && a.meet(d) { // it was canceled with the close
+	if a, ok := d.c.Do.(*ResolveApproval); ok && a.findResult(d) { // the close canceled the approval
 		return
 	}
 	reason := string(d.s.Outcome.Status)
@@ -172,7 +176,7 @@ func (d *decision) refuseClosed() {
 // now is the command's time, but never before the last event's.
 func (d *decision) now() parley.Timestamp { return max(d.c.Now, d.s.LastAt) }
 
-func (d *decision) takesPart() bool {
+func (d *decision) checkParticipant() bool {
 	if d.s.HasParticipant(d.c.From) {
 		return true
 	}
@@ -180,40 +184,53 @@ func (d *decision) takesPart() bool {
 	return false
 }
 
-// mayAppend holds a message, trace or delta against whose turn it is.
-func (d *decision) mayAppend(turn int64, afterSeq *int64) bool {
-	if !d.takesPart() {
+// checkAppend refuses a message, trace or delta of a caller whose turn it is not, or that names another turn or claim.
+func (d *decision) checkAppend(turn int64, afterSeq *int64) bool {
+	if !d.checkParticipant() {
 		return false
 	}
 	current := d.s.CurrentTurn()
-	f := d.s.floor()
+	f := d.s.Floor()
 	switch {
 	case turn > 0 && turn < current:
-		d.refuseTurn(parley.ErrTurnClosed, fmt.Sprintf("turn %d has ended", turn), fmt.Sprintf("turn %d", current))
-	case !f.holds(d.c.From):
+		d.refuseEnded(turn)
+	case !f.allows(d.c.From):
 		d.refuseFloor(f)
-	case !d.underClaim():
+	case !d.checkClaim():
 	case turn > current:
-		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("turn %d is not reached", turn), fmt.Sprintf("turn %d", current))
+		d.refuseAhead(turn)
 	case afterSeq != nil && *afterSeq > d.s.Seq:
-		d.refuse(parley.ErrCursorAhead, fmt.Sprintf("afterSeq %d is beyond the log", *afterSeq), fmt.Sprintf("at most %d", d.s.Seq))
+		d.refuse(parley.ErrCursorAhead,
+			fmt.Sprintf("afterSeq %d is beyond the log", *afterSeq), fmt.Sprintf("at most %d", d.s.Seq))
 	case afterSeq != nil && d.s.spokenByOtherSince(d.c.From, *afterSeq):
-		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("another participant spoke after seq %d", *afterSeq), fmt.Sprintf("afterSeq of at least %d", d.s.MessageSeq))
+		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("another participant spoke after seq %d", *afterSeq),
+			fmt.Sprintf("afterSeq of at least %d", d.s.MessageSeq))
 	default:
 		return true
 	}
 	return false
 }
 
-// refuseFloor refuses who does not have the floor. Where the turn waits for an approval, and no claim stands, nobody has it.
+func (d *decision) refuseEnded(turn int64) {
+	d.refuseTurn(parley.ErrTurnClosed, fmt.Sprintf("turn %d has ended", turn), fmt.Sprintf("turn %d", d.s.CurrentTurn()))
+}
+
+func (d *decision) refuseAhead(turn int64) {
+	d.refuseTurn(parley.ErrTurnConflict,
+		fmt.Sprintf("turn %d is not reached", turn), fmt.Sprintf("turn %d", d.s.CurrentTurn()))
+}
+
+// refuseFloor refuses a caller that does not have the floor. No one has it while a turn without a claim waits for an
+// approval.
 func (d *decision) refuseFloor(f Floor) {
 	switch {
 	case !f.waits:
 		d.refuseTurn(parley.ErrNotYourTurn, fmt.Sprintf("%s has the floor", f.Speaker), "")
-	case f.Speaker == d.c.From && d.named(d.s.CurrentTurn()) != nil:
+	case f.Speaker == d.c.From && d.c.claimOf(d.s.CurrentTurn()) != nil:
 		d.refuseLost()
 	default:
-		d.refuseTurn(parley.ErrNotYourTurn, fmt.Sprintf("turn %d waits for an approval", d.s.CurrentTurn()), "another try when it is resolved")
+		d.refuseTurn(parley.ErrNotYourTurn,
+			fmt.Sprintf("turn %d waits for an approval", d.s.CurrentTurn()), "another try when it is resolved")
 	}
 }
 
@@ -233,37 +250,35 @@ func (t *Trace) draft(d *decision) parley.Event {
 func (n *Note) draft(d *decision) parley.Event {
 	return parley.Event{
 		Type: parley.TypeSystem, From: d.c.From, ClientRequestID: d.c.Key,
-		Payload: eventdata.Encode(parley.System{
-			Kind: parley.KindNote, Schema: n.Note.Schema, Tags: n.Note.Tags, Data: n.Note.Data,
-		}),
+		Payload: encodeNote(n.Note),
 	}
 }
 
-// speak appends the event of the caller with its cause, then the matches of the agents that it wakes. If the event
+// addWithWakes adds the event of the caller with its cause, then the matches of the agents that it wakes. If the event
 // reaches a limit, the hub closes the conversation.
-func (d *decision) speak(e parley.Event, wakes []parley.Wake) {
+func (d *decision) addWithWakes(e parley.Event, wakes []parley.Wake) {
 	if e.Type == parley.TypeSystem {
-		e.Cause, e.Hops = d.s.Carries(d.c.From)
+		e.Cause, e.Hops = d.s.CauseOf(d.c.From)
 	} else {
-		e.Cause, e.Hops = d.s.CarriesWords(d.c.From)
+		e.Cause, e.Hops = d.s.CauseOfSpeech(d.c.From)
 	}
 	e.Traceparent = d.c.Traceparent
 	before := len(d.out.Events)
 	if !d.add(e) {
 		return
 	}
-	said := &d.out.Events[before].Event
-	d.out.Seq, d.out.Turn = said.Seq, said.Turn
+	added := &d.out.Events[before].Event
+	d.out.Seq, d.out.Turn = added.Seq, added.Turn
 	if len(wakes) > 0 {
-		if d.wake(wakes); d.out.Err != nil {
+		if d.addWakes(wakes); d.out.Err != nil {
 			return
 		}
 	}
 	if !d.s.Closed() {
 		d.closeAtLimit()
 	}
-	if !d.s.Closed() && said.Finality == parley.FinalityTurn {
-		d.closeAtStop(said)
+	if !d.s.Closed() && added.Finality == parley.FinalityTurn {
+		d.closeAtStop(added)
 	}
 }
 
@@ -274,19 +289,26 @@ func (d *decision) closeAtLimit() {
 	}
 }
 
-// closeAtStop closes the conversation if its stopWhen condition is true after e.
+// closeAtStop closes the conversation if limits.stopWhen is true after the turn that e ended.
 func (d *decision) closeAtStop(e *parley.Event) {
 	if d.s.Limits.StopWhen == "" {
 		return
 	}
-	ended := d.s.ended(e)
+	ended := policyInput(d.s, e)
 	if stop, _ := policy.Stop(d.s.Limits.StopWhen, &ended); stop {
-		d.hubClose(parley.Outcome{Status: parley.OutcomeCompleted, Reason: parley.ReasonStopWhen}, "The conversation met its stopWhen condition.")
+		d.hubClose(parley.Outcome{Status: parley.OutcomeCompleted, Reason: parley.ReasonStopWhen},
+			"The conversation met its stopWhen condition.")
 	}
 }
 
-// hints checks the turnHint of a message against the policy.
-func (d *decision) hints(m *Message) bool {
+// checkSession refuses a message that does not pass CheckSession.
+func (m *Message) checkSession(d *decision) bool {
+	d.out.Err = d.s.CheckSession(d.c.From, m.Finality, m.Parameters, m.Result)
+	return d.out.Err == nil
+}
+
+// checkHint checks the turnHint of a message against the policy.
+func (m *Message) checkHint(d *decision) bool {
 	if m.TurnHint == nil {
 		return true
 	}
@@ -294,31 +316,16 @@ func (d *decision) hints(m *Message) bool {
 	return d.out.Err == nil
 }
 
-// limitReached names the limit that the counts have reached.
-func (s *State) limitReached() string {
-	l := s.Limits
-	switch {
-	case l.MaxTurns > 0 && s.Turns >= l.MaxTurns:
-		return parley.ReasonMaxTurns
-	case l.MaxEvents > 0 && s.Events >= l.MaxEvents:
-		return parley.ReasonMaxEvents
-	case l.MaxBytes > 0 && s.Bytes >= l.MaxBytes:
-		return parley.ReasonMaxBytes
-	case l.MaxAutonomousTurns > 0 && s.Autonomous >= l.MaxAutonomousTurns && !s.hasKind(parley.KindHuman):
-		return parley.ReasonMaxAutonomousTurns
-	}
-	return ""
-}
-
 func (a *Close) decide(d *decision) {
 	if d.s.Session != nil {
-		d.refuse(parley.ErrForbidden, "a session is not closed", "stopSession, or a closing message of the participant that has the floor")
+		d.refuse(parley.ErrForbidden, "a session is not closed",
+			"stopSession, or a closing message of the participant that has the floor")
 		return
 	}
-	seat := d.s.Seat(d.c.From)
-	human := seat >= 0 && d.s.Participants[seat].Kind == parley.KindHuman
+	human := d.s.kindOf(d.c.From) == parley.KindHuman
 	if !d.c.Admin && d.c.From != d.s.CreatedBy && !human {
-		d.refuse(parley.ErrForbidden, "only the creator, human participants and admins close a conversation", "a message with finality conversation from the participant that has the floor")
+		d.refuse(parley.ErrForbidden, "only the creator, human participants and admins close a conversation",
+			"a message with finality conversation from the participant that has the floor")
 		return
 	}
 	o := parley.Outcome{Status: parley.OutcomeCompleted, Reason: parley.ReasonClosed}
@@ -328,7 +335,7 @@ func (a *Close) decide(d *decision) {
 	d.hubClose(o, fmt.Sprintf("The conversation was closed by %s.", d.c.From))
 }
 
-// closingTexts are what the hub says when a limit closes a conversation.
+// closingTexts are the messages with which the hub closes a conversation at a limit.
 var closingTexts = map[string]string{
 	parley.ReasonMaxTurns:    "The conversation has reached its number of turns.",
 	parley.ReasonMaxEvents:   "The conversation has reached its number of events.",
@@ -345,7 +352,7 @@ func (d *decision) limitClose(reason string) {
 	d.hubClose(parley.Outcome{Status: parley.OutcomeCanceled, Reason: reason}, closingTexts[reason])
 }
 
-// hubClose appends the hub's closing message: in the open turn, else in the next.
+// hubClose adds the closing message of the hub, in the open turn or else in the next one.
 func (d *decision) hubClose(o parley.Outcome, text string) {
 	m := parley.Message{Text: text}
 	if d.s.Session != nil {
@@ -367,53 +374,57 @@ func (a *AddParticipant) decide(d *decision) {
 	seat := d.s.Seat(p.ID)
 	switch {
 	case d.s.Session != nil:
-		d.refuse(parley.ErrForbidden, "in a session there are its caller and its agent", "")
-	case seat >= 0 && d.sameSeat(seat, p):
+		d.refuse(parley.ErrForbidden, "a session has no participants except its caller and its agent", "")
+	case seat >= 0 && isSameSeat(&d.s.Roster, seat, p):
 		d.out.Seq, d.out.Duplicate = d.s.SeatSeqs[seat], true
 	case seat >= 0:
-		d.refuse(parley.ErrAlreadyExists, fmt.Sprintf("%s takes part already, as another kind or agent, in another role or with another private text", p.ID), "")
+		d.refuse(parley.ErrAlreadyExists, fmt.Sprintf("%s takes part already, as another kind or agent, "+
+			"in another role or with another private text", p.ID), "")
 	case len(d.s.Participants) >= limits.MaxParticipants:
-		d.refuse(parley.ErrTooLarge, "the conversation has as many participants as it can", fmt.Sprintf("at most %d", limits.MaxParticipants))
+		d.refuse(parley.ErrTooLarge,
+			"the conversation has as many participants as it can", fmt.Sprintf("at most %d", limits.MaxParticipants))
 	default:
 		private := p.Private
 		p.Private = ""
-		if d.add(d.system(parley.System{Kind: parley.KindParticipantAdded, Participant: &p, AddedBy: d.c.From})) {
+		if d.add(systemEvent(parley.System{Kind: parley.KindParticipantAdded, Participant: &p, AddedBy: d.c.From})) {
 			d.addPrivate(p.ID, private)
 		}
 	}
 }
 
-func (d *decision) sameSeat(seat int, p parley.Participant) bool {
+// isSameSeat reports whether a participant was added with the same data as p.
+func isSameSeat(r *Roster, seat int, p parley.Participant) bool {
 	private := p.Private
 	p.Private = ""
-	return d.s.Participants[seat] == p && d.s.SeatPrivates[seat] == idempotency.DigestPrivate(private)
+	return r.Participants[seat] == p && r.SeatPrivates[seat] == idempotency.DigestPrivate(private)
 }
 
 func (d *decision) addPrivate(id, text string) {
 	if text != "" {
-		d.add(d.system(parley.System{Kind: parley.KindParticipantPrivate, ParticipantID: id, Text: text}))
+		d.add(systemEvent(parley.System{Kind: parley.KindParticipantPrivate, ParticipantID: id, Text: text}))
 	}
 }
 
-func (d *decision) system(sys parley.System) parley.Event {
+func systemEvent(sys parley.System) parley.Event {
 	return parley.Event{Type: parley.TypeSystem, From: parley.HubID, Payload: eventdata.Encode(sys)}
 }
 
-// eventRoom is enough for most events beside their payloads.
+// eventRoom is the size of most events without their payloads.
 const eventRoom = 256
 
-// add numbers, dates and encodes an event and moves the state on. The first event added is the result.
+// add numbers, dates and encodes an event, and applies it to the state. The first event added is the result.
 func (d *decision) add(e parley.Event) bool {
 	e.Seq, e.At = d.s.Seq+1, d.now()
 	framed := append(make([]byte, 0, len(d.c.Before)+len(e.Payload)+eventRoom+len(d.c.After)), d.c.Before...)
 	framed = eventdata.AppendEvent(framed, &e)
 	if n := len(framed) - len(d.c.Before); n > parley.MaxEventBytes {
-		d.refuse(parley.ErrTooLarge, fmt.Sprintf("the event has %d bytes", n), fmt.Sprintf("at most %d", parley.MaxEventBytes))
+		d.refuse(parley.ErrTooLarge,
+			fmt.Sprintf("the event has %d bytes", n), fmt.Sprintf("at most %d", parley.MaxEventBytes))
 		return false
 	}
 	framed = append(framed, d.c.After...)
-	if d.put(&e, framed) != nil {
-		d.refuse(parley.ErrInternal, "the hub would not take its own event", "")
+	if d.applyEncoded(&e, framed) != nil {
+		d.refuse(parley.ErrInternal, "an event of the hub does not fit the log", "")
 		d.undo()
 		return false
 	}
@@ -423,10 +434,10 @@ func (d *decision) add(e parley.Event) bool {
 	return true
 }
 
-// put applies an encoded event to the state.
-func (d *decision) put(e *parley.Event, framed []byte) error {
+// applyEncoded applies an encoded event to the state.
+func (d *decision) applyEncoded(e *parley.Event, framed []byte) error {
 	end, claim := len(framed)-len(d.c.After), d.s.Claim
-	encoded := Encoded{Event: *e, Data: framed[len(d.c.Before):end:end], Framed: framed}
+	encoded := EncodedEvent{Event: *e, Data: framed[len(d.c.Before):end:end], Framed: framed}
 	if claim != nil && claim.AgentID == e.From {
 		encoded.Claim = &claim.Hash
 	}

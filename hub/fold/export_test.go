@@ -2,5 +2,5 @@ package fold
 
 import "github.com/parleyhub/parley"
 
-// Due is due.
-func (s *State) Due() (parley.Timestamp, string) { return s.due() }
+// Due is closesAt.
+func (s *State) Due() (parley.Timestamp, string) { return s.closesAt() }

@@ -10,7 +10,8 @@ import (
 	"github.com/parleyhub/parley/hub/policy"
 )
 
-// The rules that find who has the floor, by the names that guidance gives them. A choice of the policy has the policy's kind for a name.
+// The rules that decide who has the floor, by their names in guidance. A choice of the policy has the kind of the
+// policy as its name.
 const (
 	ruleApproval   = "approval"
 	ruleOpenTurn   = "open_turn"
@@ -25,134 +26,153 @@ const (
 	ruleTriggers   = "triggers"
 )
 
-// Floor says who may open the next turn, or continue the open one. Anyone is true when any participant may. Nobody may while the turn waits for an approval and no
-// claim stands: then Speaker is who has asked for it.
+// Floor is the participant that may open the next turn or continue the open one. If Anyone is true, any participant
+// may. If the turn waits for an approval and has no claim, no one may, and Speaker requested the approval.
 type Floor struct {
 	Speaker string
 	Anyone  bool
 	rule    string // that decided
-	waits   bool   // nobody may speak
+	waits   bool   // no one may speak
 }
 
-// floor finds who has the floor of an active conversation. It is asked for every append, so it explains nothing: see because
-// and tried.
-func (s *State) floor() Floor {
+// allows reports whether a participant may speak.
+func (f Floor) allows(id string) bool { return !f.waits && (f.Anyone || f.Speaker == id) }
+
+// Floor returns the floor. It is empty after the close. It is called for every append, so it explains nothing: see
+// explainFloor.
+func (s *State) Floor() Floor {
+	if s.Closed() {
+		return Floor{}
+	}
+	if s.Claim == nil {
+		if a := s.pendingApproval(s.CurrentTurn()); a != nil {
+			return Floor{Speaker: a.AgentID, rule: ruleApproval, waits: true}
+		}
+	}
 	switch {
-	case s.Claim == nil && s.Awaits():
-		return Floor{Speaker: s.asks().AgentID, rule: ruleApproval, waits: true}
 	case s.Open:
 		return Floor{Speaker: s.Owner, rule: ruleOpenTurn}
 	case s.Claim != nil:
 		return Floor{Speaker: s.Claim.AgentID, rule: ruleClaim}
-	}
-	return s.next()
-}
-
-// Floor says who may speak.
-func (s *State) Floor() Floor {
-	if s.Closed() || !s.Exists() {
-		return Floor{}
-	}
-	return s.floor()
-}
-
-// next finds who may open the next turn.
-func (s *State) next() Floor {
-	switch {
-	case s.allPassed():
+	case allPassed(s):
 		return Floor{Anyone: true, rule: rulePassed}
-	case s.humansOnly():
-		return Floor{Speaker: s.afterLast(parley.KindHuman), rule: ruleAutonomous}
+	case needsHuman(s):
+		return Floor{Speaker: nextOwner(s, parley.KindHuman), rule: ruleAutonomous}
 	case s.CallbackFor != "" && s.HasParticipant(s.CallbackFor):
 		return Floor{Speaker: s.CallbackFor, rule: ruleCallback}
-	case s.LastHad == "" && s.StartsWith != "":
+	case s.LastOwner == "" && s.StartsWith != "":
 		return Floor{Speaker: s.StartsWith, rule: ruleStartsWith}
 	case s.Policy.Kind == parley.PolicyOpen:
 		return Floor{Anyone: true, rule: ruleOpen}
 	case s.Policy.Kind == parley.PolicyTriggers:
-		return s.woken()
-	case s.LastHad == "" && s.Policy.Kind == parley.PolicyModerator:
+		return triggersFloor(s)
+	case s.LastOwner == "" && s.Policy.Kind == parley.PolicyModerator:
 		return Floor{Speaker: s.Policy.Moderator, rule: ruleModerator}
 	}
 	if c := s.Choice.Get(); c.Next != "" {
 		return Floor{Speaker: c.Next, rule: c.Rule}
 	}
-	return Floor{Speaker: s.afterLast(""), rule: ruleRoundRobin}
+	return Floor{Speaker: nextOwner(s, ""), rule: ruleRoundRobin}
 }
 
-// humansOnly reports whether a human must speak before anybody else does.
-func (s *State) humansOnly() bool {
+// MaySpeak reports whether the guidance of id is may_speak. Then a message of id is accepted if it names the current
+// claim, if there is one.
+func (s *State) MaySpeak(id string) bool {
+	return !s.Closed() && s.HasParticipant(id) && s.Floor().allows(id)
+}
+
+// triggersFloor returns the floor under the policy triggers. The agent of the first match has it, or else the next
+// person or peer. Without these anyone may speak, and no one is asked to: agents and tools speak only for a match.
+func triggersFloor(s *State) Floor {
+	if m := s.firstMatch(); m != nil {
+		return Floor{Speaker: m.AgentID, rule: ruleTriggers}
+	}
+	if p := nextPerson(s); p != "" {
+		return Floor{Speaker: p, rule: ruleTriggers}
+	}
+	return Floor{Anyone: true, rule: ruleTriggers}
+}
+
+// needsHuman reports whether a human must speak before any other participant does.
+func needsHuman(s *State) bool {
 	limit := s.Limits.MaxAutonomousTurns
 	return limit > 0 && s.Autonomous >= limit && s.hasKind(parley.KindHuman)
 }
 
-func (s *State) hasKind(k parley.ParticipantKind) bool {
-	return slices.ContainsFunc(s.Participants, func(p parley.Participant) bool { return p.Kind == k })
-}
-
-// allPassed reports whether everybody has let its turn go by since the last message.
-func (s *State) allPassed() bool {
+// allPassed reports whether all participants that may have the floor have passed since the last message.
+func allPassed(s *State) bool {
 	if len(s.Passed) == 0 {
 		return false
 	}
-	if s.Policy.Kind == parley.PolicyTriggers && !s.humansOnly() {
-		return s.firstWoken() == nil && s.person() == "" && slices.ContainsFunc(s.Participants, isPerson)
+	human := needsHuman(s)
+	if s.Policy.Kind == parley.PolicyTriggers && !human {
+		return s.firstMatch() == nil && nextPerson(s) == "" && slices.ContainsFunc(s.Participants, isPerson)
 	}
 	return !slices.ContainsFunc(s.Participants, func(p parley.Participant) bool {
-		return (!s.humansOnly() || p.Kind == parley.KindHuman) && !slices.Contains(s.Passed, p.ID)
+		return (!human || p.Kind == parley.KindHuman) && !slices.Contains(s.Passed, p.ID)
 	})
 }
 
-// afterLast is the participant, of a kind if one is given, after the one who had the last turn, or the first, of those who have not passed; empty only
-// where there is none.
-func (s *State) afterLast(kind parley.ParticipantKind) string {
-	return s.after(s.LastHad, func(p parley.Participant) bool { return kind == "" || p.Kind == kind })
+// isPerson reports whether a participant is a person or peer. They speak without a match.
+func isPerson(p parley.Participant) bool { return !p.Kind.Claims() }
+
+// nextPerson returns the person or peer after the last one that had a turn.
+func nextPerson(s *State) string { return nextSpeaker(s, s.LastPerson, isPerson) }
+
+// nextOwner returns the participant after the last one that had a turn. A kind restricts it to participants of that
+// kind.
+func nextOwner(s *State, kind parley.ParticipantKind) string {
+	return nextSpeaker(s, s.LastOwner, func(p parley.Participant) bool { return kind == "" || p.Kind == kind })
 }
 
-// after is the first of those wanted after a participant, or after none, who have not passed; empty where there is none.
-func (s *State) after(id string, wanted func(parley.Participant) bool) string {
+// nextSpeaker returns the first participant after last that is wanted and has not passed. Without last it begins at the
+// first participant. It returns an empty string if there is no such participant.
+func nextSpeaker(s *State, last string, wanted func(parley.Participant) bool) string {
 	n := len(s.Participants)
-	last := s.Seat(id) // -1 before anybody has had a turn
+	seat := s.Seat(last) // -1 before the first turn
 	for i := range n {
-		if p := s.Participants[(last+1+i)%n]; wanted(p) && !slices.Contains(s.Passed, p.ID) {
+		if p := s.Participants[(seat+1+i)%n]; wanted(p) && !slices.Contains(s.Passed, p.ID) {
 			return p.ID
 		}
 	}
 	return ""
 }
 
-// afterMessage is what the policy finds when a turn has ended with e.
-func (s *State) afterMessage(e *parley.Event) *Chosen {
+// chooseAfterMessage returns the choice of the policy after a turn that e ended.
+func chooseAfterMessage(s *State, e *parley.Event) *policyChoice {
 	switch s.Policy.Kind {
 	case parley.PolicyAddressed, parley.PolicyRules, parley.PolicyModerator:
-		ended := s.ended(e)
-		return &Chosen{ended: &ended}
+		ended := policyInput(s, e)
+		return &policyChoice{ended: &ended}
 	}
 	return nil
 }
 
-// afterPass is what the policy finds when a turn has ended without a message.
-func (s *State) afterPass(who string) *Chosen {
+// chooseAfterPass returns the choice of the policy after a turn that ended without a message.
+func chooseAfterPass(s *State, passed string) *policyChoice {
+	found := policy.Choice{Because: fmt.Sprintf("%s has passed", passed)}
 	switch s.Policy.Kind {
 	case parley.PolicyModerator:
-		if !slices.Contains(s.Passed, s.Policy.Moderator) && s.Seat(s.Policy.Moderator) >= 0 {
-			return &Chosen{found: policy.Choice{Next: s.Policy.Moderator, Rule: ruleModerator, Because: fmt.Sprintf("%s passed, and the floor returns to the moderator", who)}}
+		if m := s.Policy.Moderator; !slices.Contains(s.Passed, m) && s.HasParticipant(m) {
+			found = policy.Choice{Next: m, Rule: ruleModerator, Because: fmt.Sprintf(
+				"%s passed, and the floor returns to the moderator", passed)}
 		}
 	case parley.PolicyAddressed, parley.PolicyRules:
 	default:
 		return nil
 	}
-	return &Chosen{found: policy.Choice{Because: fmt.Sprintf("%s has passed", who)}}
+	return &policyChoice{found: found}
 }
 
-// ended is what policies and stopWhen look at.
-func (s *State) ended(e *parley.Event) policy.Ended {
-	counts := make([]int64, len(s.Spoke))
-	for i := range s.Spoke {
-		counts[i] = s.Spoke[i].Turns
+// policyInput returns the data from which policies and stopWhen decide.
+func policyInput(s *State, e *parley.Event) policy.Ended {
+	counts := make([]int64, len(s.Activities))
+	for i := range s.Activities {
+		counts[i] = s.Activities[i].Turns
 	}
 	ended := policy.Ended{
-		Policy: s.Policy, Seats: s.Participants, From: e.From, Turn: e.Turn, Turns: s.Turns, Autonomous: s.Autonomous, Counts: counts, Payload: e.Payload,
+		Policy: s.Policy, Seats: s.Participants, From: e.From, Turn: e.Turn, Turns: s.Turns, Autonomous: s.Autonomous,
+		Counts: counts, Payload: e.Payload,
 	}
 	if e.TurnHint != nil {
 		ended.Hint = e.TurnHint.Next
@@ -160,142 +180,16 @@ func (s *State) ended(e *parley.Event) policy.Ended {
 	return ended
 }
 
-func (f Floor) holds(id string) bool { return !f.waits && (f.Anyone || f.Speaker == id) }
-
-// because says why the rule that decided gave the floor so, as a sentence without a full stop.
-func (s *State) because(f Floor) string {
-	switch f.rule {
-	case ruleApproval:
-		return fmt.Sprintf("turn %d of %s waits for an approval", s.CurrentTurn(), f.Speaker)
-	case ruleOpenTurn:
-		return fmt.Sprintf("turn %d is open and belongs to %s%s", s.Turn, s.Owner, s.andWaits(", and"))
-	case ruleClaim:
-		return fmt.Sprintf("%s has claimed turn %d%s", f.Speaker, s.CurrentTurn(), s.andWaits(", which"))
-	case rulePassed:
-		return "everybody has passed since the last message: anyone may take the floor, and nobody is asked to"
-	case ruleAutonomous:
-		return fmt.Sprintf("%d turns have ended without a human: it is %s's", s.Autonomous, f.Speaker)
-	case ruleCallback:
-		return fmt.Sprintf("%s was told that sessions it has started have ended", s.CallbackFor)
-	case ruleStartsWith:
-		return fmt.Sprintf("the conversation starts with %s", s.StartsWith)
-	case ruleTriggers:
-		return s.becauseWoken(f)
-	case ruleOpen:
-		return "the policy is open: anyone may take the floor"
-	case ruleRoundRobin:
-		return s.becauseRoundRobin(f)
-	case ruleModerator:
-		if s.LastHad == "" {
-			return fmt.Sprintf("%s is the moderator", f.Speaker)
-		}
-	}
-	return s.Choice.Get().Because
-}
-
-// andWaits goes on where the turn of a claim that stands waits for an approval.
-func (s *State) andWaits(with string) string {
-	if s.Awaits() {
-		return with + " waits for an approval"
-	}
-	return ""
-}
-
-func (s *State) becauseRoundRobin(f Floor) string {
-	why := ""
-	if s.Choice.Get().Because != "" {
-		why = s.Choice.Get().Because + ": "
-	}
-	switch {
-	case f.Speaker == "":
-		return "there is no participant"
-	case s.HasParticipant(s.LastHad):
-		return fmt.Sprintf("%s%s comes after %s", why, f.Speaker, s.LastHad)
-	}
-	return fmt.Sprintf("%s%s is the first participant", why, f.Speaker)
-}
-
-// tried gives the rules up to the one that decided.
-func (s *State) tried(f Floor) []parley.RuleTried {
-	rules := []parley.RuleTried{{Rule: "closed", Because: "the conversation is active"}}
-	for _, r := range []struct {
-		rule    string
-		because string
-	}{
-		{ruleApproval, s.whyNotApproval()},
-		{ruleOpenTurn, "no turn is open"},
-		{ruleClaim, "no claim is current"},
-		{rulePassed, "not everybody has passed since the last message"},
-		{ruleAutonomous, s.whyNotHuman()},
-		{ruleCallback, s.whyNotCallback()},
-		{ruleStartsWith, s.whyNotStart()},
-		{string(s.Policy.Kind), s.whyNotPolicy()},
-	} {
-		if r.rule == f.rule {
-			break
-		}
-		if r.because != "" {
-			rules = append(rules, parley.RuleTried{Rule: r.rule, Because: r.because})
-		}
-	}
-	return append(rules, parley.RuleTried{Rule: f.rule, Decided: true, Because: s.because(f)})
-}
-
-// whyNotApproval is empty where no approval was ever asked for, as far as this is still known.
-func (s *State) whyNotApproval() string {
-	switch {
-	case len(s.Approvals) == 0:
-		return ""
-	case s.Awaits():
-		return "the claim of who waits for an approval stands"
-	}
-	return "no approval is pending"
-}
-
-// whyNotHuman is empty where that rule is none of the conversation's.
-func (s *State) whyNotHuman() string {
-	if s.Limits.MaxAutonomousTurns == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d of %d turns have ended without a human", s.Autonomous, s.Limits.MaxAutonomousTurns)
-}
-
-// whyNotCallback is empty where no session was ever started, as far as this is still known.
-func (s *State) whyNotCallback() string {
-	if len(s.Children) == 0 && len(s.Callbacks) == 0 {
-		return ""
-	}
-	return "no end of a session was told since the last turn"
-}
-
-func (s *State) whyNotStart() string {
-	if s.LastHad != "" {
-		return fmt.Sprintf("%s has had a turn", s.LastHad)
-	}
-	return "no first speaker was named"
-}
-
-// whyNotPolicy is empty for the policies that always find somebody.
-func (s *State) whyNotPolicy() string {
-	switch s.Policy.Kind {
-	case parley.PolicyAddressed, parley.PolicyRules, parley.PolicyModerator:
-		if s.Choice.Get().Because == "" {
-			return "no turn has ended yet"
-		}
-		return s.Choice.Get().Because
-	}
-	return ""
-}
-
-// Chosen is what the policy finds when a turn has ended. It is looked for when it is first asked for: who reads a log again asks for the last one only.
-type Chosen struct {
+// policyChoice is the choice of the policy at the end of a turn. It is computed when it is first needed, because a
+// replay of a log needs the last one only.
+type policyChoice struct {
 	mu    sync.Mutex // guards the fields below
 	ended *policy.Ended
 	found policy.Choice
 }
 
-// Get gives the choice; nil has none.
-func (c *Chosen) Get() policy.Choice {
+// Get returns the choice. It is empty for nil.
+func (c *policyChoice) Get() policy.Choice {
 	if c == nil {
 		return policy.Choice{}
 	}
@@ -307,11 +201,11 @@ func (c *Chosen) Get() policy.Choice {
 	return c.found
 }
 
-// GobEncode writes what was found.
-func (c *Chosen) GobEncode() ([]byte, error) { return json.Marshal(c.Get()) }
+// GobEncode encodes the choice.
+func (c *policyChoice) GobEncode() ([]byte, error) { return json.Marshal(c.Get()) }
 
-// GobDecode reads it.
-func (c *Chosen) GobDecode(b []byte) error { return json.Unmarshal(b, &c.found) }
+// GobDecode decodes it.
+func (c *policyChoice) GobDecode(b []byte) error { return json.Unmarshal(b, &c.found) }
 
-// Equal reports whether the same was found.
-func (c *Chosen) Equal(o *Chosen) bool { return c.Get() == o.Get() }
+// Equal compares choices.
+func (c *policyChoice) Equal(o *policyChoice) bool { return c.Get() == o.Get() }

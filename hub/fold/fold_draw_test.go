@@ -28,9 +28,11 @@ func (m *machine) drawCreate(rt *rapid.T) fold.Command {
 	}
 	if rapid.Bool().Draw(rt, "limited") {
 		q.Limits = &parley.Limits{
-			MaxTurns: rapid.SampledFrom([]int64{0, 1, 3}).Draw(rt, "maxTurns"), MaxEvents: rapid.SampledFrom([]int64{0, 1, 6}).Draw(rt, "maxEvents"),
+			MaxTurns:      rapid.SampledFrom([]int64{0, 1, 3}).Draw(rt, "maxTurns"),
+			MaxEvents:     rapid.SampledFrom([]int64{0, 1, 6}).Draw(rt, "maxEvents"),
 			MaxBytes:      rapid.SampledFrom([]int64{0, 1024}).Draw(rt, "maxBytes"),
-			IdleTimeoutMs: rapid.SampledFrom([]int64{0, 100}).Draw(rt, "idle"), DeadlineMs: rapid.SampledFrom([]int64{0, 100, 500}).Draw(rt, "deadline"),
+			IdleTimeoutMs: rapid.SampledFrom([]int64{0, 100}).Draw(rt, "idle"),
+			DeadlineMs:    rapid.SampledFrom([]int64{0, 100, 500}).Draw(rt, "deadline"),
 		}
 	}
 	if rapid.Bool().Draw(rt, "meta") {
@@ -43,7 +45,8 @@ func (m *machine) drawCreate(rt *rapid.T) fold.Command {
 
 func drawSeat(rt *rapid.T, id string) parley.Participant {
 	return parley.Participant{
-		ID: id, Kind: rapid.SampledFrom([]parley.ParticipantKind{parley.KindHuman, parley.KindPeer}).Draw(rt, "kind"), // agents: see TestClaims
+		// agents: see TestClaims
+		ID: id, Kind: rapid.SampledFrom([]parley.ParticipantKind{parley.KindHuman, parley.KindPeer}).Draw(rt, "kind"),
 		Role:    rapid.SampledFrom(someRoles).Draw(rt, "role"),
 		Private: rapid.SampledFrom([]string{"", "secret"}).Draw(rt, "private"),
 	}
@@ -92,9 +95,11 @@ func (m *machine) drawAgain(rt *rapid.T) fold.Command {
 }
 
 var actions = []fold.Action{
-	&fold.Message{}, &fold.Message{}, &fold.Message{}, &fold.Message{}, &fold.Message{}, &fold.Trace{}, &fold.Trace{}, &fold.Note{},
+	&fold.Message{}, &fold.Message{}, &fold.Message{}, &fold.Message{}, &fold.Message{}, &fold.Trace{}, &fold.Trace{},
+	&fold.Note{},
 	&fold.Delta{}, &fold.AddParticipant{}, &fold.Close{}, &fold.Tick{}, &fold.Create{}, &fold.AddAttachment{},
-	&fold.AddAttachment{}, &fold.OfferAttachment{}, &fold.StartChild{}, &fold.StartChild{}, &fold.StartChild{}, &fold.EndChild{},
+	&fold.AddAttachment{}, &fold.OfferAttachment{}, &fold.StartChild{}, &fold.StartChild{}, &fold.StartChild{},
+	&fold.EndChild{},
 	&fold.EndChild{}, &fold.EndChild{}, &fold.Callback{}, &fold.Callback{}, &fold.Callback{},
 }
 
@@ -194,6 +199,7 @@ func (m *machine) drawMessage(rt *rapid.T, a *fold.Message) {
 
 func drawOutcome(rt *rapid.T) *parley.Outcome {
 	return rapid.SampledFrom([]*parley.Outcome{
-		nil, {Status: parley.OutcomeCompleted}, {Status: parley.OutcomeFailed, Reason: "it \"broke\" <so>"}, {Status: parley.OutcomeCanceled, Reason: "deadline"},
+		nil, {Status: parley.OutcomeCompleted}, {Status: parley.OutcomeFailed, Reason: "it \"broke\" <so>"},
+		{Status: parley.OutcomeCanceled, Reason: "deadline"},
 	}).Draw(rt, "outcome")
 }

@@ -34,7 +34,8 @@ var (
 	payloads  = []string{`{"text":"x"}`, `{"text":"<&>\u2028é"}`, `{"data":{"n":1},"tags":["t"]}`}
 	someKeys  = []string{"", "", "", "k1", "k2", "schlüssel \"3\""}
 	someRoles = []string{"", "r"}
-	someFiles = []string{fileA, fileB, fileC, strings.Replace(fileA, "0", "1", 1), strings.Replace(fileB, "5", "6", 1), strings.Replace(fileC, "f", "e", 1)}
+	someFiles = []string{fileA, fileB, fileC, strings.Replace(fileA, "0", "1", 1), strings.Replace(fileB, "5", "6", 1),
+		strings.Replace(fileC, "f", "e", 1)}
 )
 
 // The hashes of some files.
@@ -95,8 +96,8 @@ func (m *machine) step(rt *rapid.T, c fold.Command) {
 	m.compareState(rt)
 }
 
-// take applies an event that was decided, and holds it against the model's.
-func (m *machine) take(rt *rapid.T, got *fold.Encoded, want fact) {
+// take applies an event of a decision, and compares it with the event of the model.
+func (m *machine) take(rt *rapid.T, got *fold.EncodedEvent, want fact) {
 	canonical, err := got.Event.Encode()
 	if err != nil || string(canonical) != string(got.Data) {
 		rt.Fatalf("encoding %s, Event.Encode gives %s, %v", got.Data, canonical, err)
@@ -114,7 +115,8 @@ func (m *machine) take(rt *rapid.T, got *fold.Encoded, want fact) {
 	}
 	if e.Type == parley.TypeSystem {
 		sys, err := e.System()
-		if err != nil || sys.Kind != want.kind || (sys.Kind == parley.KindParticipantPrivate && sys.Text != want.private) || sys.AddedBy != want.added {
+		if err != nil || sys.Kind != want.kind || (sys.Kind == parley.KindParticipantPrivate && sys.Text != want.private) ||
+			sys.AddedBy != want.added {
 			rt.Fatalf("system event %s, %v, want %+v", e.Payload, err, want)
 		}
 		if strings.Contains(string(e.Payload), "secret") && sys.Kind != parley.KindParticipantPrivate {
@@ -136,7 +138,7 @@ func (m *machine) take(rt *rapid.T, got *fold.Encoded, want fact) {
 }
 
 // enter notes the keys of an event.
-func enter(keys *idempotency.Keys, e *fold.Encoded) {
+func enter(keys *idempotency.Keys, e *fold.EncodedEvent) {
 	ids, entry := idempotency.KeysOf(&e.Event, e.Claim)
 	for _, id := range ids {
 		keys.Put(id, entry)
@@ -170,12 +172,15 @@ func (m *machine) compareState(rt *rapid.T) {
 		CreatedAt, LastAt                                     int64
 	}
 	got := visible{
-		s.Seq, s.CurrentTurn(), s.Turns, s.Events, s.Bytes, int64(gotDue), s.Status, s.Open, s.Owner, gotReason, s.Title, s.CreatedBy,
-		s.StartsWith, string(s.Metadata), s.Participants, s.Limits, s.Outcome, s.Children, s.Callbacks, int64(s.CreatedAt), int64(s.LastAt),
+		s.Seq, s.CurrentTurn(), s.Turns, s.Events, s.Bytes, int64(gotDue), s.Status, s.Open, s.Owner, gotReason, s.Title,
+		s.CreatedBy,
+		s.StartsWith, string(s.Metadata), s.Participants, s.Limits, s.Outcome, s.Children, s.Callbacks, int64(s.CreatedAt),
+		int64(s.LastAt),
 	}
 	want := visible{
 		int64(len(w.log)), w.turn(), turns, events, bytes, due, status, open, owner, reason, w.params.Title, "maker",
-		w.params.StartsWith, string(w.params.Metadata), w.seats(), w.limits(), outcome, w.runs(), w.untold(), w.log[0].at, w.log[len(w.log)-1].at,
+		w.params.StartsWith, string(w.params.Metadata), w.seats(), w.limits(), outcome, w.runs(), w.untold(), w.log[0].at,
+		w.log[len(w.log)-1].at,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		rt.Fatalf("state (-model +fold):\n%s", diff)
@@ -228,7 +233,8 @@ func checkReason(rt *rapid.T, g parley.Guidance, explain bool) {
 	}
 }
 
-// replay folds the stored bytes anew, whole and from a kept state, and wants the same state, keys and guidance.
+// replay compares the state, the keys and the guidance with a replay of the stored bytes, as a whole and from a saved
+// state.
 func (m *machine) replay(rt *rapid.T) {
 	again, keys := fold.State{ID: "cnv"}, idempotency.Keys{}
 	kept := rapid.IntRange(0, len(m.stored)).Draw(rt, "kept")
@@ -245,7 +251,7 @@ func (m *machine) replay(rt *rapid.T) {
 			rt.Fatalf("replay: %v", err)
 		}
 		again = next
-		enter(&keys, &fold.Encoded{Event: e})
+		enter(&keys, &fold.EncodedEvent{Event: e})
 	}
 	if diff := cmp.Diff(m.state, again); diff != "" {
 		rt.Fatalf("replayed state differs:\n%s", diff)

@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -13,9 +14,10 @@ import (
 type Fork struct {
 	Record parley.ForkRecord
 	Title  string
-	// Shared are the events of the other up to Record.Seq. There are none where the fork was there when its caller looked.
+	// Shared are the events of the other conversation up to Record.Seq. It is empty if the fork existed when the hub
+	// received the call.
 	Shared []eventdata.Shared
-	// Digest tells one call from another; empty without a key.
+	// Digest identifies the call. It is empty without a key.
 	Digest string
 }
 
@@ -23,24 +25,27 @@ type Fork struct {
 func (f *Fork) decide(d *decision) {
 	switch {
 	case d.s.Exists():
-		d.meetBegun(d.s.ParamsHash == f.Digest, "another forkId, or no forkId")
+		d.answerRepeatedCreate(d.s.ParamsHash == f.Digest, "another forkId, or no forkId")
 		return
-	case len(f.Shared) == 0: // it was there when its caller looked, but its commit has failed
+	case len(f.Shared) == 0: // the fork existed when the hub received the call, but its commit failed
 		d.refuse(parley.ErrUnavailable, "the fork has not begun", "")
 		return
 	}
 	for i := range f.Shared {
-		if !d.share(&f.Shared[i]) {
+		if !f.addShared(d, &f.Shared[i]) {
 			return
 		}
 	}
 	if reason := d.s.limitReached(); reason != "" {
 		d.undo()
 		d.refuse(parley.ErrValidationFailed,
-			fmt.Sprintf("seq %d has reached the limit %s, which closes the conversation", f.Record.Seq, reason), "an earlier seq")
+			fmt.Sprintf("seq %d has reached the limit %s, which closes the conversation", f.Record.Seq, reason),
+			"an earlier seq")
 		return
 	}
-	e := d.system(parley.System{Kind: parley.KindConversationForked, CreatedBy: d.c.From, ParamsHash: f.Digest, Title: f.Title, Fork: &f.Record})
+	e := systemEvent(parley.System{
+		Kind: parley.KindConversationForked, CreatedBy: d.c.From, ParamsHash: f.Digest, Title: f.Title, Fork: &f.Record,
+	})
 	e.ClientRequestID, e.Traceparent = d.c.Key, d.c.Traceparent
 	if d.add(e) && d.s.Claim != nil {
 		d.addClaimEnded(parley.ClaimRestarted, "")
@@ -50,13 +55,13 @@ func (f *Fork) decide(d *decision) {
 	}
 }
 
-// share adds an event of the other conversation as it is stored there.
-func (d *decision) share(e *eventdata.Shared) bool {
+// addShared adds an event of the other conversation as it is stored there.
+func (f *Fork) addShared(d *decision, e *eventdata.Shared) bool {
 	id := d.s.ID
-	if d.put(&e.Event, slices.Concat(d.c.Before, e.Data, d.c.After)) == nil {
+	if d.applyEncoded(&e.Event, slices.Concat(d.c.Before, e.Data, d.c.After)) == nil {
 		return true
 	}
-	d.refuse(parley.ErrInternal, "the hub would not take an event of the other conversation", "")
+	d.refuse(parley.ErrInternal, "an event of the other conversation does not fit its log", "")
 	if eventdata.Kind(&e.Event) == parley.KindConversationForked {
 		if sys, err := e.Event.System(); err == nil && sys.Fork != nil && sys.Fork.ConversationID == id {
 			d.refuse(parley.ErrValidationFailed,
@@ -67,25 +72,31 @@ func (d *decision) share(e *eventdata.Shared) bool {
 	return false
 }
 
-// applyForked begins a conversation of its own after the events that it shares with another. Its creator and its times are new, and what belongs to the other is let
-// go: the sessions that run or have not been told of, those that matches wait for, and all approvals, also those that were given: nobody has approved
-// anything here.
-func (s *State) applyForked(e *parley.Event, sys *parley.System) error {
+// applyForked begins a separate conversation after the events that it shares with another one. It drops everything
+// that has an effect outside of the log of the other: sessions, callbacks, matches of sessions, and all approvals,
+// because no one has approved anything here.
+func applyForked(s *State, e *parley.Event, sys *parley.System) error {
 	r := sys.Fork
 	switch {
 	case r == nil || check.ForkRecord(r) != nil || r.Seq != s.Seq || r.ConversationID == s.ID || sys.CreatedBy == "":
-		return fmt.Errorf("event %d: conversation_forked without what it is a fork of, right before", e.Seq)
+		return errors.New("conversation_forked does not describe the events before it")
 	case s.Session != nil:
-		return fmt.Errorf("event %d: a fork of a session", e.Seq)
+		return errors.New("a fork of a session")
 	}
-	s.Fork, s.Lender = r, ""
+	s.Fork = r
 	s.CreatedBy, s.CreatedAt, s.CreateKey, s.ParamsHash = sys.CreatedBy, e.At, e.ClientRequestID, sys.ParamsHash
 	if sys.Title != "" {
 		s.Title = sys.Title
 	}
 	s.ActiveAt, s.FloorSeq = e.At, e.Seq
-	s.Children, s.Callbacks, s.Approvals = nil, nil, nil
-	s.dropWoken(func(w *Woken) bool { return !w.ByTurn() })
-	s.beginsAnew(e)
+	s.Children, s.Callbacks, s.ApprovalList = nil, nil, ApprovalList{}
+	s.dropMatches(func(m *Match) bool { return !m.ByTurn() })
+
+	// All later turns answer this event, because the earlier ones belong to the spans of the other conversation.
+	s.TurnSpans = TurnSpans{FloorAt: e.At, Traceparent: e.Traceparent}
+	s.WakeEvent.Traceparent = e.Traceparent
+	for i := range s.Matches { // which dropMatches has copied
+		s.Matches[i].Traceparent = e.Traceparent
+	}
 	return nil
 }

@@ -18,14 +18,16 @@ import (
 
 const forkHash = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-// TestForks: whatever a conversation is like and wherever it is forked, the fork has the same bytes, is as the other was there but for what begins anew or belongs to
-// the other, and everybody is told the same, unless a turn was being worked at or waited for an approval.
+// TestForks checks forks of random conversations at every seq. The fork has the same bytes. Its state is that of the
+// other one, except for the parts that begin again or belong to the other. Its guidance is the same, unless a turn was
+// claimed or waited for an approval.
 func TestForks(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var stored [][]byte
 		switch rapid.IntRange(0, 2).Draw(rt, "story") {
 		case 0:
-			c := &claimer{state: fold.State{ID: "cnv"}, now: 1_000_000, shown: map[int64]bool{}, hidden: map[int64]bool{}, asked: questions{}}
+			c := &claimer{state: fold.State{ID: "cnv"}, now: 1_000_000, shown: map[int64]bool{}, hidden: map[int64]bool{},
+				asked: questions{}}
 			c.do(rt, c.drawCreate(rt))
 			for range rapid.IntRange(1, 40).Draw(rt, "steps") {
 				c.now += parley.Timestamp(rapid.SampledFrom([]int64{0, 1, 60_000}).Draw(rt, "dt"))
@@ -73,7 +75,8 @@ func testFork(rt *rapid.T, stored [][]byte) {
 	cmd.Now, cmd.Before, cmd.After = other.LastAt+5, []byte("<<"), []byte(">>")
 	d := fold.Decide(fold.State{ID: "fork"}, idempotency.Keys{}, cmd)
 	if d.Err != nil {
-		if seq < len(stored) && decoded(rt, stored[seq]).From == parley.HubID && len(d.Events) == 0 && strings.Contains(d.Err.Error(), "has reached the limit") {
+		if seq < len(stored) && decoded(rt, stored[seq]).From == parley.HubID && len(d.Events) == 0 &&
+			strings.Contains(d.Err.Error(), "has reached the limit") {
 			return
 		}
 		rt.Fatalf("at %d of %d: %v", seq, len(stored), d.Err)
@@ -97,7 +100,7 @@ func testFork(rt *rapid.T, stored [][]byte) {
 	if diff := cmp.Diff(forked(other, &d, seq), d.State); diff != "" {
 		rt.Fatalf("forked at %d, it is not as the other was (-want +got):\n%s", seq, diff)
 	}
-	if other.Claim != nil || other.Awaits() {
+	if other.Claim != nil || other.AwaitsApproval() {
 		return
 	}
 	for _, p := range append(slices.Clone(other.Participants), parley.Participant{ID: "nobody"}) {
@@ -117,17 +120,18 @@ func forked(s fold.State, d *fold.Decision, seq int) fold.State {
 	s.CreatedBy, s.CreatedAt, s.CreateKey, s.ParamsHash, s.Title = "forker", e.At, "key", "digest", "another"
 	s.ActiveAt, s.FloorSeq, s.FloorSince, s.FloorAt = e.At, e.Seq, e.At, e.At
 	s.Children, s.Callbacks, s.Approvals, s.Lender = nil, nil, nil, ""
-	s.Traceparent, s.Waker.Traceparent, s.Worked = "", "", nil
-	var woken []fold.Woken
-	for _, w := range s.Woken {
+	s.Traceparent, s.WakeEvent.Traceparent, s.EndedTurn = "", "", nil
+	var woken []fold.Match
+	for _, w := range s.Matches {
 		if w.ByTurn() {
 			w.Traceparent = ""
 			woken = append(woken, w)
 		}
 	}
-	s.Woken = woken
+	s.Matches = woken
 	if c := s.Claim; c != nil { // what becomes of a claim that ends is for other tests
-		s.Claim, s.Ended = nil, &fold.EndedClaim{Hash: c.Hash, Turn: c.Turn, AgentID: c.AgentID, Reason: parley.ClaimRestarted}
+		s.Claim, s.Ended = nil, &fold.EndedClaim{Hash: c.Hash, Turn: c.Turn, AgentID: c.AgentID,
+			Reason: parley.ClaimRestarted}
 		s.Tries, s.Withdrawn, s.WordsFrom, s.Passed = d.State.Tries, d.State.Withdrawn, 0, d.State.Passed
 		s.MessageSeq, s.MessageBy, s.OtherSeq = d.State.MessageSeq, d.State.MessageBy, d.State.OtherSeq
 	}
@@ -137,7 +141,8 @@ func forked(s fold.State, d *fold.Decision, seq int) fold.State {
 // begin is a command that forks the conversation cnv after some events.
 func begin(t fataler, stored [][]byte) fold.Command {
 	fork := &fold.Fork{
-		Record: parley.ForkRecord{ConversationID: "cnv", Seq: int64(len(stored)), Hash: forkHash}, Title: "another", Digest: "digest",
+		Record: parley.ForkRecord{ConversationID: "cnv", Seq: int64(len(stored)), Hash: forkHash}, Title: "another",
+		Digest: "digest",
 	}
 	for _, data := range stored {
 		fork.Shared = append(fork.Shared, eventdata.Shared{Event: decoded(t, data), Data: data})
@@ -166,7 +171,7 @@ func applied(t fataler, s fold.State, data []byte) fold.State {
 	return next
 }
 
-// loads enters the keys of an event as a hub does that reads the log; claim is the one that stands before it.
+// loads adds the keys of an event, as a hub does that reads the log. claim is the current claim before it.
 func loads(keys *idempotency.Keys, claim *fold.Claim, e *parley.Event) {
 	var under *eventdata.ClaimHash
 	if claim != nil && claim.AgentID == e.From {

@@ -73,7 +73,6 @@ func (s *story) say(from string, f parley.Finality) *story {
 		Do: &fold.Message{Finality: f, Payload: json.RawMessage(`{"text":"words of ` + from + `"}`)}})
 }
 
-// tell says some words and ends the turn.
 func (s *story) tell(from, words string) *story {
 	return s.do(fold.Command{Do: &fold.Message{Finality: turn, Payload: text(words)}, From: from})
 }
@@ -96,7 +95,7 @@ func (s *story) accept(from, executor string) *story {
 		Do: &fold.Take{Turn: s.state.CurrentTurn(), Offered: true, NewClaim: fold.NewClaim{GraceMs: 5000, New: h}}})
 }
 
-// renew comes when the claim would stand for ms more.
+// renew renews a claim whose remaining time is left ms.
 func (s *story) renew(from string, held, left int64) *story {
 	return s.do(fold.Command{Do: &fold.Renew{LeftMs: left}, From: from, HeldMs: held})
 }
@@ -105,13 +104,13 @@ func (s *story) release(from string, reason parley.ClaimEnd) *story {
 	return s.do(fold.Command{Do: &fold.Release{Reason: reason, Detail: "because"}, From: from})
 }
 
-// lapse is the hub's end of the claim that stands.
+// lapse ends the current claim as the hub does.
 func (s *story) lapse(reason parley.ClaimEnd) *story {
 	return s.do(fold.Command{From: parley.HubID, Named: &s.state.Claim.Hash,
 		Do: &fold.EndClaim{RenewedSeq: s.state.Claim.RenewedSeq, Reason: reason}})
 }
 
-// late is the end of the time of the turn of who is asked first; somebody was asked to take it.
+// late ends the time of the first Ask. An executor was offered the turn.
 func (s *story) late() *story {
 	a := s.state.Asks()[0]
 	return s.do(fold.Command{Do: &fold.Timeout{AgentID: a.AgentID, Since: a.Since, Asked: true}, From: parley.HubID})
@@ -179,8 +178,8 @@ const (
 	open         = parley.PolicyOpen
 )
 
-// TestGolden folds each stored log and holds the guidance after every event, of every participant and of one who is none, with
-// all rules, against what is stored beside it.
+// TestGolden replays each stored log. It compares the guidance after every event, for every participant and for a
+// caller that does not take part, with the stored guidance.
 func TestGolden(t *testing.T) {
 	for name, tell := range stories {
 		t.Run(name, func(t *testing.T) {

@@ -9,11 +9,12 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 )
 
-// TestKeysOfManyEvents: a key that was used before is found, with what was said under it, after every number of events.
+// TestKeysOfManyEvents checks that a used key is found, with its claim, after every number of events.
 func TestKeysOfManyEvents(t *testing.T) {
 	s := &story{t: t, state: fold.State{ID: "x"}}
 	s.do(fold.Command{
-		Do:   &fold.Create{Params: &parley.CreateConversationParams{Participants: seats("a", "b"), Policy: &parley.Policy{Kind: parley.PolicyOpen}}},
+		Do: &fold.Create{Params: &parley.CreateConversationParams{
+			Participants: seats("a", "b"), Policy: &parley.Policy{Kind: parley.PolicyOpen}}},
 		From: "a",
 	})
 	said := func(i int) fold.Command {

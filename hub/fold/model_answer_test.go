@@ -26,7 +26,8 @@ func (m *model) append(a *answer, c *fold.Command, f fact) {
 // encodedSize is that of the root package's encoder, which is another one than fold's.
 func encodedSize(f fact) int {
 	e := parley.Event{
-		Seq: f.seq, Turn: f.turn, Type: f.typ, From: f.from, At: parley.Timestamp(f.at), Finality: f.finality, Outcome: f.outcome,
+		Seq: f.seq, Turn: f.turn, Type: f.typ, From: f.from, At: parley.Timestamp(f.at), Finality: f.finality,
+		Outcome: f.outcome,
 		Payload: json.RawMessage(f.payload), ClientRequestID: f.key,
 	}
 	b, err := e.Encode()
@@ -286,9 +287,11 @@ func (m *model) addParticipant(a *answer, c *fold.Command, p parley.Participant)
 	}
 	private := p.Private
 	p.Private = ""
-	m.append(a, c, fact{typ: parley.TypeSystem, from: parley.HubID, kind: parley.KindParticipantAdded, participant: p, added: c.From})
+	m.append(a, c, fact{typ: parley.TypeSystem, from: parley.HubID, kind: parley.KindParticipantAdded, participant: p,
+		added: c.From})
 	if private != "" {
-		m.append(a, c, fact{typ: parley.TypeSystem, from: parley.HubID, kind: parley.KindParticipantPrivate, private: private})
+		m.append(a, c, fact{typ: parley.TypeSystem, from: parley.HubID, kind: parley.KindParticipantPrivate,
+			private: private})
 	}
 }
 
@@ -312,7 +315,8 @@ func (m *model) create(c *fold.Command, q *parley.CreateConversationParams) answ
 		m.append(&a, c, fact{typ: parley.TypeSystem, from: parley.HubID, kind: parley.KindConversationCreated, key: c.Key})
 		for _, p := range q.Participants {
 			if p.Private != "" {
-				m.append(&a, c, fact{typ: parley.TypeSystem, from: parley.HubID, kind: parley.KindParticipantPrivate, private: p.Private})
+				m.append(&a, c, fact{typ: parley.TypeSystem, from: parley.HubID, kind: parley.KindParticipantPrivate,
+					private: p.Private})
 			}
 		}
 		return a
@@ -334,7 +338,7 @@ func asJSON(v any) string {
 	return string(b)
 }
 
-// guidance is section 7, but for reason and rules.
+// guidance is section 7, without reason and rules.
 func (m *model) guidance(id string) parley.Guidance {
 	g := parley.Guidance{Kind: parley.Wait, Turn: m.turn()}
 	if m.closed() {

@@ -10,7 +10,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 )
 
-// runs gives the sessions that were started and have not ended.
+// runs returns the sessions that were started and run.
 func (m *model) runs() []fold.Child {
 	var out []fold.Child
 	for _, f := range m.log {
@@ -27,7 +27,7 @@ func (m *model) runs() []fold.Child {
 	return out
 }
 
-// untold gives those in mode async_callback that have ended and were not told of.
+// untold returns the ended sessions in mode async_callback whose callback was not sent.
 func (m *model) untold() []fold.EndedChild {
 	var out []fold.EndedChild
 	for _, f := range m.log {
@@ -52,7 +52,7 @@ func (m *model) starter(id string) string {
 	return ""
 }
 
-// calledBack is who was told last of sessions, and has not ended a turn since; nobody where that is nobody of the conversation.
+// calledBack returns the participant that received the last callback and did not end a turn since, or an empty string.
 func (m *model) calledBack() string {
 	by := ""
 	for _, f := range m.log {
@@ -83,9 +83,10 @@ func (m *model) children(a *answer, c *fold.Command) {
 		if find(k.ID) >= 0 {
 			return
 		}
-		m.append(a, c, fact{typ: parley.TypeSystem, kind: parley.KindSessionStarted, from: parley.HubID, child: k, payload: fmt.Sprintf(
-			`{"kind":"session_started","agentId":%q,"sessionId":%q,"agent":%q,"mode":%q}`, k.By, k.ID, k.Agent, k.Mode,
-		)})
+		m.append(a, c, fact{typ: parley.TypeSystem, kind: parley.KindSessionStarted, from: parley.HubID, child: k,
+			payload: fmt.Sprintf(
+				`{"kind":"session_started","agentId":%q,"sessionId":%q,"agent":%q,"mode":%q}`, k.By, k.ID, k.Agent, k.Mode,
+			)})
 		m.closeAtLimit(a, c)
 	case *fold.EndChild:
 		if i := find(do.SessionID); i >= 0 {
@@ -96,7 +97,7 @@ func (m *model) children(a *answer, c *fold.Command) {
 	}
 }
 
-// callBack tells, between two turns, of what is not told of the one who comes first.
+// callBack sends the next callback between two turns.
 func (m *model) callBack(a *answer, c *fold.Command, callbacks []parley.Callback) {
 	untold := m.untold()
 	if _, _, open := m.open(); open || len(untold) == 0 {
@@ -104,16 +105,19 @@ func (m *model) callBack(a *answer, c *fold.Command, callbacks []parley.Callback
 	}
 	var told []string
 	for _, o := range callbacks {
-		if slices.ContainsFunc(untold, func(e fold.EndedChild) bool { return e.ID == o.ChildSessionID && e.By == untold[0].By }) {
+		if slices.ContainsFunc(untold, func(e fold.EndedChild) bool {
+			return e.ID == o.ChildSessionID && e.By == untold[0].By
+		}) {
 			told = append(told, o.ChildSessionID)
 		}
 	}
 	if len(told) > 0 {
-		m.append(a, c, fact{turn: m.turn(), typ: parley.TypeMessage, from: parley.HubID, finality: parley.FinalityTurn, told: told})
+		m.append(a, c, fact{turn: m.turn(), typ: parley.TypeMessage, from: parley.HubID, finality: parley.FinalityTurn,
+			told: told})
 	}
 }
 
-// drawChild draws what the hub tells a conversation of its sessions, and of others.
+// drawChild draws a start or end of a session, also of unknown ones.
 func (m *machine) drawChild(rt *rapid.T, action fold.Action) {
 	known := []fold.Child{}
 	for _, f := range m.model.log {
@@ -123,14 +127,17 @@ func (m *machine) drawChild(rt *rapid.T, action fold.Action) {
 	}
 	fresh := fold.Child{
 		ID: fmt.Sprint("ses_", len(known)), By: rapid.SampledFrom(m.model.seats()).Draw(rt, "by").ID, Agent: "count",
-		Mode: rapid.SampledFrom([]parley.SessionMode{parley.ModeAsyncCallback, parley.ModeAsyncCallback, parley.ModeAsyncPoll, parley.ModeSync}).Draw(rt, "mode"),
+		Mode: rapid.SampledFrom([]parley.SessionMode{parley.ModeAsyncCallback, parley.ModeAsyncCallback,
+			parley.ModeAsyncPoll, parley.ModeSync}).Draw(rt, "mode"),
 	}
 	switch a := action.(type) {
 	case *fold.StartChild:
 		a.Child = rapid.SampledFrom(append(m.model.runs(), fresh, fresh, fresh, fresh)).Draw(rt, "child")
 	case *fold.EndChild:
-		a.SessionID = rapid.SampledFrom(append(append(known, fresh), slices.Repeat(m.model.runs(), 4)...)).Draw(rt, "child").ID
-		a.Status = rapid.SampledFrom([]parley.SessionStatus{parley.SessionCompleted, parley.SessionFailed, parley.SessionStopped}).Draw(rt, "status")
+		a.SessionID = rapid.SampledFrom(append(append(known, fresh), slices.Repeat(m.model.runs(), 4)...)).
+			Draw(rt, "child").ID
+		a.Status = rapid.SampledFrom([]parley.SessionStatus{
+			parley.SessionCompleted, parley.SessionFailed, parley.SessionStopped}).Draw(rt, "status")
 	case *fold.Callback:
 		for _, k := range append(known, fresh) {
 			if rapid.IntRange(0, 3).Draw(rt, "tell") > 0 {

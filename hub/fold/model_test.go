@@ -21,9 +21,9 @@ type fact struct {
 	private, added string
 	file           string // the hash of one that was added
 	fileSize       int64
-	child          fold.Child // that was started, or has ended
+	child          fold.Child // that is started or ended
 	status         parley.SessionStatus
-	told           []string // sessions whose ends were told
+	told           []string // sessions whose callbacks are sent
 }
 
 func (f *fact) speech() bool { return f.typ != parley.TypeSystem }
@@ -31,8 +31,8 @@ func (f *fact) final() bool {
 	return f.finality == parley.FinalityTurn || f.finality == parley.FinalityConversation
 }
 
-// model is sections 6 to 11 of protocol.md said again, as plainly as can be: a list of facts, and questions that are answered
-// by looking through all of it.
+// model implements sections 6 to 11 of protocol.md in the simplest way: a list of facts, and queries that read all of
+// it.
 type model struct {
 	params parley.CreateConversationParams
 	by     string
@@ -53,7 +53,7 @@ func (m *model) closed() bool {
 	return slices.ContainsFunc(m.log, func(f fact) bool { return f.finality == parley.FinalityConversation })
 }
 
-// open gives the open turn and its owner, or false.
+// open returns the open turn and its owner, or false.
 func (m *model) open() (turn int64, owner string, ok bool) {
 	for i := len(m.log) - 1; i >= 0; i-- {
 		f := m.log[i]
@@ -172,7 +172,8 @@ func (m *model) limits() parley.Limits {
 }
 
 func (f *fact) counts() bool {
-	return f.kind == parley.KindSessionStarted || f.from != parley.HubID && (f.speech() || f.kind == parley.KindNote || f.kind == parley.KindAttachmentAdded)
+	return f.kind == parley.KindSessionStarted || f.from != parley.HubID &&
+		(f.speech() || f.kind == parley.KindNote || f.kind == parley.KindAttachmentAdded)
 }
 
 func (m *model) counts() (turns, events, bytes int64) {

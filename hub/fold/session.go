@@ -2,6 +2,7 @@ package fold
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -22,33 +23,51 @@ type Child struct {
 	Hops int
 }
 
-// EndedChild is a session in mode async_callback that has ended. Its parent was not notified yet.
+// EndedChild is a session in mode async_callback that ended. Its parent was not notified yet.
 type EndedChild struct {
 	ID, By, Agent string
 	Status        parley.SessionStatus
 	Hops          int
 }
 
-// Child returns the index of a session in Children, or -1.
-func (s *State) Child(id string) int {
-	return slices.IndexFunc(s.Children, func(c Child) bool { return c.ID == id })
+// Sessions is the session that the conversation is, and the sessions that were started from it.
+type Sessions struct {
+	// Session is nil if the conversation is not a session. Progress is the last progress that its agent reported.
+	Session  *parley.SessionRecord
+	Progress *parley.SessionProgress
+	// Children run. Callbacks are ended sessions of which the starters were not notified yet.
+	Children  []Child
+	Callbacks []EndedChild
+	// CallbackFor has the floor because it was notified. CallbackHops are the hops of that message.
+	CallbackFor  string
+	CallbackHops int
 }
 
-// Waits reports whether a participant waits for a session that it started.
-func (s *State) Waits(id string) bool {
-	return slices.ContainsFunc(s.Children, func(c Child) bool { return c.By == id && c.Mode == parley.ModeSync })
+// ChildIndex returns the index of a session in Children, or -1.
+func (c *Sessions) ChildIndex(id string) int {
+	return slices.IndexFunc(c.Children, func(c Child) bool { return c.ID == id })
+}
+
+// WaitsForSession reports whether a participant waits for a session that it started.
+func (c *Sessions) WaitsForSession(id string) bool {
+	return slices.ContainsFunc(c.Children, func(c Child) bool { return c.By == id && c.Mode == parley.ModeSync })
+}
+
+// HasCallback reports whether a session ended and its starter was not notified yet.
+func (c *Sessions) HasCallback(id string) bool {
+	return slices.ContainsFunc(c.Callbacks, func(c EndedChild) bool { return c.ID == id })
 }
 
 // AtBoundary reports whether a callback may come now. It may not come in a turn that is open, that
 // is claimed, or that waits for an approval.
 func (s *State) AtBoundary() bool {
-	return s.Exists() && !s.Closed() && !s.Open && s.Claim == nil && !s.Awaits()
+	return s.Exists() && !s.Closed() && !s.Open && s.Claim == nil && !s.AwaitsApproval()
 }
 
-// CallsBackTo returns the participant that may be notified now of its ended sessions, or an empty
+// CallbackRecipient returns the participant that may be notified now of its ended sessions, or an empty
 // string. An agent that was notified has its turn before others are notified. A person may be away,
 // so others do not wait for one.
-func (s *State) CallsBackTo() string {
+func (s *State) CallbackRecipient() string {
 	if len(s.Callbacks) == 0 || !s.AtBoundary() {
 		return ""
 	}
@@ -82,8 +101,8 @@ func (s *State) ServedBy(seat int) string {
 // ExecutorKey identifies an executor among those of all participants, which have their own ids.
 func ExecutorKey(participant, id string) string { return participant + "\x00" + id }
 
-// Meets reports whether labels include all demands.
-func Meets(labels, demands map[string]string) bool {
+// MeetsDemands reports whether labels include all demands.
+func MeetsDemands(labels, demands map[string]string) bool {
 	for k, v := range demands {
 		if has, ok := labels[k]; !ok || has != v {
 			return false
@@ -92,23 +111,22 @@ func Meets(labels, demands map[string]string) bool {
 	return true
 }
 
-func (s *State) applyChildStarted(e *parley.Event, sys *parley.System, size int) error {
-	if sys.SessionID == "" || s.Child(sys.SessionID) >= 0 {
-		return fmt.Errorf("event %d: session_started of one that runs, or of none", e.Seq)
+func applyChildStarted(s *State, e *parley.Event, sys *parley.System, size int) error {
+	if sys.SessionID == "" || s.ChildIndex(sys.SessionID) >= 0 {
+		return errors.New("session_started without a session, or of one that runs")
 	}
 	s.Children = append(slices.Clip(s.Children), Child{
 		ID: sys.SessionID, By: sys.AgentID, Agent: sys.Agent, Mode: sys.Mode, Hops: e.Hops,
 	})
 	s.ActiveAt = e.At
-	s.Events++ // else a participant could start any number of sessions
-	s.Bytes += int64(size)
+	s.count(size) // else a participant could start any number of sessions
 	return nil
 }
 
-func (s *State) applyChildEnded(e *parley.Event, sys *parley.System) error {
-	i, woken := s.Child(sys.SessionID), s.PendingSession(sys.SessionID)
-	if i < 0 && woken < 0 {
-		return fmt.Errorf("event %d: session_ended of one that does not run", e.Seq)
+func applyChildEnded(s *State, e *parley.Event, sys *parley.System) error {
+	i, match := s.ChildIndex(sys.SessionID), s.MatchIndex(sys.SessionID)
+	if i < 0 && match < 0 {
+		return errors.New("session_ended of a session that does not run")
 	}
 	if i >= 0 {
 		c := s.Children[i]
@@ -119,8 +137,8 @@ func (s *State) applyChildEnded(e *parley.Event, sys *parley.System) error {
 			})
 		}
 	}
-	if woken >= 0 {
-		s.dropWoken(func(w *Woken) bool { return w.SessionID == sys.SessionID })
+	if match >= 0 {
+		s.dropMatches(func(m *Match) bool { return m.SessionID == sys.SessionID })
 	}
 	s.ActiveAt = e.At
 	s.Passed = nil // participants may speak about the end of a session
@@ -128,9 +146,9 @@ func (s *State) applyChildEnded(e *parley.Event, sys *parley.System) error {
 }
 
 // applyBound assigns a session to a runner.
-func (s *State) applyBound(e *parley.Event, sys *parley.System) error {
+func applyBound(s *State, sys *parley.System) error {
 	if s.Session == nil || s.Session.Runner != nil || sys.RunnerRef == nil || s.Claim != nil {
-		return fmt.Errorf("event %d: session_bound where it cannot be", e.Seq)
+		return errors.New("session_bound where it cannot be")
 	}
 	r := *s.Session
 	r.Runner = sys.RunnerRef
@@ -140,28 +158,28 @@ func (s *State) applyBound(e *parley.Event, sys *parley.System) error {
 
 // applyCallback removes the sessions in a message of the hub from Callbacks. The participant that
 // started them has the floor.
-func (s *State) applyCallback(e *parley.Event) error {
+func applyCallback(s *State, e *parley.Event) error {
 	type id struct {
 		ID string `json:"child_session_id"`
 	}
 	var m struct{ Data struct{ Callbacks []id } }
 	if err := json.Unmarshal(e.Payload, &m); err != nil {
-		return fmt.Errorf("event %d: callbacks of the hub: %w", e.Seq, err)
+		return fmt.Errorf("callbacks of the hub: %w", err)
 	}
-	by, told := "", m.Data.Callbacks
+	by, notified := "", m.Data.Callbacks
 	var left []EndedChild
 	for _, c := range s.Callbacks {
 		switch {
-		case !slices.Contains(told, id{c.ID}):
+		case !slices.Contains(notified, id{c.ID}):
 			left = append(left, c)
 			continue
 		case by != "" && by != c.By:
-			return fmt.Errorf("event %d: a callback to %s and %s", e.Seq, by, c.By)
+			return fmt.Errorf("a callback to %s and %s", by, c.By)
 		}
 		by = c.By
 	}
-	if len(told) == 0 || len(told) != len(s.Callbacks)-len(left) {
-		return fmt.Errorf("event %d: a callback of sessions that have not ended, or were told of", e.Seq)
+	if len(notified) == 0 || len(notified) != len(s.Callbacks)-len(left) {
+		return errors.New("a callback of sessions that have not ended, or whose callback was sent before")
 	}
 	s.Callbacks, s.CallbackFor, s.CallbackHops, s.Passed = left, by, e.Hops, nil
 	return nil
@@ -170,10 +188,10 @@ func (s *State) applyCallback(e *parley.Event) error {
 // maxProgressBytes bounds the progress that is kept.
 const maxProgressBytes = 1 << 10
 
-// applyProgress keeps the last progress of a session.
-func (s *State) applyProgress(e *parley.Event) {
+// recordProgress keeps the text of a trace that reports progress.
+func (c *Sessions) recordProgress(e *parley.Event) {
 	var t parley.Trace
-	if s.Session == nil || json.Unmarshal(e.Payload, &t) != nil || t.Kind != "progress" || t.Text == "" {
+	if json.Unmarshal(e.Payload, &t) != nil || t.Kind != "progress" || t.Text == "" {
 		return
 	}
 	text := t.Text
@@ -183,17 +201,17 @@ func (s *State) applyProgress(e *parley.Event) {
 			text = text[1:]
 		}
 	}
-	s.Progress = &parley.SessionProgress{Seq: e.Seq, Text: text}
+	c.Progress = &parley.SessionProgress{Seq: e.Seq, Text: text}
 }
 
 // decide adds that a session was started from this conversation. It does nothing if the log has that
 // already.
 func (a *StartChild) decide(d *decision) {
 	c := a.Child
-	if d.s.Child(c.ID) >= 0 {
+	if d.s.ChildIndex(c.ID) >= 0 {
 		return
 	}
-	e := d.system(parley.System{
+	e := systemEvent(parley.System{
 		Kind: parley.KindSessionStarted, SessionID: c.ID, AgentID: c.By, Agent: c.Agent, Mode: c.Mode,
 	})
 	if e.Hops = c.Hops; d.add(e) {
@@ -201,24 +219,24 @@ func (a *StartChild) decide(d *decision) {
 	}
 }
 
-// decide adds that a session has ended, and answers if a match started it. It does nothing if the log
-// has that already.
+// decide adds the end of a session, and the answer to the match that started it. It does nothing if the log has that
+// already.
 func (a *EndChild) decide(d *decision) {
-	i, woken := d.s.Child(a.SessionID), d.s.PendingSession(a.SessionID)
-	if i < 0 && woken < 0 {
+	i, match := d.s.ChildIndex(a.SessionID), d.s.MatchIndex(a.SessionID)
+	if i < 0 && match < 0 {
 		return
 	}
-	e := d.system(parley.System{Kind: parley.KindSessionEnded, SessionID: a.SessionID, Status: a.Status})
+	e := systemEvent(parley.System{Kind: parley.KindSessionEnded, SessionID: a.SessionID, Status: a.Status})
 	if i >= 0 {
 		e.Hops = d.s.Children[i].Hops
 	}
-	var w Woken
-	if woken >= 0 {
-		w = d.s.Woken[woken]
-		e.Hops = w.Hops + 1
+	var m Match
+	if match >= 0 {
+		m = d.s.Matches[match]
+		e.Hops = m.Hops + 1
 	}
-	if d.add(e) && woken >= 0 {
-		d.answer(&w, &a.Answer)
+	if d.add(e) && match >= 0 {
+		a.addNote(d, &m)
 	}
 }
 
@@ -227,49 +245,43 @@ func (a *Bind) decide(d *decision) {
 	if r := d.s.Session; r == nil || r.Runner != nil {
 		return
 	}
-	d.add(d.system(parley.System{Kind: parley.KindSessionBound, RunnerRef: a.Runner}))
+	d.add(systemEvent(parley.System{Kind: parley.KindSessionBound, RunnerRef: a.Runner}))
 }
 
 // decide adds a message of the hub about the ended sessions of one participant that it was not
 // notified of. It does nothing within a turn.
 func (a *Callback) decide(d *decision) {
-	by := d.s.CallsBackTo()
+	by := d.s.CallbackRecipient()
 	hops := 0
-	var told []parley.Callback
+	var notified []parley.Callback
 	for _, c := range a.Callbacks {
 		i := slices.IndexFunc(d.s.Callbacks, func(p EndedChild) bool { return p.ID == c.ChildSessionID && p.By == by })
 		if i >= 0 {
-			told = append(told, c)
+			notified = append(notified, c)
 			hops = max(hops, d.s.Callbacks[i].Hops)
 		}
 	}
-	if len(told) == 0 {
+	if len(notified) == 0 {
 		return
 	}
-	text := fmt.Sprintf("%d sessions of %s have ended.", len(told), by)
-	if len(told) == 1 {
-		text = fmt.Sprintf("The session %s of %s has ended: %s.", told[0].ChildSessionID, by, told[0].Status)
+	text := fmt.Sprintf("%d sessions of %s have ended.", len(notified), by)
+	if len(notified) == 1 {
+		text = fmt.Sprintf("The session %s of %s has ended: %s.", notified[0].ChildSessionID, by, notified[0].Status)
 	}
 	d.add(parley.Event{
 		Turn: d.s.CurrentTurn(), Type: parley.TypeMessage, From: parley.HubID, Finality: parley.FinalityTurn,
 		Hops: hops, Traceparent: d.c.Traceparent,
-		Payload: eventdata.Encode(parley.Message{Text: text, Data: eventdata.Encode(parley.Callbacks{Callbacks: told})}),
+		Payload: eventdata.Encode(parley.Message{Text: text, Data: eventdata.Encode(parley.Callbacks{Callbacks: notified})}),
 	})
 }
 
-// decide closes the session for the hub. It does nothing if the session has ended.
+// decide closes the session for the hub. It does nothing after the end of the session.
 func (a *EndSession) decide(d *decision) { d.hubClose(a.Outcome, a.Detail) }
-
-// fitsSession reports whether a message passes CheckSession.
-func (d *decision) fitsSession(m *Message) bool {
-	d.out.Err = d.s.CheckSession(d.c.From, m.Finality, m.Parameters, m.Result)
-	return d.out.Err == nil
-}
 
 // CheckSession refuses a message of a participant, with these members in its payload, that does not
 // fit the session or the conversation without a session.
-func (s *State) CheckSession(from string, f parley.Finality, parameters, result bool) error {
-	r := s.Session
+func (c *Sessions) CheckSession(from string, f parley.Finality, parameters, result bool) error {
+	r := c.Session
 	switch {
 	case parameters && (r == nil || from != r.Caller):
 		return parley.Refuse(parley.ErrValidationFailed,
@@ -284,8 +296,8 @@ func (s *State) CheckSession(from string, f parley.Finality, parameters, result 
 	return nil
 }
 
-// inSession refuses executors that may not take the turns of a session.
-func (d *decision) inSession(seat string) bool {
+// checkSessionExecutor refuses executors that may not take the turns of a session.
+func (d *decision) checkSessionExecutor(seat string) bool {
 	r := d.s.Session
 	if r == nil || r.AgentID != seat {
 		return true
@@ -297,7 +309,7 @@ func (d *decision) inSession(seat string) bool {
 			"the session belongs to another runner", fmt.Sprintf("the runner %s", policy.Clip(r.Runner.RunnerID)))
 	case r.Runner == nil && r.OfRunner():
 		d.refuse(parley.ErrForbidden, "the session waits for a runner", "")
-	case r.Runner == nil && !Meets(x.Labels, r.Demands):
+	case r.Runner == nil && !MeetsDemands(x.Labels, r.Demands):
 		d.refuse(parley.ErrForbidden,
 			"the executor does not have the labels that the session demands", "its demands")
 	default:
@@ -306,8 +318,8 @@ func (d *decision) inSession(seat string) bool {
 	return false
 }
 
-// endsSession returns how a session ends if the hub stops its turn for a reason.
-func (d *decision) endsSession(reason string) (parley.Outcome, string) {
+// sessionOutcome returns how a session ends if the hub stops its turn for a reason.
+func (d *decision) sessionOutcome(reason string) (parley.Outcome, string) {
 	o := parley.Outcome{Status: parley.OutcomeFailed, Reason: reason}
 	if ended := d.s.Ended; ended != nil && ended.Turn == d.s.CurrentTurn() {
 		switch {
@@ -333,20 +345,19 @@ func (d *decision) endsSession(reason string) (parley.Outcome, string) {
 	return o, closingTexts[reason]
 }
 
-// The text of seed 000, section 11, for a session whose runner was lost, and the text for a session
-// that no runner has taken.
+// The texts for a session whose runner was lost (seed 000, section 11), and for one that no runner took.
 const (
 	interruptedText = "Runner disconnected during execution"
 	noRunnerText    = "No matching runner available within timeout"
 )
 
-// NoRunner returns how a session ends that no runner has taken in time.
-func NoRunner() (parley.Outcome, string) {
+// NoRunnerOutcome returns how a session ends that no runner took in time.
+func NoRunnerOutcome() (parley.Outcome, string) {
 	return parley.Outcome{Status: parley.OutcomeFailed, Reason: parley.ReasonNoRunner}, noRunnerText
 }
 
-// Interrupted returns how a session ends whose runner has left.
-func Interrupted() (parley.Outcome, string) {
+// InterruptedOutcome returns how a session ends whose runner was lost.
+func InterruptedOutcome() (parley.Outcome, string) {
 	return parley.Outcome{Status: parley.OutcomeFailed, Reason: parley.ReasonInterrupted}, interruptedText
 }
 
@@ -364,15 +375,10 @@ func (s *State) SessionStatus() parley.SessionStatus {
 	switch {
 	case s.Closed():
 		return s.Outcome.SessionStatus()
-	case s.Claim != nil, s.Awaits():
+	case s.Claim != nil, s.AwaitsApproval():
 		return parley.SessionRunning
 	case s.Floor().Speaker == s.Session.Caller:
 		return parley.SessionInputRequired
 	}
 	return parley.SessionPending
-}
-
-// CallsBack reports whether a session has ended and its parent was not notified yet.
-func (s *State) CallsBack(id string) bool {
-	return slices.ContainsFunc(s.Callbacks, func(c EndedChild) bool { return c.ID == id })
 }

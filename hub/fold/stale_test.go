@@ -8,7 +8,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
-// TestStale: what a hub has decided of its own does nothing when the log has moved past that.
+// TestStale checks that a decision of the hub does nothing if the log has changed since.
 func TestStale(t *testing.T) {
 	s := &story{t: t, state: fold.State{ID: "x"}, keys: idempotency.Keys{}}
 	s.create(roundRobin, "", &parley.Limits{MaxAttempts: 5, OnTurnTimeout: parley.TurnSkip}, agentsAnd("h", "a", "b")...)
@@ -20,7 +20,8 @@ func TestStale(t *testing.T) {
 	expire := fold.Command{Do: end, From: parley.HubID, Named: &first.Hash}
 	s.wantNothing("the deadline of a claim that was renewed", expire)
 	s.lapse(parley.ClaimExpired)
-	s.wantNothing("the time of a turn that was claimed since", fold.Command{Do: &fold.Timeout{AgentID: "a", Since: given, Asked: true}, From: parley.HubID})
+	s.wantNothing("the time of a turn that was claimed since",
+		fold.Command{Do: &fold.Timeout{AgentID: "a", Since: given, Asked: true}, From: parley.HubID})
 	s.take("a", "a2")
 	end.RenewedSeq = 0
 	s.wantNothing("the end of a claim before this", expire)

@@ -2,125 +2,45 @@ package fold
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
-// State is what the events up to Seq mean. It is a value: Apply gives a new one, and what its slices and
-// pointers refer to is never changed.
+// State is what the events up to Seq mean. It is a value: Apply returns a new State. The slices and pointers of a State
+// refer to data that never changes. Each embedded type has the data of one concern.
 type State struct {
-	ID           string
-	Seq          int64
-	Status       parley.Status
-	Title        string
-	CreatedBy    string
-	CreatedAt    parley.Timestamp
-	CreateKey    string
-	ParamsHash   string
-	Participants []parley.Participant
-	// SeatSeqs has, for each of Participants, the seq of the event that brought it.
-	SeatSeqs []int64
-	// SeatPrivates has, for each of Participants, the digest of its private text; zero where there is none.
-	SeatPrivates [][16]byte
-	Policy       parley.Policy
-	StartsWith   string
-	Limits       parley.Limits
-	Metadata     json.RawMessage
-	// Workspace is the one that the conversation belongs to; empty, none.
+	ID         string
+	Seq        int64
+	Status     parley.Status
+	Title      string
+	CreatedBy  string
+	CreatedAt  parley.Timestamp
+	CreateKey  string
+	ParamsHash string
+	Policy     parley.Policy
+	StartsWith string
+	Limits     parley.Limits
+	Metadata   json.RawMessage
+	// Workspace is the workspace of the conversation, or empty.
 	Workspace string
+	// Fork is set if the conversation is a fork.
+	Fork *parley.ForkRecord
+	// LastAt is the time of the event Seq.
+	LastAt  parley.Timestamp
+	Outcome *parley.Outcome
 
-	// Turn is the last turn that was opened; 0 before the first.
-	Turn  int64
-	Open  bool
-	Owner string
-	// LastSpeaker owned the last turn that a participant closed; LastHad the last turn of a participant that has ended in whatever way.
-	LastSpeaker string
-	LastHad     string
-	// LastPerson is LastHad of people and peers alone.
-	LastPerson string
-	// Choice is what the policy found when that turn ended.
-	Choice *Chosen
-	// Passed are those whose turns have ended without a final message since the last message of a participant.
-	Passed []string
-	// Autonomous counts the turns that have ended since the last one of a human.
-	Autonomous int64
-	// Spoke has, for each of Participants, what it has done.
-	Spoke []Spoke
-
-	// Claim is the one that stands, nil when none does; Ended the one that has ended last.
-	Claim *Claim
-	Ended *EndedClaim
-	// Tries are what has become of the current turn's claims.
-	Tries []Try
-	// FloorSeq is the seq of the event that gave the floor; in a turn without claims, of the last that was said in it.
-	FloorSeq int64
-	// FloorSince is when that was written.
-	FloorSince parley.Timestamp
-	// WordsFrom is the seq of the open turn's first message or trace that was not withdrawn; 0 when there is none.
-	WordsFrom int64
-	Withdrawn []Withdrawn
-	// Traceparent is that of the message, or of the beginning of the log, that gave the floor, and FloorAt when the last turn has ended. Worked is the last turn that was claimed and has
-	// ended, nil before the first.
-	Traceparent string
-	FloorAt     parley.Timestamp
-	Worked      *Worked
-
-	// MessageSeq is the seq of the last message of a participant, MessageBy its author, and OtherSeq the seq of the last message of
-	// any other participant than MessageBy.
-	MessageSeq int64
-	MessageBy  string
-	OtherSeq   int64
-
-	// Session is set when the conversation is one; Progress is the last that its agent has told of it.
-	Session *parley.SessionRecord
-	// ClaimedAt is when the last claim was taken.
-	ClaimedAt parley.Timestamp
-	Progress  *parley.SessionProgress
-	// Children are the sessions that were started out of it and run; Callbacks those that have ended and of which it was not told yet. CallbackFor has the
-	// floor because it was told of one, and CallbackHops are the hops of what it was told.
-	Children     []Child
-	Callbacks    []EndedChild
-	CallbackFor  string
-	CallbackHops int
-
-	// Approvals are those of the current turn, and the last that were resolved, in the order in which they were asked for.
-	Approvals []Approval
-
-	// Fork is set when the conversation is a fork. Lender is the conversation whose approvals are in events that are shared with it, before the one that says so.
-	Fork   *parley.ForkRecord
-	Lender string
-
-	// Woken are the matches that wait or are worked at, in the order of their events. Recent counts for limits.maxWakesPerMinute. Waker is the last event that may
-	// wake.
-	Woken  []Woken
-	Recent []Pair
-	Waker  Waker
-
-	// Attachments are the files that were added, by hash.
-	Attachments []Attachment
-
-	// Turns counts turns that participants closed; Events and Bytes count messages, traces, notes, attachments, with the bytes of
-	// their files, approvals, with what was answered, and matches.
-	Turns  int64
-	Events int64
-	Bytes  int64
-
-	LastAt parley.Timestamp
-	// ActiveAt is when the last message, trace, note or attachment, or the creation, happened, or an approval was asked for or resolved.
-	ActiveAt parley.Timestamp
-	Outcome  *parley.Outcome
-}
-
-// Spoke is what a participant has done in a conversation.
-type Spoke struct {
-	// Turns counts the turns that it has ended with a message, and FinalSeq is the seq of the last of these messages.
-	Turns    int64
-	FinalSeq int64
-	// ExecutorID had its last claim.
-	ExecutorID string
+	Roster
+	TurnOrder
+	LastMessages
+	Claims
+	ApprovalList
+	Sessions
+	Triggers
+	Usage
+	TurnSpans
+	Attachments Attachments
 }
 
 // Exists reports whether the conversation has been created.
@@ -129,7 +49,7 @@ func (s *State) Exists() bool { return s.Seq > 0 }
 // Closed reports whether the conversation is closed.
 func (s *State) Closed() bool { return s.Status == parley.StatusClosed }
 
-// CurrentTurn is the open turn, else the next one; after close, the last one.
+// CurrentTurn is the open turn, or else the next one. After the close it is the last one.
 func (s *State) CurrentTurn() int64 {
 	if s.Open || s.Closed() {
 		return s.Turn
@@ -137,30 +57,18 @@ func (s *State) CurrentTurn() int64 {
 	return s.Turn + 1
 }
 
-// Seat gives the index of a participant in Participants, or -1.
-func (s *State) Seat(id string) int {
-	return slices.IndexFunc(s.Participants, func(p parley.Participant) bool { return p.ID == id })
-}
+// AwaitsApproval reports whether the current turn waits for an approval. Then no time limit of its claim runs. If the
+// claim ends, no executor can claim the turn until all approvals are resolved.
+func (s *State) AwaitsApproval() bool { return s.pendingApproval(s.CurrentTurn()) != nil }
 
-// HasParticipant reports whether id takes part.
-func (s *State) HasParticipant(id string) bool { return s.Seat(id) >= 0 }
-
-// spokenByOtherSince reports whether another participant than from has added a message after seq.
-func (s *State) spokenByOtherSince(from string, seq int64) bool {
-	if s.MessageBy == from {
-		return s.OtherSeq > seq
-	}
-	return s.MessageSeq > seq
-}
-
-// Apply gives the state after e, whose encoding has size bytes. An error means that the log is not one that a hub has
-// written; the state is of no use then.
+// Apply returns the state after e, whose encoding has size bytes. It returns an error for a log that no hub wrote. The
+// state is not usable then.
 func (s State) Apply(e *parley.Event, size int) (State, error) {
 	err := s.apply(e, size)
 	return s, err
 }
 
-// apply moves s on. After an error s is of no use.
+// apply changes s to the state after e. After an error s is not usable.
 func (s *State) apply(e *parley.Event, size int) (err error) {
 	switch {
 	case e.Seq != s.Seq+1:
@@ -168,7 +76,7 @@ func (s *State) apply(e *parley.Event, size int) (err error) {
 	case s.Closed():
 		return fmt.Errorf("event %d follows the close", e.Seq)
 	case !s.Exists() != (e.Type == parley.TypeSystem && e.Seq == 1):
-		return fmt.Errorf("event %d: a conversation begins with conversation_created", e.Seq)
+		return fmt.Errorf("event %d: %w", e.Seq, errNoCreation)
 	case e.At < s.LastAt:
 		return fmt.Errorf("event %d: time goes back", e.Seq)
 	case e.Hops < 0 || e.Cause != nil && (e.Cause.Seq < 1 || e.Cause.ConversationID == "" && e.Cause.Seq >= e.Seq):
@@ -176,107 +84,112 @@ func (s *State) apply(e *parley.Event, size int) (err error) {
 	}
 	switch e.Type {
 	case parley.TypeSystem:
-		err = s.applySystem(e, size)
+		err = applySystem(s, e, size)
 	case parley.TypeMessage, parley.TypeTrace:
-		err = s.applySpeech(e, size)
+		err = applySpeech(s, e, size)
 	default:
-		err = fmt.Errorf("event %d: unknown type %q", e.Seq, e.Type)
+		err = fmt.Errorf("unknown type %q", e.Type)
 	}
 	if s.Seq, s.LastAt = e.Seq, e.At; s.FloorSeq == e.Seq {
 		s.FloorSince = e.At
 	}
-	return err
-}
-
-func (s *State) applySystem(e *parley.Event, size int) error {
-	sys, err := e.System()
 	if err != nil {
 		return fmt.Errorf("event %d: %w", e.Seq, err)
-	}
-	if (e.Seq == 1) != (sys.Kind == parley.KindConversationCreated) {
-		return fmt.Errorf("event %d: a conversation begins with conversation_created", e.Seq)
-	}
-	if s.owesDetails() && sys.Kind != parley.KindApprovalDetails && sys.Kind != parley.KindConversationForked {
-		return fmt.Errorf("event %d: approval_requested without its approval_details", e.Seq)
-	}
-	switch sys.Kind {
-	case parley.KindConversationCreated:
-		s.Status, s.Title, s.CreatedBy, s.CreatedAt = parley.StatusActive, sys.Title, sys.CreatedBy, e.At
-		s.CreateKey, s.ParamsHash = e.ClientRequestID, sys.ParamsHash
-		s.Participants, s.StartsWith, s.Metadata = sys.Participants, sys.StartsWith, sys.Metadata
-		if sys.Policy != nil {
-			s.Policy = *sys.Policy
-		}
-		if sys.Limits != nil {
-			s.Limits = *sys.Limits
-		}
-		s.ActiveAt, s.FloorSeq, s.Session, s.Workspace = e.At, e.Seq, sys.Session, sys.Workspace
-		s.Spoke = make([]Spoke, len(s.Participants))
-		s.SeatSeqs = slices.Repeat([]int64{e.Seq}, len(s.Participants))
-		s.SeatPrivates = make([][16]byte, len(s.Participants))
-		s.begins(e)
-	case parley.KindParticipantAdded:
-		if sys.Participant == nil {
-			return fmt.Errorf("event %d: participant_added without a participant", e.Seq)
-		}
-		s.Participants = append(s.Participants[:len(s.Participants):len(s.Participants)], *sys.Participant)
-		s.Spoke = append(s.Spoke[:len(s.Spoke):len(s.Spoke)], Spoke{})
-		s.SeatSeqs = append(s.SeatSeqs[:len(s.SeatSeqs):len(s.SeatSeqs)], e.Seq)
-		s.SeatPrivates = append(s.SeatPrivates[:len(s.SeatPrivates):len(s.SeatPrivates)], [16]byte{})
-	case parley.KindParticipantPrivate:
-		if seat := s.Seat(sys.ParticipantID); seat >= 0 {
-			s.SeatPrivates = slices.Clone(s.SeatPrivates)
-			s.SeatPrivates[seat] = idempotency.DigestPrivate(sys.Text)
-		}
-	case parley.KindNote:
-		s.ActiveAt = e.At
-		s.Events++
-		s.Bytes += int64(size)
-		s.Waker = Waker{Seq: e.Seq, From: e.From, Hops: e.Hops, Traceparent: e.Traceparent}
-	case parley.KindAttachmentAdded:
-		return s.applyAttachment(e, &sys, size)
-	case parley.KindTurnClaimed:
-		return s.applyClaimed(e, &sys)
-	case parley.KindClaimRenewed:
-		return s.applyRenewed(e, &sys)
-	case parley.KindClaimEnded:
-		return s.applyClaimEnded(e, &sys)
-	case parley.KindTurnEnded:
-		return s.applyTurnEnded(e, &sys, size)
-	case parley.KindTurnReoffered:
-		return s.applyReoffered(e, &sys)
-	case parley.KindSessionStarted:
-		return s.applyChildStarted(e, &sys, size)
-	case parley.KindSessionEnded:
-		return s.applyChildEnded(e, &sys)
-	case parley.KindSessionBound:
-		return s.applyBound(e, &sys)
-	case parley.KindApprovalRequested, parley.KindApprovalDetails, parley.KindApprovalResolved, parley.KindApprovalAnswer:
-		return s.applyApproval(e, &sys, size)
-	case parley.KindTriggerMatched:
-		return s.applyMatched(e, &sys, size)
-	case parley.KindTriggerEnded:
-		return s.applyTriggerEnded(e, &sys)
-	case parley.KindConversationForked:
-		return s.applyForked(e, &sys)
 	}
 	return nil
 }
 
-func (s *State) applySpeech(e *parley.Event, size int) error {
+var (
+	errNoCreation = errors.New("a conversation begins with conversation_created")
+	errNoDetails  = errors.New("approval_requested without its approval_details")
+)
+
+func applySystem(s *State, e *parley.Event, size int) error {
+	sys, err := e.System()
+	if err != nil {
+		return err
+	}
+	if (e.Seq == 1) != (sys.Kind == parley.KindConversationCreated) {
+		return errNoCreation
+	}
+	if s.lacksDetails(s.Seq) && sys.Kind != parley.KindApprovalDetails && sys.Kind != parley.KindConversationForked {
+		return errNoDetails
+	}
+	switch sys.Kind {
+	case parley.KindConversationCreated:
+		applyCreated(s, e, &sys)
+	case parley.KindParticipantAdded:
+		if sys.Participant == nil {
+			return errors.New("participant_added without a participant")
+		}
+		s.addSeat(*sys.Participant, e.Seq)
+	case parley.KindParticipantPrivate:
+		s.setPrivate(sys.ParticipantID, sys.Text)
+	case parley.KindNote:
+		s.ActiveAt = e.At
+		s.count(size)
+		s.WakeEvent = WakeEvent{Seq: e.Seq, From: e.From, Hops: e.Hops, Traceparent: e.Traceparent}
+	case parley.KindAttachmentAdded:
+		return applyAttachment(s, e, &sys, size)
+	case parley.KindTurnClaimed:
+		return applyClaimed(s, e, &sys)
+	case parley.KindClaimRenewed:
+		return applyRenewed(s, e, &sys)
+	case parley.KindClaimEnded:
+		return applyClaimEnded(s, e, &sys)
+	case parley.KindTurnEnded:
+		return applyTurnEnded(s, e, &sys, size)
+	case parley.KindTurnReoffered:
+		return applyReoffered(s, e, &sys)
+	case parley.KindSessionStarted:
+		return applyChildStarted(s, e, &sys, size)
+	case parley.KindSessionEnded:
+		return applyChildEnded(s, e, &sys)
+	case parley.KindSessionBound:
+		return applyBound(s, &sys)
+	case parley.KindApprovalRequested, parley.KindApprovalDetails, parley.KindApprovalResolved, parley.KindApprovalAnswer:
+		return applyApproval(s, e, &sys, size)
+	case parley.KindTriggerMatched:
+		return applyMatched(s, e, &sys, size)
+	case parley.KindTriggerEnded:
+		return applyTriggerEnded(s, e, &sys)
+	case parley.KindConversationForked:
+		return applyForked(s, e, &sys)
+	}
+	return nil
+}
+
+func applyCreated(s *State, e *parley.Event, sys *parley.System) {
+	s.Status, s.Title, s.CreatedBy, s.CreatedAt = parley.StatusActive, sys.Title, sys.CreatedBy, e.At
+	s.CreateKey, s.ParamsHash = e.ClientRequestID, sys.ParamsHash
+	s.StartsWith, s.Metadata, s.Session, s.Workspace = sys.StartsWith, sys.Metadata, sys.Session, sys.Workspace
+	if sys.Policy != nil {
+		s.Policy = *sys.Policy
+	}
+	if sys.Limits != nil {
+		s.Limits = *sys.Limits
+	}
+	s.Roster = newRoster(sys.Participants, e.Seq)
+	s.ActiveAt, s.FloorSeq = e.At, e.Seq
+	s.startNextTurn(e)
+}
+
+// applySpeech applies a message or trace.
+func applySpeech(s *State, e *parley.Event, size int) error {
+	byHub := e.From == parley.HubID
 	switch {
 	case s.Open && e.Turn != s.Turn, !s.Open && e.Turn != s.Turn+1:
-		return fmt.Errorf("event %d: turn %d where %d is current", e.Seq, e.Turn, s.CurrentTurn())
-	case s.Open && e.From != s.Owner && e.From != parley.HubID:
-		return fmt.Errorf("event %d: %s in the turn of %s", e.Seq, e.From, s.Owner)
-	case s.Claim != nil && e.From != s.Claim.AgentID && e.From != parley.HubID:
-		return fmt.Errorf("event %d: %s in a turn that %s has claimed", e.Seq, e.From, s.Claim.AgentID)
+		return fmt.Errorf("turn %d where %d is current", e.Turn, s.CurrentTurn())
+	case s.Open && e.From != s.Owner && !byHub:
+		return fmt.Errorf("%s in the turn of %s", e.From, s.Owner)
+	case s.Claim != nil && e.From != s.Claim.AgentID && !byHub:
+		return fmt.Errorf("%s in a turn that %s has claimed", e.From, s.Claim.AgentID)
 	case e.Type == parley.TypeTrace && e.Finality != "":
-		return fmt.Errorf("event %d: a trace with finality", e.Seq)
-	case s.Claim == nil && e.From != parley.HubID && s.Awaits():
-		return fmt.Errorf("event %d: %s in a turn that waits for an approval", e.Seq, e.From)
-	case s.owesDetails():
-		return fmt.Errorf("event %d: approval_requested without its approval_details", e.Seq)
+		return errors.New("a trace with finality")
+	case s.Claim == nil && !byHub && s.AwaitsApproval():
+		return fmt.Errorf("%s in a turn that waits for an approval", e.From)
+	case s.lacksDetails(s.Seq):
+		return errNoDetails
 	}
 	if !s.Open {
 		s.Open, s.Turn, s.Owner = true, e.Turn, e.From
@@ -284,88 +197,97 @@ func (s *State) applySpeech(e *parley.Event, size int) error {
 	if s.WordsFrom == 0 {
 		s.WordsFrom = e.Seq
 	}
-	if e.From != parley.HubID {
-		s.countSpeech(e, size)
+	if !byHub {
+		countSpeech(s, e, size)
 	}
 	if !e.Finality.Final() {
 		return nil
 	}
-	if s.applyFinal(e); e.From == parley.HubID && e.Finality == parley.FinalityTurn {
-		return s.applyCallback(e)
+	if applyFinal(s, e); byHub && e.Finality == parley.FinalityTurn {
+		return applyCallback(s, e)
 	}
 	if e.Finality == parley.FinalityConversation {
 		s.Status = parley.StatusClosed
 		s.Outcome = &parley.Outcome{Status: parley.OutcomeCompleted}
 		if e.Outcome != nil {
-			*s.Outcome = *e.Outcome // the event may hold on to its author's
+			*s.Outcome = *e.Outcome // the caller may change the event
 		}
-		s.Woken, s.Recent = nil, nil
+		s.Matches, s.Recent = nil, nil
 	}
 	return nil
 }
 
-// applyFinal ends the turn, and the claim with it.
-func (s *State) applyFinal(e *parley.Event) {
-	s.cancelApprovals(e)
+// applyFinal ends the turn and its claim.
+func applyFinal(s *State, e *parley.Event) {
+	cancelApprovals(s, e)
 	if e.From == parley.HubID {
-		s.worked(e, hubOutcome(e))
-		s.begins(e)
+		recordEndedTurn(s, e, hubOutcome(e))
+		s.startNextTurn(e)
 		s.endClaim(parley.ClaimClosed)
-		s.Open, s.Owner, s.Tries, s.WordsFrom, s.FloorSeq = false, "", nil, 0, e.Seq
+		s.clearTurn(e.Seq)
+		s.Tries = nil
 		return
 	}
-	s.worked(e, WorkedFinal)
-	s.begins(e)
-	s.consume(e.From)
+	recordEndedTurn(s, e, TurnFinal)
+	s.startNextTurn(e)
+	s.dropMatchesOf(e.From, s.Claim)
 	s.endClaim(parley.ClaimFinal)
 	s.LastSpeaker = e.From
-	s.endTurn(e.Seq, e.From)
+	endTurn(s, e.Seq, e.From)
 	if s.kindOf(e.From) == parley.KindHuman {
 		s.Autonomous = 0
 	} else {
 		s.Autonomous++
 	}
-	if seat := s.Seat(e.From); seat >= 0 {
-		s.Spoke = slices.Clone(s.Spoke)
-		s.Spoke[seat].Turns++
-		s.Spoke[seat].FinalSeq = e.Seq
-	}
-	s.Choice = s.afterMessage(e)
-	s.Waker = Waker{Seq: e.Seq, From: e.From, Hops: e.Hops, Message: true, Traceparent: e.Traceparent}
+	s.recordFinal(e.From, e.Seq)
+	s.Choice = chooseAfterMessage(s, e)
+	s.WakeEvent = WakeEvent{Seq: e.Seq, From: e.From, Hops: e.Hops, Message: true, Traceparent: e.Traceparent}
 }
 
-func (s *State) countSpeech(e *parley.Event, size int) {
+// countSpeech counts a message or trace of a participant.
+func countSpeech(s *State, e *parley.Event, size int) {
 	s.ActiveAt = e.At
-	s.Events++
-	s.Bytes += int64(size)
+	s.count(size)
 	if s.Claim == nil {
 		s.FloorSeq = e.Seq
 	}
-	if e.Type != parley.TypeMessage {
-		s.applyProgress(e)
-		return
+	if e.Type == parley.TypeMessage {
+		s.addMessage(e.From, e.Seq)
+	} else if s.Session != nil {
+		s.recordProgress(e)
 	}
-	s.Passed = nil
-	if e.From != s.MessageBy {
-		s.OtherSeq, s.MessageBy = s.MessageSeq, e.From
-	}
-	s.MessageSeq = e.Seq
 }
 
-// due gives when a limit closes the conversation if nothing is said before, and which; zero when none runs. Nothing counts as silence while an approval is pending.
-func (s *State) due() (parley.Timestamp, string) {
-	if s.Closed() || !s.Exists() {
-		return 0, ""
+// applyTurnEnded ends a turn without a final message.
+func applyTurnEnded(s *State, e *parley.Event, sys *parley.System, size int) error {
+	if sys.Turn != s.CurrentTurn() || !s.HasParticipant(sys.AgentID) {
+		return fmt.Errorf("the end of turn %d of %s where %d is current", sys.Turn, sys.AgentID, s.CurrentTurn())
 	}
-	var due parley.Timestamp
-	var reason string
-	if d := s.Limits.DeadlineMs; d > 0 {
-		due, reason = s.CreatedAt+parley.Timestamp(d), parley.ReasonDeadline
+	cancelApprovals(s, e)
+	recordEndedTurn(s, e, sys.Reason)
+	s.startNextTurn(e)
+	s.dropMatchesOf(sys.AgentID, s.Claim)
+	s.endClaim(parley.ClaimTurnEnded)
+	s.count(size) // else a participant could yield any number of times
+	s.Turn = sys.Turn
+	endTurn(s, e.Seq, sys.AgentID)
+	if s.kindOf(sys.AgentID) != parley.KindHuman {
+		s.Autonomous++
 	}
-	if d := s.Limits.IdleTimeoutMs; d > 0 && !s.Awaits() {
-		if at := s.ActiveAt + parley.Timestamp(d); due == 0 || at < due {
-			due, reason = at, parley.ReasonIdleTimeout
-		}
+	s.addPassed(sys.AgentID)
+	s.Choice = chooseAfterPass(s, sys.AgentID)
+	return nil
+}
+
+// endTurn counts the end of a turn of a participant and clears the data of the turn.
+func endTurn(s *State, seq int64, owner string) {
+	s.Turns++
+	if s.LastOwner = owner; owner == s.CallbackFor { // a human may have to speak before it
+		s.CallbackFor, s.CallbackHops = "", 0
 	}
-	return due, reason
+	if k := s.kindOf(owner); k != "" && !k.Claims() {
+		s.LastPerson = owner
+	}
+	s.clearTurn(seq)
+	s.Tries = nil
 }

@@ -8,36 +8,36 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// wake adds the agents that the last event triggers, right after it. A match that a limit stops is
+// addWakes adds the agents that the last event triggers, right after it. A match that a limit stops is
 // added with the reason. A match whose seat is unknown is left out. If it fails, it removes
 // everything again.
-func (d *decision) wake(wakes []parley.Wake) {
-	if wakes = d.s.limitWakes(wakes, d.now()); len(wakes) == 0 {
+func (d *decision) addWakes(wakes []parley.Wake) {
+	if wakes = limitWakes(d.s, wakes, d.now()); len(wakes) == 0 {
 		return
 	}
 	matched := &parley.TriggerRecord{Seq: d.s.Seq, Wakes: wakes}
-	if !d.add(d.system(parley.System{Kind: parley.KindTriggerMatched, Trigger: matched})) {
+	if !d.add(systemEvent(parley.System{Kind: parley.KindTriggerMatched, Trigger: matched})) {
 		d.undo()
 	}
 }
 
 // limitWakes returns the wakes that the last event may cause, each agent once, and sets the limit
 // that stops a wake.
-func (s *State) limitWakes(wakes []parley.Wake, now parley.Timestamp) []parley.Wake {
-	if s.Waker.Seq != s.Seq || s.Closed() {
+func limitWakes(s *State, wakes []parley.Wake, now parley.Timestamp) []parley.Wake {
+	if s.WakeEvent.Seq != s.Seq || s.Closed() {
 		return nil
 	}
-	pending := len(s.Woken)
+	pending := len(s.Matches)
 	var limited []parley.Wake
 	for _, w := range wakes {
 		same := func(o parley.Wake) bool {
 			return o.AgentID == w.AgentID || o.SessionID != "" && o.SessionID == w.SessionID
 		}
-		if !s.mayWake(&w) || slices.ContainsFunc(limited, same) {
+		if !mayWake(s, &w) || slices.ContainsFunc(limited, same) {
 			continue
 		}
 		if w.Stopped == "" {
-			w.Stopped = s.Stops(&w, pending, now)
+			w.Stopped = s.WakeLimit(&w, pending, now)
 		}
 		if w.Stopped == "" {
 			pending++
@@ -49,79 +49,56 @@ func (s *State) limitWakes(wakes []parley.Wake, now parley.Timestamp) []parley.W
 	return limited
 }
 
-// Stops returns the limit that prevents the last event from triggering an agent that has this
-// number of pending matches, or an empty string.
-func (s *State) Stops(w *parley.Wake, pending int, now parley.Timestamp) string {
+// WakeLimit returns the limit that prevents the last event from triggering an agent, or an empty string. pending is the
+// number of matches of the conversation.
+func (s *State) WakeLimit(w *parley.Wake, pending int, now parley.Timestamp) string {
 	switch {
-	case s.Waker.Hops+1 > s.Limits.Hops():
+	case s.WakeEvent.Hops+1 > s.Limits.Hops():
 		return parley.StoppedMaxHops
-	case s.countsWakes() && s.recentWakes(s.Waker.From, w.AgentID, now) >= s.Limits.WakesPerMinute():
+	case limitsWakeRate(s) && s.countRecent(s.WakeEvent.From, w.AgentID, now) >= s.Limits.WakesPerMinute():
 		return parley.StoppedMaxWakes
-	case pending >= limits.MaxWoken, s.pendingOf(w.AgentID) >= limits.MaxWokenOfOne:
+	case pending >= limits.MaxWoken, s.countMatches(w.AgentID) >= limits.MaxWokenOfOne:
 		return parley.StoppedTooMany
 	}
 	return ""
 }
 
-// recentWakes counts how often the events of one author triggered one agent in the last minute.
-func (s *State) recentWakes(by, agentID string, now parley.Timestamp) int {
-	i := s.pair(by, agentID)
-	if i < 0 {
-		return 0
-	}
-	n := 0
-	for _, at := range s.Recent[i].At {
-		if at > now-wakeWindowMs {
-			n++
-		}
-	}
-	return n
-}
-
-// pendingOf counts the pending matches of an agent.
-func (s *State) pendingOf(agentID string) int {
-	n := 0
-	for i := range s.Woken {
-		if s.Woken[i].AgentID == agentID {
-			n++
-		}
-	}
-	return n
-}
-
-// answer adds the note with which a session answers the event that triggered its agent, and the
+// addNote adds the note with which a session answers the event that triggered its agent, and the
 // agents that the note triggers. If it fails, it removes everything again.
-func (d *decision) answer(w *Woken, a *Answer) {
+func (a *Answer) addNote(d *decision, m *Match) {
 	n := a.Note
 	if n == nil {
 		return
 	}
 	ok := d.add(parley.Event{
-		Type: parley.TypeSystem, From: a.By, Cause: &parley.Cause{Seq: w.Seq}, Hops: w.Hops + 1,
-		Traceparent: d.c.Traceparent,
-		Payload:     eventdata.Encode(parley.System{Kind: parley.KindNote, Schema: n.Schema, Tags: n.Tags, Data: n.Data}),
+		Type: parley.TypeSystem, From: a.By, Cause: &parley.Cause{Seq: m.Seq}, Hops: m.Hops + 1,
+		Traceparent: d.c.Traceparent, Payload: encodeNote(n),
 	})
 	if !ok {
 		d.undo()
 		return
 	}
-	if d.wake(a.Wakes); d.out.Err == nil {
+	if d.addWakes(a.Wakes); d.out.Err == nil {
 		d.closeAtLimit()
 	}
+}
+
+func encodeNote(n *parley.Note) []byte {
+	return eventdata.Encode(parley.System{Kind: parley.KindNote, Schema: n.Schema, Tags: n.Tags, Data: n.Data})
 }
 
 // decide adds that the session of a match cannot be started. It does nothing if the match is over or
 // the session runs.
 func (a *EndTrigger) decide(d *decision) {
-	i := d.s.PendingSession(a.SessionID)
-	if i < 0 || d.s.Child(a.SessionID) >= 0 {
+	i := d.s.MatchIndex(a.SessionID)
+	if i < 0 || d.s.ChildIndex(a.SessionID) >= 0 {
 		return
 	}
-	w := d.s.Woken[i]
-	e := d.system(parley.System{Kind: parley.KindTriggerEnded, Detail: a.Detail, Trigger: &parley.TriggerRecord{
-		Seq: w.Seq, AgentID: w.AgentID, SessionID: w.SessionID, Reason: parley.TriggerNotStarted,
+	m := d.s.Matches[i]
+	e := systemEvent(parley.System{Kind: parley.KindTriggerEnded, Detail: a.Detail, Trigger: &parley.TriggerRecord{
+		Seq: m.Seq, AgentID: m.AgentID, SessionID: m.SessionID, Reason: parley.TriggerNotStarted,
 	}})
 	if d.add(e) {
-		d.answer(&w, &a.Answer)
+		a.addNote(d, &m)
 	}
 }

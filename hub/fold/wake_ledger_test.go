@@ -31,18 +31,18 @@ type waking struct {
 	counts    bool
 }
 
-// ledger reads a log plainly, without the fold: who is woken, by what, and what has become of it. Every match ends once: it is looked up before it is taken away.
+// ledger reads a log without the fold: the matches, their events, and their ends. Every match ends once.
 type ledger struct {
 	params   parley.CreateConversationParams
 	pending  []match
 	wakings  []waking
 	last     parley.Event // the event before
-	mayWake  bool         // whether that is a note, or a message that has ended a turn
+	mayWake  bool         // whether it is a note or a final message
 	owner    string       // of the turn that is open
 	claimer  string
 	upTo     int64
 	running  map[string]bool // sessions that were started
-	over     ended           // the match of a session that has ended last
+	over     ended           // the match of the session that ended last
 	closed   bool
 	answers  int
 	finished int
@@ -107,8 +107,8 @@ func (l *ledger) end(id string) {
 	l.pending = slices.DeleteFunc(l.pending, func(m match) bool { return slices.Contains(given, m) })
 }
 
-// checkCause: what is said in a turn that was given matches, or while a session that a match has started is not over, has the last of them for its cause, and one
-// hop more than the most of them. Nothing else has a cause.
+// checkCause checks the cause of an event in a turn that received matches, or beside a session that a match started.
+// It is the last match, with one hop more than the most of them. Other events have no cause.
 func (l *ledger) checkCause(rt *rapid.T, e *parley.Event, inTurn bool) {
 	var want parley.Event
 	given := l.given(e.From)
@@ -121,7 +121,8 @@ func (l *ledger) checkCause(rt *rapid.T, e *parley.Event, inTurn bool) {
 		}
 	}
 	if !cmp.Equal(want.Cause, e.Cause) || want.Hops != e.Hops {
-		rt.Fatalf("event %d of %s has the cause %+v and %d hops, want %+v and %d", e.Seq, e.From, e.Cause, e.Hops, want.Cause, want.Hops)
+		rt.Fatalf("event %d of %s has the cause %+v and %d hops, want %+v and %d", e.Seq, e.From, e.Cause, e.Hops,
+			want.Cause, want.Hops)
 	}
 }
 
@@ -158,7 +159,8 @@ func (l *ledger) readSystem(rt *rapid.T, e *parley.Event) bool {
 		delete(l.running, sys.SessionID)
 	case parley.KindTriggerEnded:
 		i := l.session(sys.Trigger.SessionID)
-		if i < 0 || l.pending[i].Seq != sys.Trigger.Seq || l.pending[i].AgentID != sys.Trigger.AgentID || l.running[sys.Trigger.SessionID] {
+		if i < 0 || l.pending[i].Seq != sys.Trigger.Seq || l.pending[i].AgentID != sys.Trigger.AgentID ||
+			l.running[sys.Trigger.SessionID] {
 			rt.Fatalf("%+v ends, of %+v", sys.Trigger, l.pending)
 		}
 		l.over = ended{l.pending[i], e.Seq}
@@ -172,7 +174,8 @@ func (l *ledger) readSystem(rt *rapid.T, e *parley.Event) bool {
 // checkAnswer: an answer follows the end of its match in the same commit, and has that for its cause.
 func (l *ledger) checkAnswer(rt *rapid.T, e *parley.Event) {
 	l.answers++
-	if o := l.over; l.last.Seq != o.endedAt || e.From != o.AgentID || e.Cause == nil || *e.Cause != (parley.Cause{Seq: o.Seq}) || e.Hops != o.Hops+1 {
+	if o := l.over; l.last.Seq != o.endedAt || e.From != o.AgentID || e.Cause == nil ||
+		*e.Cause != (parley.Cause{Seq: o.Seq}) || e.Hops != o.Hops+1 {
 		rt.Fatalf("event %d answers with the cause %+v and %d hops, after %+v", e.Seq, e.Cause, e.Hops, o)
 	}
 }
@@ -231,7 +234,7 @@ func (l *ledger) matched(rt *rapid.T, e *parley.Event, t *parley.TriggerRecord) 
 // compare holds the state against the log.
 func (l *ledger) compare(rt *rapid.T, s *fold.State) {
 	var got []match
-	for _, w := range s.Woken {
+	for _, w := range s.Matches {
 		got = append(got, match{w.Seq, w.AgentID, w.SessionID, w.Hops})
 	}
 	want := slices.Clone(l.pending)

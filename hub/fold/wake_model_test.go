@@ -17,10 +17,11 @@ import (
 	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
-// answerSchema is that of the answers of sessions here. Nobody else says such.
+// answerSchema is that of the answers of sessions. No other note has it.
 const answerSchema = "answer.v1"
 
-// waker plays random commands on the fold of a conversation whose events wake agents. Whom they would wake is drawn too, seats that are none among them.
+// waker plays random commands on a conversation whose events wake agents. The wakes are random too, some with unknown
+// seats.
 type waker struct {
 	state  fold.State
 	keys   idempotency.Keys
@@ -28,14 +29,15 @@ type waker struct {
 	now    parley.Timestamp
 	ids    int
 	ledger ledger
-	seen   map[string]int // what has happened at all
+	seen   map[string]int // the kinds of events so far
 }
 
-// TestWaking: by whatever way a log has come about, what waits is what a plain reading of it says, each match is over once, no limit is passed, and who was woken
-// first has the floor between two turns.
+// TestWaking checks random logs: the matches are those of a plain reading, each ends once, no limit is exceeded, and
+// the agent of the first match has the floor between turns.
 func TestWaking(t *testing.T) {
 	seen, missing := map[string]int{}, []string(nil)
-	for round := 0; round < 3 || round < 40 && len(missing) > 0; round++ { // each has as many checks as -rapid.checks says, drawn anew: rare things take more
+	// -rapid.checks is for one round; rare events need more
+	for round := 0; round < 3 || round < 40 && len(missing) > 0; round++ {
 		rapid.Check(t, func(rt *rapid.T) { testWaking(rt, seen) })
 		missing = unseen(seen)
 	}
@@ -47,7 +49,8 @@ func TestWaking(t *testing.T) {
 // unseen is what random commands must have led to before their test says anything, and has not happened yet.
 func unseen(seen map[string]int) []string {
 	return slices.DeleteFunc([]string{
-		parley.StoppedMaxHops, parley.StoppedMaxWakes, "woken by turn", "woken by session", "consumed by turn", "consumed by session", "answered", "first woken", "trigger_ended", "anyone",
+		parley.StoppedMaxHops, parley.StoppedMaxWakes, "woken by turn", "woken by session", "consumed by turn",
+		"consumed by session", "answered", "first woken", "trigger_ended", "anyone",
 		"person", "hops",
 	}, func(what string) bool { return seen[what] > 0 })
 }
@@ -69,19 +72,23 @@ func testWaking(rt *rapid.T, seen map[string]int) {
 func (w *waker) drawCreate(rt *rapid.T) fold.Command {
 	q := &parley.CreateConversationParams{Workspace: "lab"}
 	for _, id := range everybody[:rapid.IntRange(1, 4).Draw(rt, "n")] {
-		kind := rapid.SampledFrom([]parley.ParticipantKind{parley.KindAgent, parley.KindAgent, parley.KindTool, parley.KindHuman, parley.KindPeer}).Draw(rt, "kind")
+		kind := rapid.SampledFrom([]parley.ParticipantKind{parley.KindAgent, parley.KindAgent, parley.KindTool,
+			parley.KindHuman, parley.KindPeer}).Draw(rt, "kind")
 		q.Participants = append(q.Participants, parley.Participant{ID: id, Kind: kind})
 	}
 	q.Policy = &parley.Policy{Kind: rapid.SampledFrom([]parley.PolicyKind{
-		parley.PolicyTriggers, parley.PolicyTriggers, parley.PolicyTriggers, parley.PolicyTriggers, parley.PolicyRoundRobin, parley.PolicyOpen,
+		parley.PolicyTriggers, parley.PolicyTriggers, parley.PolicyTriggers, parley.PolicyTriggers, parley.PolicyRoundRobin,
+		parley.PolicyOpen,
 	}).Draw(rt, "policy")}
 	if rapid.IntRange(0, 2).Draw(rt, "starts") == 0 {
 		q.StartsWith = rapid.SampledFrom(q.Participants).Draw(rt, "startsWith").ID
 	}
 	q.Limits = &parley.Limits{
-		MaxAttempts: rapid.IntRange(1, 3).Draw(rt, "maxAttempts"), MaxEvents: rapid.SampledFrom([]int64{0, 0, 30}).Draw(rt, "maxEvents"),
-		TurnTimeoutMs:      rapid.SampledFrom([]int64{0, 1000}).Draw(rt, "turnTimeout"),
-		OnTurnTimeout:      rapid.SampledFrom([]parley.TurnTimeout{"", parley.TurnSkip, parley.TurnSkip, parley.TurnClose}).Draw(rt, "onTurnTimeout"),
+		MaxAttempts:   rapid.IntRange(1, 3).Draw(rt, "maxAttempts"),
+		MaxEvents:     rapid.SampledFrom([]int64{0, 0, 30}).Draw(rt, "maxEvents"),
+		TurnTimeoutMs: rapid.SampledFrom([]int64{0, 1000}).Draw(rt, "turnTimeout"),
+		OnTurnTimeout: rapid.SampledFrom([]parley.TurnTimeout{"", parley.TurnSkip, parley.TurnSkip, parley.TurnClose}).
+			Draw(rt, "onTurnTimeout"),
 		MaxAutonomousTurns: rapid.SampledFrom([]int64{0, 0, 3}).Draw(rt, "maxAutonomous"),
 		MaxHops:            rapid.SampledFrom([]int{0, 1, 2, 3}).Draw(rt, "maxHops"),
 		MaxWakesPerMinute:  rapid.SampledFrom([]int{0, 1, 3}).Draw(rt, "maxWakes"),
@@ -155,7 +162,8 @@ func (w *waker) drawWakes(rt *rapid.T) []parley.Wake {
 	var wakes []parley.Wake
 	for range rapid.IntRange(0, 3).Draw(rt, "wakes") {
 		id := rapid.SampledFrom([]string{"a", "a", "b", "b", "c", "d", "stranger", "watcher"}).Draw(rt, "woken")
-		wake := parley.Wake{Agent: id, AgentID: id, Selector: rapid.IntRange(0, 2).Draw(rt, "selector"), AnswerSchema: answerSchema, Workspace: id == "watcher"}
+		wake := parley.Wake{Agent: id, AgentID: id, Selector: rapid.IntRange(0, 2).Draw(rt, "selector"),
+			AnswerSchema: answerSchema, Workspace: id == "watcher"}
 		if rapid.Bool().Draw(rt, "session") || wake.Workspace {
 			wake.SessionID = w.newSession(rt)
 		}
@@ -164,7 +172,7 @@ func (w *waker) drawWakes(rt *rapid.T) []parley.Wake {
 	return wakes
 }
 
-// newSession gives a new id, and seldom one that there was.
+// newSession returns a new id, and sometimes a used one.
 func (w *waker) newSession(rt *rapid.T) string {
 	if w.ids++; w.ids > 1 && rapid.IntRange(0, 9).Draw(rt, "old") == 0 {
 		return fmt.Sprint("ses_", rapid.IntRange(1, w.ids).Draw(rt, "which"))
@@ -172,13 +180,13 @@ func (w *waker) newSession(rt *rapid.T) string {
 	return fmt.Sprint("ses_", w.ids)
 }
 
-// drawSession draws what the hub tells of a session, mostly one that an event has started.
+// drawSession draws an event of a session, mostly one that a match started.
 func (w *waker) drawSession(rt *rapid.T, cmd *fold.Command) {
 	cmd.From, cmd.Key = parley.HubID, ""
 	child := fold.Child{ID: w.newSession(rt), By: "a", Agent: "b", Mode: parley.ModeAsyncPoll}
 	var answer fold.Answer
-	var woken []fold.Woken
-	for _, m := range w.state.Woken {
+	var woken []fold.Match
+	for _, m := range w.state.Matches {
 		if m.SessionID != "" {
 			woken = append(woken, m)
 		}
@@ -186,7 +194,8 @@ func (w *waker) drawSession(rt *rapid.T, cmd *fold.Command) {
 	if len(woken) > 0 && rapid.IntRange(0, 5).Draw(rt, "known") > 0 {
 		m := rapid.SampledFrom(woken).Draw(rt, "match")
 		child = fold.Child{ID: m.SessionID, By: m.By, Agent: m.Agent, Mode: parley.ModeAsyncPoll, Hops: m.Hops + 1}
-		answer = fold.Answer{By: m.AgentID, Note: &parley.Note{Schema: answerSchema, Data: json.RawMessage(`{}`)}, Wakes: w.drawWakes(rt)}
+		answer = fold.Answer{By: m.AgentID, Note: &parley.Note{Schema: answerSchema, Data: json.RawMessage(`{}`)},
+			Wakes: w.drawWakes(rt)}
 	}
 	switch a := cmd.Do.(type) {
 	case *fold.StartChild:
@@ -238,7 +247,7 @@ func (w *waker) do(rt *rapid.T, cmd fold.Command) {
 	w.seen["answered"] += answered
 }
 
-func (w *waker) see(e *fold.Encoded) {
+func (w *waker) see(e *fold.EncodedEvent) {
 	if e.Event.Hops > 1 {
 		w.seen["hops"]++
 	}
@@ -262,7 +271,8 @@ func (w *waker) see(e *fold.Encoded) {
 	}
 }
 
-// floor: between two turns it belongs to who was woken first, unless something comes before that; nobody is left without a time limit whose turn it is.
+// floor checks that the agent of the first match has the floor between two turns unless an earlier rule applies, and
+// that each participant with the floor has a time limit.
 func (w *waker) floor(rt *rapid.T) {
 	s := &w.state
 	if s.Closed() {
@@ -286,7 +296,8 @@ func (w *waker) floor(rt *rapid.T) {
 	if !someoneMay {
 		rt.Fatalf("nobody may speak in %+v", s)
 	}
-	if s.Claim == nil && !f.Anyone && w.ledger.kind(f.Speaker).Claims() && (len(asks) != 1 || asks[0].AgentID != f.Speaker || asks[0].TimeoutMs == 0) {
+	if s.Claim == nil && !f.Anyone && w.ledger.kind(f.Speaker).Claims() &&
+		(len(asks) != 1 || asks[0].AgentID != f.Speaker || asks[0].TimeoutMs == 0) {
 		rt.Fatalf("%s has the floor, and asked are %+v", f.Speaker, asks)
 	}
 	w.decided(rt, f)
@@ -300,7 +311,8 @@ func (w *waker) decided(rt *rapid.T, f fold.Floor) {
 		rule = rules[len(rules)-2].Rule
 	}
 	policy := w.state.Policy.Kind
-	if policy != parley.PolicyTriggers && rule == "triggers" || policy == parley.PolicyTriggers && (rule == "round_robin" || rule == "open") {
+	if policy != parley.PolicyTriggers && rule == "triggers" || policy == parley.PolicyTriggers &&
+		(rule == "round_robin" || rule == "open") {
 		rt.Fatalf("the rule %s decides under the policy %s", rule, policy)
 	}
 	if rule != "triggers" {

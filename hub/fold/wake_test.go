@@ -64,15 +64,15 @@ func (s *story) unstarted(id string, wakes ...parley.Wake) fold.Command {
 
 func (s *story) answerOf(id string, a parley.Answer, wakes []parley.Wake) fold.Answer {
 	answer := fold.Answer{Wakes: wakes}
-	if i := s.state.PendingSession(id); i >= 0 {
-		w := s.state.Woken[i]
+	if i := s.state.MatchIndex(id); i >= 0 {
+		w := s.state.Matches[i]
 		a.Agent, a.SessionID, a.TriggerSeq = w.Agent, id, w.Seq
 		answer.By, answer.Note = w.AgentID, &parley.Note{Schema: w.AnswerSchema, Data: eventdata.Encode(a)}
 	}
 	return answer
 }
 
-// event gives an event of the log; 0 is the last.
+// event returns an event of the log. 0 is the last one.
 func (s *story) event(seq int64) parley.Event {
 	if seq <= 0 {
 		seq += s.state.Seq
@@ -84,7 +84,7 @@ func (s *story) event(seq int64) parley.Event {
 	return e
 }
 
-// stopped gives the reasons of all that was stopped, in order; "" is a wake that was not.
+// stopped returns the limits of all matches in order. It is empty for a match that no limit stopped.
 func (s *story) stopped() []string {
 	var all []string
 	for i := range s.log {
@@ -103,7 +103,7 @@ func (s *story) stopped() []string {
 	return all
 }
 
-// TestTwoAgentsStop: two agents that wake each other do so as often as limits.maxHops says, and the log says why no more.
+// TestTwoAgentsStop checks that limits.maxHops stops two agents that wake each other, and that the log has the reason.
 func TestTwoAgentsStop(t *testing.T) {
 	for _, limit := range []int{0, 1, 5} {
 		s := newStory(t).create(triggers, "", &parley.Limits{MaxHops: limit}, agentsAnd("h", "a", "b")...).rouse("h", "a")
@@ -123,7 +123,8 @@ func TestTwoAgentsStop(t *testing.T) {
 	}
 }
 
-// TestPairWindow: within a minute one author wakes one agent as often as limits.maxWakesPerMinute says; people that nothing has woken may more often, and so may others.
+// TestPairWindow checks limits.maxWakesPerMinute, which bounds how often one author wakes one agent. It bounds neither
+// people without a cause nor other authors.
 func TestPairWindow(t *testing.T) {
 	s := newStory(t).create(roundRobin, "", &parley.Limits{MaxWakesPerMinute: 3}, agentsAnd("h", "a", "b")...)
 	n := 0
@@ -149,8 +150,9 @@ func TestPairWindow(t *testing.T) {
 	post("a", "b", "")
 	post("a", "b", "")
 	post("a", "b", "")
-	post("a", "b", parley.StoppedMaxWakes) // what was stopped itself has not counted
-	if sys, _ := func() (parley.System, error) { e := s.event(0); return e.System() }(); sys.Trigger.Wakes[0].SessionID != "" {
+	post("a", "b", parley.StoppedMaxWakes) // a stopped wake does not count
+	e := s.event(0)
+	if sys, _ := e.System(); sys.Trigger.Wakes[0].SessionID != "" {
 		t.Errorf("what was stopped has a session: %+v", sys.Trigger.Wakes[0])
 	}
 }
@@ -175,7 +177,8 @@ func TestWatchersCount(t *testing.T) {
 
 // TestTooMany: no more than so many matches wait, of one agent and of all; when one is over there is room again.
 func TestTooMany(t *testing.T) {
-	s := newStory(t).create(roundRobin, "", nil, append(seats("a", "b", "c", "d", "e", "f", "g", "i", "j", "k", "l"), parley.Participant{ID: "h", Kind: parley.KindHuman})...)
+	s := newStory(t).create(roundRobin, "", nil, append(seats("a", "b", "c", "d", "e", "f", "g", "i", "j", "k", "l"),
+		parley.Participant{ID: "h", Kind: parley.KindHuman})...)
 	n := 0
 	post := func(id string) string {
 		n++
@@ -196,8 +199,8 @@ func TestTooMany(t *testing.T) {
 			t.Fatalf("one more of %s: stopped by %q", p.ID, why)
 		}
 	}
-	if why := post("l"); why != parley.StoppedTooMany || len(s.state.Woken) != limits.MaxWoken {
-		t.Fatalf("one more of all: stopped by %q, %d wait", why, len(s.state.Woken))
+	if why := post("l"); why != parley.StoppedTooMany || len(s.state.Matches) != limits.MaxWoken {
+		t.Fatalf("one more of all: stopped by %q, %d wait", why, len(s.state.Matches))
 	}
 	s.answers("ses_1")
 	if why := post("l"); why != "" {
@@ -205,10 +208,14 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
-// TestGivenTo: a turn under a claim is given what its speaker was, any other all that waits for a turn.
-func TestGivenTo(t *testing.T) {
+// TestMatchesOf checks which matches a turn receives: under a claim those that its holder has seen, else all that wait
+// for a turn.
+func TestMatchesOf(t *testing.T) {
 	wake := func(id, session string) parley.Wake { return parley.Wake{AgentID: id, SessionID: session} }
-	s := fold.State{Woken: []fold.Woken{{Seq: 3, Wake: wake("a", "")}, {Seq: 3, Wake: wake("b", "")}, {Seq: 4, Wake: wake("a", "ses_1")}, {Seq: 5, Wake: wake("a", "")}, {Seq: 7, Wake: wake("a", "")}}}
+	s := fold.Triggers{Matches: []fold.Match{
+		{Seq: 3, Wake: wake("a", "")}, {Seq: 3, Wake: wake("b", "")}, {Seq: 4, Wake: wake("a", "ses_1")},
+		{Seq: 5, Wake: wake("a", "")}, {Seq: 7, Wake: wake("a", "")},
+	}}
 	for name, c := range map[string]struct {
 		id    string
 		claim *fold.Claim
@@ -222,23 +229,24 @@ func TestGivenTo(t *testing.T) {
 		"one whom nothing wakes":  {"c", nil, nil},
 	} {
 		var got []int64
-		for _, w := range s.GivenTo(c.id, c.claim) {
+		for _, w := range s.MatchesOf(c.id, c.claim) {
 			got = append(got, w.Seq)
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
-	if s.PendingSession("ses_1") != 2 || s.PendingSession("ses_2") >= 0 || s.PendingSession("") >= 0 {
+	if s.MatchIndex("ses_1") != 2 || s.MatchIndex("ses_2") >= 0 || s.MatchIndex("") >= 0 {
 		t.Error("the match of a session is not found, or that of none is")
 	}
 }
 
-// TestWokenFloor: who was woken has the floor in the order of the events, with all its matches at once; then people and peers in the order of their seats; and nobody
-// is asked whom nothing has woken.
+// TestWokenFloor checks that agents have the floor in the order of their first matches, with all their matches at
+// once. Then people and peers have it in the order of their seats. No other agent is asked.
 func TestWokenFloor(t *testing.T) {
 	mixed := []parley.Participant{
-		{ID: "h", Kind: parley.KindHuman}, {ID: "a", Kind: parley.KindAgent}, {ID: "p", Kind: parley.KindPeer}, {ID: "b", Kind: parley.KindTool}, {ID: "g", Kind: parley.KindHuman},
+		{ID: "h", Kind: parley.KindHuman}, {ID: "a", Kind: parley.KindAgent}, {ID: "p", Kind: parley.KindPeer},
+		{ID: "b", Kind: parley.KindTool}, {ID: "g", Kind: parley.KindHuman},
 	}
 	pass := func(s *story, id string) *story { return s.take(id, "x").release(id, parley.ClaimYielded) }
 	type step struct {
@@ -252,39 +260,53 @@ func TestWokenFloor(t *testing.T) {
 		steps  []step
 	}{
 		"people in turn": {mixed, "", nil, []step{
-			{func(*story) {}, "h"}, {func(s *story) { s.say("h", turn) }, "p"}, {func(s *story) { s.say("p", turn) }, "g"}, {func(s *story) { s.say("g", turn) }, "h"},
+			{func(*story) {}, "h"}, {func(s *story) { s.say("h", turn) }, "p"}, {func(s *story) { s.say("p", turn) }, "g"},
+			{func(s *story) { s.say("g", turn) }, "h"},
 		}},
 		"an agent that starts": {mixed, "b", nil, []step{{func(*story) {}, "b"}, {func(s *story) { s.say("b", turn) }, "h"}}},
 		"woken between people": {mixed, "", nil, []step{
-			{func(s *story) { s.rouse("h", "b", "a") }, "b"}, {func(s *story) { s.say("b", turn) }, "a"}, {func(s *story) { s.say("a", turn) }, "p"},
-			{func(s *story) { s.rouse("p", "a") }, "a"}, {func(s *story) { s.rouse("a", "b") }, "b"}, {func(s *story) { s.say("b", turn) }, "g"},
+			{func(s *story) { s.rouse("h", "b", "a") }, "b"}, {func(s *story) { s.say("b", turn) }, "a"},
+			{func(s *story) { s.say("a", turn) }, "p"},
+			{func(s *story) { s.rouse("p", "a") }, "a"}, {func(s *story) { s.rouse("a", "b") }, "b"},
+			{func(s *story) { s.say("b", turn) }, "g"},
 		}},
 		"two matches are one turn": {mixed, "", nil, []step{
-			{func(s *story) { s.rouse("h", "a", "b") }, "a"}, {func(s *story) { s.rouse("a", "b") }, "b"}, {func(s *story) { s.say("b", turn) }, "p"},
+			{func(s *story) { s.rouse("h", "a", "b") }, "a"}, {func(s *story) { s.rouse("a", "b") }, "b"},
+			{func(s *story) { s.say("b", turn) }, "p"},
 		}},
 		"a claim that fails keeps its matches": {mixed, "", nil, []step{
-			{func(s *story) { s.rouse("h", "a") }, "a"}, {func(s *story) { s.take("a", "x").say("a", none).release("a", parley.ClaimFailed) }, "a"},
-			{func(s *story) { s.take("a", "y").lapse(parley.ClaimExpired) }, "a"}, {func(s *story) { s.take("a", "z").say("a", turn) }, "p"},
+			{func(s *story) { s.rouse("h", "a") }, "a"}, {func(s *story) {
+				s.take("a", "x").say("a", none).release("a", parley.ClaimFailed)
+			}, "a"},
+			{func(s *story) { s.take("a", "y").lapse(parley.ClaimExpired) }, "a"},
+			{func(s *story) { s.take("a", "z").say("a", turn) }, "p"},
 		}},
 		"who passes has had them": {mixed, "", nil, []step{
-			{func(s *story) { s.rouse("h", "a", "b") }, "a"}, {func(s *story) { pass(s, "a") }, "b"}, {func(s *story) { pass(s, "b") }, "p"},
-			{func(s *story) { s.cancel("h") }, "g"}, {func(s *story) { s.cancel("h") }, "h"}, {func(s *story) { s.cancel("h") }, ""}, {func(s *story) { s.rouse("b", "b") }, "b"},
+			{func(s *story) { s.rouse("h", "a", "b") }, "a"}, {func(s *story) { pass(s, "a") }, "b"},
+			{func(s *story) { pass(s, "b") }, "p"},
+			{func(s *story) { s.cancel("h") }, "g"}, {func(s *story) { s.cancel("h") }, "h"},
+			{func(s *story) { s.cancel("h") }, ""}, {func(s *story) { s.rouse("b", "b") }, "b"},
 		}},
 		"canceled": {mixed, "", nil, []step{
-			{func(s *story) { s.rouse("h", "a", "b") }, "a"}, {func(s *story) { s.take("a", "x").say("a", none).cancel("h") }, "b"}, {func(s *story) { s.cancel("h") }, "p"},
+			{func(s *story) { s.rouse("h", "a", "b") }, "a"}, {
+				func(s *story) { s.take("a", "x").say("a", none).cancel("h") }, "b"}, {func(s *story) { s.cancel("h") }, "p"},
 		}},
 		"whom nobody runs is skipped in time": {mixed, "", &parley.Limits{OnTurnTimeout: parley.TurnSkip}, []step{
-			{func(s *story) { s.rouse("h", "a", "b") }, "a"}, {func(s *story) { s.late() }, "b"}, {func(s *story) { s.late() }, "p"},
+			{func(s *story) { s.rouse("h", "a", "b") }, "a"}, {func(s *story) { s.late() }, "b"},
+			{func(s *story) { s.late() }, "p"},
 		}},
 		"a human comes first where one must": {mixed, "", &parley.Limits{MaxAutonomousTurns: 1}, []step{
-			{func(s *story) { s.rouse("h", "a", "b") }, "a"}, {func(s *story) { s.say("a", turn) }, "g"}, {func(s *story) { s.say("g", turn) }, "b"},
+			{func(s *story) { s.rouse("h", "a", "b") }, "a"}, {func(s *story) { s.say("a", turn) }, "g"},
+			{func(s *story) { s.say("g", turn) }, "b"},
 		}},
 		"of an agent alone": {seats("a", "b"), "", nil, []step{
-			{func(*story) {}, ""}, {func(s *story) { s.rouse("a", "b") }, "b"}, {func(s *story) { s.say("b", turn) }, ""}, {func(s *story) { s.rouse("b", "b") }, "b"},
+			{func(*story) {}, ""}, {func(s *story) { s.rouse("a", "b") }, "b"}, {func(s *story) { s.say("b", turn) }, ""},
+			{func(s *story) { s.rouse("b", "b") }, "b"},
 			{func(s *story) { pass(s, "b") }, ""},
 		}},
 		"notes do not move it": {mixed, "", nil, []step{
-			{func(s *story) { s.post("h", byTurn("a", "b")...) }, "h"}, {func(s *story) { s.post("h", bySession("a", "ses_1")...) }, "h"},
+			{func(s *story) { s.post("h", byTurn("a", "b")...) }, "h"},
+			{func(s *story) { s.post("h", bySession("a", "ses_1")...) }, "h"},
 			{func(s *story) { s.answers("ses_1", byTurn("b")...) }, "h"},
 		}},
 		"nobody is woken who is no agent here": {mixed, "", nil, []step{
@@ -300,7 +322,8 @@ func TestWokenFloor(t *testing.T) {
 					t.Fatalf("step %d: the floor is %+v, want %q: %s", i, f, step.speaker, s.state.Guidance("a", false).Reason)
 				}
 				asks, seat := s.state.Asks(), s.state.Seat(f.Speaker)
-				if agent := seat >= 0 && s.state.Participants[seat].Kind.Claims(); agent != (len(asks) > 0) || agent && (!asks[0].Offer || asks[0].TimeoutMs == 0) {
+				if agent := seat >= 0 && s.state.Participants[seat].Kind.Claims(); agent != (len(asks) > 0) || agent &&
+					(!asks[0].Offer || asks[0].TimeoutMs == 0) {
 					t.Fatalf("step %d: asked are %+v, the floor is %+v", i, asks, f)
 				}
 			}
@@ -310,20 +333,21 @@ func TestWokenFloor(t *testing.T) {
 
 // TestWhoPassesForgetsWhatItWasGiven: the end of a turn without a message takes away its matches, and no others.
 func TestWhoPassesForgetsWhatItWasGiven(t *testing.T) {
-	s := newStory(t).create(triggers, "", nil, agentsAnd("h", "a", "b")...).post("h", bySession("a", "ses_1")...).rouse("h", "a", "b")
-	if len(s.state.Woken) != 3 {
-		t.Fatalf("%+v", s.state.Woken)
+	s := newStory(t).create(triggers, "", nil, agentsAnd("h", "a", "b")...).post("h", bySession("a", "ses_1")...).
+		rouse("h", "a", "b")
+	if len(s.state.Matches) != 3 {
+		t.Fatalf("%+v", s.state.Matches)
 	}
 	s.cancel("h")
 	var left []string
-	for _, w := range s.state.Woken {
+	for _, w := range s.state.Matches {
 		left = append(left, w.AgentID+w.SessionID)
 	}
 	if !slices.Equal(left, []string{"ases_1", "b"}) {
 		t.Errorf("left are %v", left)
 	}
 	s.close(nil)
-	if len(s.state.Woken) != 0 || len(s.state.Recent) != 0 {
-		t.Errorf("the conversation is closed, and %+v wait", s.state.Woken)
+	if len(s.state.Matches) != 0 || len(s.state.Recent) != 0 {
+		t.Errorf("the conversation is closed, and %+v wait", s.state.Matches)
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
-// after says a final message of somebody who has read up to a seq.
+// after sends a final message of a participant that has read up to a seq.
 func (s *story) after(from string, seq int64) error {
 	s.t.Helper()
 	return fold.Decide(s.state, s.keys, fold.Command{From: from, Now: s.now,
 		Do: &fold.Message{Finality: turn, Payload: text("words of " + from), AfterSeq: &seq}}).Err
 }
 
-// TestAfterSeqPassesOverWithdrawnWords: who has read all that still counts is not told that somebody has spoken since; who has not is.
+// TestAfterSeqPassesOverWithdrawnWords checks that afterSeq ignores withdrawn messages, and still detects valid ones.
 func TestAfterSeqPassesOverWithdrawnWords(t *testing.T) {
 	for _, end := range []parley.ClaimEnd{parley.ClaimExpired, parley.ClaimDisconnected, parley.ClaimRestarted} {
 		s := &story{t: t, state: fold.State{ID: "x"}, keys: idempotency.Keys{}}
@@ -48,7 +48,7 @@ func TestAfterSeqPassesOverWithdrawnWords(t *testing.T) {
 	}
 }
 
-// TestYieldedWordsCount: what was said before a turn was passed on stands, also for afterSeq.
+// TestYieldedWordsCount checks that the messages before a yield stay valid, also for afterSeq.
 func TestYieldedWordsCount(t *testing.T) {
 	s := &story{t: t, state: fold.State{ID: "x"}, keys: idempotency.Keys{}}
 	s.create(roundRobin, "h", nil, agentsAnd("h", "a", "b")...)
@@ -60,7 +60,7 @@ func TestYieldedWordsCount(t *testing.T) {
 	}
 }
 
-// TestRunner: turn_claimed names who has taken the claim only where that is not the participant.
+// TestRunner checks that turn_claimed names the claiming runner only if it is not the participant.
 func TestRunner(t *testing.T) {
 	for by, want := range map[string]string{"": "", "a": "", "mallory": "mallory"} {
 		s := &story{t: t, state: fold.State{ID: "x"}, keys: idempotency.Keys{}}

@@ -33,7 +33,7 @@ func BenchmarkNext(b *testing.B) {
 			e := ended(c.policy, "payer", c.text)
 			b.ReportAllocs()
 			for b.Loop() {
-				again := *e // what was read of the message is not kept
+				again := *e // without the decoded message
 				policy.Next(&again)
 			}
 		})

@@ -16,8 +16,9 @@ func invalid(expected, format string, args ...any) error {
 
 const kinds = "round_robin, open, addressed, rules, moderator or triggers"
 
-// Check holds a policy and limits.stopWhen against the seats of a conversation. stopWhen may be empty, p.Kind not. It gives nil, or a *parley.Error for
-// ErrValidationFailed whose message begins with the path, such as policy.rules[1].when.
+// Check checks a policy and limits.stopWhen against the seats of a conversation. p.Kind must be set, stopWhen may be
+// empty. It returns nil or a *parley.Error for ErrValidationFailed, whose message begins with the path, such as
+// policy.rules[1].when.
 func Check(p parley.Policy, stopWhen string, seats []parley.Participant) error {
 	if err := checkKind(p); err != nil {
 		return err
@@ -38,10 +39,11 @@ func Check(p parley.Policy, stopWhen string, seats []parley.Participant) error {
 	return checkExpression("limits.stopWhen", stopWhen)
 }
 
-// checkKind holds the kind against those that there are, and what is given against the kind.
+// checkKind checks that the kind is known, and that only its own fields are set.
 func checkKind(p parley.Policy) error {
 	switch p.Kind {
-	case parley.PolicyRoundRobin, parley.PolicyOpen, parley.PolicyAddressed, parley.PolicyRules, parley.PolicyModerator, parley.PolicyTriggers:
+	case parley.PolicyRoundRobin, parley.PolicyOpen, parley.PolicyAddressed, parley.PolicyRules, parley.PolicyModerator,
+		parley.PolicyTriggers:
 	default:
 		return invalid(kinds, "policy.kind is %q", Clip(string(p.Kind)))
 	}
@@ -60,10 +62,11 @@ func checkRules(rules []parley.Rule, seats []parley.Participant) error {
 	}
 	size := 0
 	for _, r := range rules {
-		size += min(len(r.When), limits.MaxExpressionBytes) // a longer one is refused by itself
+		size += min(len(r.When), limits.MaxExpressionBytes) // longer ones are refused separately
 	}
 	if size > limits.MaxRulesBytes {
-		return invalid(fmt.Sprintf("at most %d", limits.MaxRulesBytes), "policy.rules: their expressions have %d bytes together", size)
+		return invalid(fmt.Sprintf("at most %d", limits.MaxRulesBytes),
+			"policy.rules: their expressions have %d bytes together", size)
 	}
 	for i, r := range rules {
 		if seat(seats, r.Next) < 0 {
@@ -76,7 +79,7 @@ func checkRules(rules []parley.Rule, seats []parley.Participant) error {
 	return nil
 }
 
-// expected says what an expression must be.
+// expected describes a valid expression.
 const expected = "a CEL expression that returns a bool"
 
 func checkExpression(path, expr string) error {
@@ -94,8 +97,9 @@ func checkExpression(path, expr string) error {
 	return nil
 }
 
-// CheckHint holds the turnHint of a message by from against the policy, the seats and the message's finality. It gives nil, or a *parley.Error for
-// ErrValidationFailed. Under the policy moderator all but the moderator may name the moderator alone: they have no choice.
+// CheckHint checks the turnHint of a message by from against the policy, the seats and the finality of the message. It
+// returns nil or a *parley.Error for ErrValidationFailed. Under the policy moderator, participants except the
+// moderator may name only the moderator.
 func CheckHint(p parley.Policy, seats []parley.Participant, from, next string, f parley.Finality) error {
 	switch {
 	case p.Kind != parley.PolicyAddressed && p.Kind != parley.PolicyModerator:
@@ -107,15 +111,16 @@ func CheckHint(p parley.Policy, seats []parley.Participant, from, next string, f
 	case next == from:
 		return invalid("another participant", "turnHint.next names the author, %s", from)
 	case p.Kind == parley.PolicyModerator && from != p.Moderator && next != p.Moderator:
-		return invalid("a turnHint of the moderator, "+p.Moderator, "turnHint was given by %s, who is not the moderator", from)
+		return invalid("a turnHint of the moderator, "+p.Moderator, "turnHint was given by %s, who is not the moderator",
+			from)
 	}
 	return nil
 }
 
-// Clip keeps what is quoted back to a caller short.
+// Clip shortens a value of a caller that an error quotes.
 func Clip(s string) string { return shorten(s, 80) }
 
-// shorten keeps at most n bytes and says that more was there.
+// shorten returns at most n bytes of s, and marks the missing rest.
 func shorten(s string, n int) string {
 	s = strings.ToValidUTF8(s, "?")
 	if len(s) <= n {
@@ -124,7 +129,7 @@ func shorten(s string, n int) string {
 	return Cut(s, n) + "..."
 }
 
-// Cut keeps at most n bytes of valid UTF-8 and breaks no character.
+// Cut returns at most n bytes of valid UTF-8, and splits no character.
 func Cut(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -137,7 +142,7 @@ func Cut(s string, n int) string {
 
 const maxReasonBytes = 200
 
-// reason says in one line and few words what an expression has met.
+// reason returns the error of an expression as one short line.
 func reason(err error) string {
 	s := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

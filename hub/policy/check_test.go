@@ -22,7 +22,8 @@ func rules(when ...string) parley.Policy {
 
 func TestCheckTakes(t *testing.T) {
 	for _, p := range []parley.Policy{
-		{Kind: parley.PolicyRoundRobin}, {Kind: parley.PolicyOpen}, {Kind: parley.PolicyAddressed}, {Kind: parley.PolicyTriggers},
+		{Kind: parley.PolicyRoundRobin}, {Kind: parley.PolicyOpen}, {Kind: parley.PolicyAddressed},
+		{Kind: parley.PolicyTriggers},
 		{Kind: parley.PolicyModerator, Moderator: "anna"},
 		rules("true"), rules(slices.Repeat([]string{"true"}, limits.MaxRules)...),
 		rules("last.from == 'payer'\n\t&& last.kind == 'agent'"), // an expression may have lines
@@ -46,14 +47,19 @@ func TestCheckRefuses(t *testing.T) {
 		{parley.Policy{}, "", `policy.kind is ""`, "addressed"},
 		{parley.Policy{Kind: "nonsense"}, "", `policy.kind is "nonsense"`, "moderator"},
 		{parley.Policy{Kind: "trigger"}, "", `policy.kind is "trigger"`, "moderator or triggers"},
-		{parley.Policy{Kind: parley.PolicyOpen, Moderator: "anna"}, "", "policy.moderator was given with policy.kind open", "moderator"},
-		{parley.Policy{Kind: parley.PolicyAddressed, Rules: rules("true").Rules}, "", "policy.rules were given with policy.kind addressed", "rules"},
-		{parley.Policy{Kind: parley.PolicyTriggers, Moderator: "anna"}, "", "policy.moderator was given with policy.kind triggers", "moderator"},
+		{parley.Policy{Kind: parley.PolicyOpen, Moderator: "anna"}, "", "policy.moderator was given with policy.kind open",
+			"moderator"},
+		{parley.Policy{Kind: parley.PolicyAddressed, Rules: rules("true").Rules}, "",
+			"policy.rules were given with policy.kind addressed", "rules"},
+		{parley.Policy{Kind: parley.PolicyTriggers, Moderator: "anna"}, "",
+			"policy.moderator was given with policy.kind triggers", "moderator"},
 		{parley.Policy{Kind: parley.PolicyModerator}, "", `policy.moderator names ""`, "a participant"},
-		{parley.Policy{Kind: parley.PolicyModerator, Moderator: "stranger"}, "", `policy.moderator names "stranger"`, "a participant"},
+		{parley.Policy{Kind: parley.PolicyModerator, Moderator: "stranger"}, "", `policy.moderator names "stranger"`,
+			"a participant"},
 		{rules(), "", "policy.rules: there are 0", "1 to 32"},
 		{rules(slices.Repeat([]string{"true"}, 100)...), "", "policy.rules: there are 100", "1 to 32"},
-		{parley.Policy{Kind: parley.PolicyRules, Rules: []parley.Rule{{When: "true", Next: "stranger"}}}, "", `policy.rules[0].next names "stranger"`, "a participant"},
+		{parley.Policy{Kind: parley.PolicyRules, Rules: []parley.Rule{{When: "true", Next: "stranger"}}}, "",
+			`policy.rules[0].next names "stranger"`, "a participant"},
 		{rules("true", "last.form == 'payer'"), "", "policy.rules[1].when: 1:5: undefined field 'form'", "a bool"},
 		{rules("true &&\n  lst.from == 'payer'"), "", "policy.rules[0].when: 2:3: undeclared reference to 'lst'", "a bool"},
 		{rules("turns"), "", "policy.rules[0].when: the expression returns int", "a bool"},
@@ -62,7 +68,8 @@ func TestCheckRefuses(t *testing.T) {
 		{rules("last.text == 'a\x00'"), "", "policy.rules[0].when has the character U+0000", "control"},
 		{rules("last.text == 'a\xff'"), "", "policy.rules[0].when has the character U+FFFD", "code points"},
 		{parley.Policy{Kind: parley.PolicyOpen}, "turns >", "limits.stopWhen: 1:8: Syntax error", "a bool"},
-		{parley.Policy{Kind: parley.PolicyOpen}, "now() > turns", "limits.stopWhen: 1:4: undeclared reference to 'now'", "a bool"},
+		{parley.Policy{Kind: parley.PolicyOpen}, "now() > turns", "limits.stopWhen: 1:4: undeclared reference to 'now'",
+			"a bool"},
 	} {
 		err := policy.Check(c.policy, c.stopWhen, seats())
 		refused(t, err, c.message, c.expected)
@@ -70,7 +77,8 @@ func TestCheckRefuses(t *testing.T) {
 }
 
 func TestCheckHint(t *testing.T) {
-	addressed, moderator := parley.Policy{Kind: parley.PolicyAddressed}, parley.Policy{Kind: parley.PolicyModerator, Moderator: "anna"}
+	addressed, moderator := parley.Policy{Kind: parley.PolicyAddressed},
+		parley.Policy{Kind: parley.PolicyModerator, Moderator: "anna"}
 	for _, c := range []struct {
 		policy            parley.Policy
 		from, next        string
@@ -86,10 +94,12 @@ func TestCheckHint(t *testing.T) {
 		{addressed, "payer", "", parley.FinalityTurn, `turnHint.next names ""`, "a participant"},
 		{addressed, "payer", "clinic", parley.FinalityNone, "with finality none", "finality turn"},
 		{addressed, "payer", "clinic", parley.FinalityConversation, "with finality conversation", "finality turn"},
-		{parley.Policy{Kind: parley.PolicyRoundRobin}, "payer", "clinic", parley.FinalityTurn, "the policy round_robin", "addressed"},
+		{parley.Policy{Kind: parley.PolicyRoundRobin}, "payer", "clinic", parley.FinalityTurn, "the policy round_robin",
+			"addressed"},
 		{parley.Policy{Kind: parley.PolicyOpen}, "payer", "clinic", parley.FinalityTurn, "the policy open", "addressed"},
 		{rules("true"), "payer", "clinic", parley.FinalityTurn, "the policy rules", "addressed"},
-		{parley.Policy{Kind: parley.PolicyTriggers}, "payer", "clinic", parley.FinalityTurn, "the policy triggers", "addressed"},
+		{parley.Policy{Kind: parley.PolicyTriggers}, "payer", "clinic", parley.FinalityTurn, "the policy triggers",
+			"addressed"},
 	} {
 		err := policy.CheckHint(c.policy, seats(), c.from, c.next, c.finality)
 		if c.message == "" {
@@ -102,7 +112,8 @@ func TestCheckHint(t *testing.T) {
 	}
 }
 
-// FuzzCheck: whatever an expression is, it is taken or refused with its path, in valid UTF-8; and one that was taken can be evaluated.
+// FuzzCheck checks that an expression is either accepted or refused with its path in valid UTF-8, and that accepted
+// ones can be evaluated.
 func FuzzCheck(f *testing.F) {
 	for _, s := range expressions {
 		f.Add(s, "hello @clinic", `{"a":[1,{"b":null}]}`)
@@ -113,7 +124,8 @@ func FuzzCheck(f *testing.F) {
 		p := rules(when)
 		err := policy.Check(p, when, seats())
 		var refusal *parley.Error
-		if err != nil && (!errors.As(err, &refusal) || !strings.HasPrefix(refusal.Message, "policy.rules[0].when") || !utf8.ValidString(refusal.Message)) {
+		if err != nil && (!errors.As(err, &refusal) || !strings.HasPrefix(refusal.Message, "policy.rules[0].when") ||
+			!utf8.ValidString(refusal.Message)) {
 			t.Fatalf("%q: %v", when, err)
 		}
 		if err != nil {
@@ -122,7 +134,8 @@ func FuzzCheck(f *testing.F) {
 		e := ended(p, "payer", text)
 		e.Payload = []byte(`{"text":"x","data":` + data + `}`)
 		first := policy.Next(e)
-		if again := policy.Next(&policy.Ended{Policy: p, Seats: e.Seats, From: e.From, Turn: e.Turn, Turns: e.Turns, Autonomous: e.Autonomous, Counts: e.Counts, Payload: e.Payload}); again != first {
+		if again := policy.Next(&policy.Ended{Policy: p, Seats: e.Seats, From: e.From, Turn: e.Turn, Turns: e.Turns,
+			Autonomous: e.Autonomous, Counts: e.Counts, Payload: e.Payload}); again != first {
 			t.Fatalf("%q: %+v, then %+v", when, first, again)
 		}
 		if stop, because := policy.Stop(when, e); stop != (first.Next != "") || because == "" {

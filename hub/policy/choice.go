@@ -9,46 +9,50 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// The names of what decided, as guidance gives them.
+// The names in guidance of the rules that decide.
 const (
-	RuleAddressed = "addressed"
-	RuleRules     = "rules"
-	RuleModerator = "moderator"
+	ruleAddressed = "addressed"
+	ruleRules     = "rules"
+	ruleModerator = "moderator"
 )
 
-// Ended is a turn that has ended with a message of a participant. It serves one goroutine: the message is read once, when something asks for it.
+// Ended is a turn that ended with a message of a participant. Only one goroutine may use it, because it decodes the
+// message when it is first needed.
 type Ended struct {
 	Policy parley.Policy
 	Seats  []parley.Participant
 	// From is the author, and Hint its turnHint, if any.
 	From string
 	Hint string
-	// Turn is the number of the turn that has ended. Turns counts the turns that have ended, this one included; Autonomous those since the last message of
-	// a human.
+	// Turn is the number of the turn. Turns counts the turns up to this one, and Autonomous those since the last message
+	// of a human.
 	Turn, Turns, Autonomous int64
-	// Counts are the messages of each seat that have ended a turn, this one included: parallel to Seats. Missing ones are 0.
+	// Counts are the numbers of turns that each seat ended with a message, this one included. They are parallel to Seats.
+	// Missing ones are 0.
 	Counts []int64
 	// Payload is the message.
 	Payload json.RawMessage
 
-	message *parley.Message // Payload, once it was read
+	message *parley.Message // Payload, after it was decoded
 }
 
-// Choice names who has the floor. Next is empty when the policy has found nobody: then round_robin applies, and Because says why.
+// Choice is the participant that has the floor. If the policy found none, Next is empty, Because is the reason, and
+// round_robin applies.
 type Choice struct {
 	Next string
-	// Rule is RuleAddressed, RuleRules or RuleModerator; empty for policies that do not look at the message.
+	// Rule is the kind of the policy. It is empty for policies that do not read the message.
 	Rule string
 	// Because is a sentence without a full stop.
 	Because string
 }
 
-// Next finds who has the floor. For round_robin, open and triggers, which do not look at the message, the Choice is empty.
+// Next returns the choice of the policy. It is empty for round_robin, open and triggers, which do not read the
+// message.
 func Next(e *Ended) Choice {
 	switch e.Policy.Kind {
 	case parley.PolicyAddressed:
 		next, because := e.named()
-		return Choice{Next: next, Rule: RuleAddressed, Because: because}
+		return Choice{Next: next, Rule: ruleAddressed, Because: because}
 	case parley.PolicyRules:
 		return e.byRules()
 	case parley.PolicyModerator:
@@ -57,7 +61,8 @@ func Next(e *Ended) Choice {
 	return Choice{}
 }
 
-// Stop reports whether an expression of limits.stopWhen holds, and why; one that fails does not stop. Empty is no expression.
+// Stop reports whether the expression of limits.stopWhen is true, and why. An expression that fails does not stop the
+// conversation, and neither does an empty one.
 func Stop(expr string, e *Ended) (stop bool, because string) {
 	if expr == "" {
 		return false, ""
@@ -72,12 +77,14 @@ func Stop(expr string, e *Ended) (stop bool, because string) {
 	return false, "limits.stopWhen does not hold"
 }
 
-// maxRulesCost bounds what all rules cost for one turn, but for the last that is tried: every replay of the log pays it again.
+// maxRulesCost bounds the cost of all rules for one turn, except the last rule that is evaluated. Every replay of the
+// log pays it again.
 const maxRulesCost = limits.MaxExpressionCost
 
-// byRules gives the floor by the first rule that holds. A rule that fails ends the search: what it would have said is not known.
+// byRules returns the choice of the first rule that is true. A rule that fails ends the search, because its result is
+// unknown.
 func (e *Ended) byRules() Choice {
-	c := Choice{Rule: RuleRules}
+	c := Choice{Rule: ruleRules}
 	vars := &variables{of: e}
 	for i, r := range e.Policy.Rules {
 		if vars.cost > maxRulesCost {
@@ -102,20 +109,21 @@ func (e *Ended) byRules() Choice {
 }
 
 func (e *Ended) moderated() Choice {
-	c := Choice{Rule: RuleModerator}
+	c := Choice{Rule: ruleModerator}
 	moderator := e.Policy.Moderator
 	switch {
 	case !e.seated(moderator):
 		c.Because = fmt.Sprintf("the moderator, %s, does not take part", Clip(moderator))
 	case e.From != moderator:
-		c.Next, c.Because = moderator, fmt.Sprintf("after %s the floor returns to the moderator, %s", e.From, moderator)
+		c.Next, c.Because = moderator, fmt.Sprintf("after %s the floor returns to the moderator, %s", e.From,
+			moderator)
 	default:
 		c.Next, c.Because = e.named()
 	}
 	return c
 }
 
-// named finds the one other participant whom the message names: by its turnHint, else by a mention.
+// named returns the one other participant that the message names, by its turnHint or else by a mention.
 func (e *Ended) named() (next, because string) {
 	if e.Hint != "" {
 		if e.Hint == e.From || !e.seated(e.Hint) {
@@ -136,7 +144,7 @@ func (e *Ended) named() (next, because string) {
 	return "", fmt.Sprintf("%s has mentioned %d participants, and not one", e.From, len(found))
 }
 
-// read gives the message; an empty one when the payload is none.
+// read returns the decoded message, or an empty one if the payload is not a message.
 func (e *Ended) read() *parley.Message {
 	if e.message != nil {
 		return e.message
@@ -150,7 +158,7 @@ func (e *Ended) read() *parley.Message {
 
 func (e *Ended) seated(id string) bool { return seat(e.Seats, id) >= 0 }
 
-// seat finds a participant, or gives -1.
+// seat returns the index of a participant, or -1.
 func seat(seats []parley.Participant, id string) int {
 	return slices.IndexFunc(seats, func(p parley.Participant) bool { return p.ID == id })
 }

@@ -76,7 +76,8 @@ func TestNext(t *testing.T) {
 func TestRulesCostTooMuchTogether(t *testing.T) {
 	e := large()
 	e.Policy = rules(slices.Repeat([]string{"last.data.list.map(x, [x]).size() < 0"}, limits.MaxRules)...) // 92,006 each
-	if got := policy.Next(e); got.Next != "" || got.Because != "rule 3 failed: those before it have cost more than 100000" {
+	if got := policy.Next(e); got.Next != "" ||
+		got.Because != "rule 3 failed: those before it have cost more than 100000" {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -99,8 +100,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestAllGetToSpeak plays conversations of 2 to 6 under every policy, with the fallback that the hub applies: nobody is shut out whom the
-// policy can name.
+// TestAllGetToSpeak plays conversations of 2 to 6 participants under every policy, with the fallback of the hub. Every
+// participant that the policy can name has a turn.
 func TestAllGetToSpeak(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(2, 6).Draw(rt, "seats")
@@ -112,9 +113,10 @@ func TestAllGetToSpeak(t *testing.T) {
 		switch p.Kind {
 		case parley.PolicyModerator:
 			p.Moderator = all[rapid.IntRange(0, n-1).Draw(rt, "moderator")].ID
-		case parley.PolicyRules: // whoever has spoken least
+		case parley.PolicyRules: // the participant with the fewest turns
 			for i := range all {
-				p.Rules = append(p.Rules, parley.Rule{When: fmt.Sprintf("counts.all(c, counts['p%d'] <= counts[c])", i), Next: all[i].ID})
+				p.Rules = append(p.Rules, parley.Rule{When: fmt.Sprintf("counts.all(c, counts['p%d'] <= counts[c])", i),
+					Next: all[i].ID})
 			}
 		}
 		if err := policy.Check(p, "", all); err != nil {
@@ -127,7 +129,8 @@ func TestAllGetToSpeak(t *testing.T) {
 			if p.Kind == parley.PolicyModerator && speaker == slices.Index(ids(all), p.Moderator) {
 				e.Hint = all[least(counts, speaker)].ID
 			}
-			e.Payload = message(parley.Message{Text: rapid.SampledFrom([]string{"", "hello", "@nobody", "@" + all[speaker].ID, "@p0 @p1 @p2 @p3"}).Draw(rt, "text")})
+			e.Payload = message(parley.Message{Text: rapid.SampledFrom(
+				[]string{"", "hello", "@nobody", "@" + all[speaker].ID, "@p0 @p1 @p2 @p3"}).Draw(rt, "text")})
 			if p.Kind == parley.PolicyAddressed && n > 1 {
 				e.Payload = message(parley.Message{Text: "now @" + all[least(counts, speaker)].ID})
 			}
@@ -146,14 +149,16 @@ func TestAllGetToSpeak(t *testing.T) {
 	})
 }
 
-// TestNextIsAParticipant holds for whatever stands in a policy and a message, checked or not.
+// TestNextIsAParticipant checks Next for arbitrary policies and messages, valid or not.
 func TestNextIsAParticipant(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		someone := rapid.SampledFrom([]string{"payer", "clinic", "anna", "lab.north", "stranger", ""})
-		p := parley.Policy{Kind: rapid.SampledFrom(append(slices.Clone(parley.Policies), "", "other")).Draw(rt, "policy"), Moderator: someone.Draw(rt, "moderator")}
+		p := parley.Policy{Kind: rapid.SampledFrom(append(slices.Clone(parley.Policies), "", "other")).Draw(rt, "policy"),
+			Moderator: someone.Draw(rt, "moderator")}
 		for range rapid.IntRange(0, 3).Draw(rt, "rules") {
 			p.Rules = append(p.Rules, parley.Rule{
-				When: rapid.SampledFrom([]string{"true", "false", "last.data.x > 1.0", "counts[last.from] > 1", "turns", "(", ""}).Draw(rt, "when"), Next: someone.Draw(rt, "next"),
+				When: rapid.SampledFrom([]string{"true", "false", "last.data.x > 1.0", "counts[last.from] > 1", "turns", "(",
+					""}).Draw(rt, "when"), Next: someone.Draw(rt, "next"),
 			})
 		}
 		e := ended(p, someone.Draw(rt, "from"), "")
@@ -161,7 +166,8 @@ func TestNextIsAParticipant(t *testing.T) {
 		e.Counts = e.Counts[:rapid.IntRange(0, len(e.Counts)).Draw(rt, "counts")]
 		e.Seats = e.Seats[:rapid.IntRange(0, len(e.Seats)).Draw(rt, "seats")]
 		e.Payload = rapid.SampledFrom([]json.RawMessage{
-			nil, []byte(`{"text":"@clinic"}`), []byte(`{"text":"@clinic @anna"}`), []byte(`{"data":{"x":2}}`), []byte(`{"data":[]}`), []byte(`[`), []byte(`null`),
+			nil, []byte(`{"text":"@clinic"}`), []byte(`{"text":"@clinic @anna"}`), []byte(`{"data":{"x":2}}`),
+			[]byte(`{"data":[]}`), []byte(`[`), []byte(`null`),
 		}).Draw(rt, "payload")
 		got := policy.Next(e)
 		if got.Next != "" && !slices.Contains(ids(e.Seats), got.Next) {
@@ -174,7 +180,7 @@ func TestNextIsAParticipant(t *testing.T) {
 	})
 }
 
-// TestNextAtOnce asks from many goroutines, each with an Ended of its own: the programs are shared.
+// TestNextAtOnce calls Next from many goroutines, each with a separate Ended. They share the programs.
 func TestNextAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 8 {
@@ -198,7 +204,7 @@ func ids(all []parley.Participant) []string {
 	return out
 }
 
-// least is the seat that has spoken least, but for one.
+// least returns the seat with the fewest turns, except one seat.
 func least(counts []int64, but int) int {
 	at := -1
 	for i, n := range counts {

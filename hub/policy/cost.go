@@ -20,11 +20,13 @@ import (
 const (
 	// maxPattern bounds the instructions of one regular expression.
 	maxPattern = 256
-	// maxWritten bounds what is written out to count them.
+	// maxWritten bounds the instructions that are counted before a pattern is compiled.
 	maxWritten = 4096
-	// patternSteps is how many steps of a regular expression cost 1: so many bytes of text, times its instructions.
+	// patternSteps is the number of steps of a regular expression that cost 1. The steps are the bytes of the text times
+	// the instructions.
 	patternSteps = 16
-	// bytesRead is how many bytes of a text cost 1 where it is only read, and bytesMade where another value is made of it.
+	// bytesRead is the number of bytes of a text that cost 1 if the text is only read. bytesMade is that number if a new
+	// value is made of the text.
 	bytesRead = 64
 	bytesMade = 10
 )
@@ -32,8 +34,9 @@ const (
 // patterns are the regular expressions of an expression, with the number of their instructions.
 type patterns map[string]uint64
 
-// inspect refuses what is CEL but not served here, and gives the patterns of matches. Maps and objects made in an expression have no order, so what goes
-// through them could find one thing today and another tomorrow; a pattern that is not known beforehand could take any time.
+// inspect refuses CEL that is not supported here, and returns the patterns of matches. Maps and objects made in an
+// expression have no order, so their iteration could have different results. A pattern that is not constant could take
+// any time.
 func inspect(checked *cel.Ast) (patterns, error) {
 	found := patterns{}
 	var fault error
@@ -59,7 +62,7 @@ func inspect(checked *cel.Ast) (patterns, error) {
 	return found, fault
 }
 
-// add takes the pattern of a call to matches, or says what is wrong with it.
+// add adds the pattern of a call of matches, or returns what is wrong with it.
 func (p patterns) add(call ast.CallExpr) (fault string) {
 	pattern, ok := constantString(call.Args()[len(call.Args())-1])
 	if !ok {
@@ -84,7 +87,8 @@ func (p patterns) add(call ast.CallExpr) (fault string) {
 	return ""
 }
 
-// steps is at most how many instructions a pattern has, counted before repetitions are written out: that could take any room. It stops counting beyond maxWritten.
+// steps returns an upper bound of the instructions of a pattern, computed before repetitions are expanded, because
+// that could need any amount of memory. It stops counting beyond maxWritten.
 func steps(re *syntax.Regexp) int {
 	n := 1
 	switch re.Op {
@@ -112,16 +116,18 @@ func constantString(e ast.Expr) (string, bool) {
 
 var _ cost.ActualCostEstimator = patterns(nil)
 
-// sizer counts what is in a value: its members and theirs, and a tenth of the bytes of texts. Lists and objects keep what was counted.
-var sizer = types.NewSizeCalculator(types.SizeCalculatorMaxDepth(maxDepth), types.SizeCalculatorMaxTraversal(maxElements))
+// sizer counts the members of a value at all levels, and a tenth of the bytes of texts. Lists and objects cache their
+// size.
+var sizer = types.NewSizeCalculator(types.SizeCalculatorMaxDepth(maxDepth),
+	types.SizeCalculatorMaxTraversal(maxElements))
 
-// price is what a pattern costs on a text of so many bytes.
+// price returns the cost of a pattern on a text.
 func (p patterns) price(pattern string, bytes uint64) uint64 {
 	return 1 + cost.SafeMultiply(bytes, p[pattern])/patternSteps
 }
 
-// CallCost charges for a call: 1, and for all that it may look at. The library would take the outermost members of what is compared only, and nothing for
-// texts whose type is not known before.
+// CallCost charges 1 for a call, and the cost of everything that it may read. The library would count only the
+// outermost members of compared values, and nothing for texts whose type is not known before.
 func (p patterns) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint64 {
 	n := uint64(1)
 	switch function {
@@ -147,7 +153,7 @@ func (p patterns) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint6
 	return &n
 }
 
-// textBytes is the size of a value that is a text, and 0 for others.
+// textBytes returns the size of a text, and 0 for other values.
 func textBytes(v ref.Val) uint64 {
 	switch v := v.(type) {
 	case types.String:
@@ -158,31 +164,33 @@ func textBytes(v ref.Val) uint64 {
 	return 0
 }
 
-// estimator knows how large the variables can be, and what patterns cost. Of data it knows nothing and takes it as empty: there the limit at run time holds.
+// estimator knows the maximum sizes of the variables and the cost of patterns. It knows nothing about data and assumes
+// that it is empty; the limit at run time bounds that.
 type estimator struct{ patterns patterns }
 
-// sizes are the most that the variables can have, in characters or members.
+// sizes are the maximum sizes of the variables, in characters or members.
 var sizes = map[string]uint64{
-	"last.from": 64, "last.kind": 8, "last.role": limits.MaxRoleBytes, "last.text": maxValueBytes, "last.schema": limits.MaxTagBytes,
-	"last.tags": limits.MaxTags, "last.tags.@items": limits.MaxTagBytes,
+	"last.from": 64, "last.kind": 8, "last.role": limits.MaxRoleBytes, "last.text": maxValueBytes,
+	"last.schema": limits.MaxTagBytes,
+	"last.tags":   limits.MaxTags, "last.tags.@items": limits.MaxTagBytes,
 	"participants": limits.MaxParticipants, "participants.@items.id": 64, "participants.@items.kind": 8,
 	"participants.@items.role": limits.MaxRoleBytes,
 	"counts":                   limits.MaxParticipants, "counts.@keys": 64,
 }
 
-// EstimateSize gives the most that a variable can have.
+// EstimateSize returns the maximum size of a variable.
 func (*estimator) EstimateSize(node cost.AstNode) *cost.SizeEstimate {
 	return &cost.SizeEstimate{Max: sizes[strings.Join(node.Path(), ".")]}
 }
 
-// EstimateCallCost gives the prices that CallCost has and the library does not.
+// EstimateCallCost returns the costs that CallCost has and the library does not.
 func (s *estimator) EstimateCallCost(function, _ string, target *cost.AstNode, args []cost.AstNode) *cost.CallEstimate {
 	if target != nil {
 		args = append([]cost.AstNode{*target}, args...)
 	}
 	switch function {
 	case overloads.Matches:
-		pattern, _ := constantString(args[1].Expr()) // inspect has seen that it is one
+		pattern, _ := constantString(args[1].Expr()) // inspect has checked that it is constant
 		return s.reading(args[0], func(bytes uint64) uint64 { return s.patterns.price(pattern, bytes) })
 	case overloads.Contains:
 		return s.reading(args[0], func(bytes uint64) uint64 { return 1 + bytes/bytesRead })
@@ -190,7 +198,7 @@ func (s *estimator) EstimateCallCost(function, _ string, target *cost.AstNode, a
 	return nil
 }
 
-// reading is the estimate of what reads a text.
+// reading returns the estimate for a call that reads a text.
 func (s *estimator) reading(text cost.AstNode, price func(bytes uint64) uint64) *cost.CallEstimate {
 	size := cost.EstimateSize(s, text)
 	return &cost.CallEstimate{CostEstimate: cost.Estimate{Min: price(size.Min), Max: price(size.Max)}}

@@ -1,6 +1,7 @@
-// Package policy finds who has the floor after a turn has ended with a message, for the policies that look at the message: addressed, rules and
-// moderator. It also holds policies against the rules when a conversation is created, and decides limits.stopWhen. Everything in it is a pure
-// function: no clock, no I/O. The same [Ended] always gives the same [Choice], in any process.
+// Package policy decides who has the floor after a turn that ended with a message, for the policies that read the
+// message: addressed, rules and moderator. It also checks policies when a conversation is created, and evaluates
+// limits.stopWhen. Its functions are pure: they use no clock and no I/O. The same [Ended] has the same [Choice] in
+// every process.
 //
 //	Policy, seats          -> Check     -> nil, or a refusal with the path
 //	turnHint of a message  -> CheckHint -> nil, or a refusal
@@ -9,9 +10,9 @@
 //
 // # Guarantees
 //
-//   - Next is total: it names a participant, or nobody and why. It never panics, whatever the message holds.
-//   - An expression costs at most [parley.MaxExpressionCost] at run time, but for its last step; then it fails. The rules of one turn together cost at most
-//     four times as much, but for the last that is tried.
-//   - An expression sees the message and the participants' ids, kinds and roles; no private text, no clock, no random number, no time zone of the
-//     machine. It goes through the members of an object in the order of their names.
+//   - Next is total: it returns a participant, or no participant and the reason. It never panics.
+//   - An expression that costs more than [parley.MaxExpressionCost] fails, after at most one further step. The rules
+//     of one turn together cost at most four times as much, except the last one that is evaluated.
+//   - An expression reads the message, and the ids, kinds and roles of the participants. It reads no private text, no
+//     clock, no random number and no time zone of the machine. It iterates objects in the order of their names.
 package policy

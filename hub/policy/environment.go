@@ -12,7 +12,7 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 )
 
-// Bounds of an expression beside its size and cost.
+// Bounds of an expression, beside its size and cost.
 const (
 	maxNesting  = 24     // how deep it may nest; what the types of nested lists take to check grows with the cube
 	maxNodes    = 5_000  // of its syntax tree, macros written out
@@ -29,8 +29,9 @@ const (
 // structs are the members of the variables that are objects.
 var structs = map[string]map[string]*types.Type{
 	typeMessage: {
-		"from": types.StringType, "kind": types.StringType, "role": types.StringType, "text": types.StringType, "schema": types.StringType,
-		"tags": types.NewListType(types.StringType), "data": types.DynType, "turn": types.IntType,
+		"from": types.StringType, "kind": types.StringType, "role": types.StringType, "text": types.StringType,
+		"schema": types.StringType,
+		"tags":   types.NewListType(types.StringType), "data": types.DynType, "turn": types.IntType,
 	},
 	typeParticipant: {"id": types.StringType, "kind": types.StringType, "role": types.StringType},
 }
@@ -39,7 +40,7 @@ var structs = map[string]map[string]*types.Type{
 var environment = sync.OnceValue(func() *cel.Env {
 	registry, err := types.NewRegistry()
 	if err != nil {
-		panic(err) // nothing was given to it
+		panic(err) // the registry is empty
 	}
 	e, err := cel.NewCustomEnv(
 		cel.CustomTypeProvider(provider{registry}), cel.CustomTypeAdapter(registry),
@@ -54,12 +55,12 @@ var environment = sync.OnceValue(func() *cel.Env {
 		cel.ASTValidators(cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals()),
 	)
 	if err != nil {
-		panic(err) // it is the same at every start
+		panic(err) // the options are constant
 	}
 	return e
 })
 
-// zoned are the functions that read the machine's tables of time zones: another machine could have others.
+// zoned returns the functions that read the time zones of the machine, which differ between machines.
 func zoned() []*env.Function {
 	var out []*env.Function
 	for _, f := range []struct{ name, overload string }{
@@ -79,10 +80,10 @@ func zoned() []*env.Function {
 	return out
 }
 
-// provider knows structs beside what the registry knows.
+// provider adds structs to the types of the registry.
 type provider struct{ *types.Registry }
 
-// FindStructType finds an object by the name of its type.
+// FindStructType returns an object type by its name.
 func (p provider) FindStructType(name string) (*types.Type, bool) {
 	if _, ok := structs[name]; ok {
 		return types.NewTypeTypeWithParam(types.NewObjectType(name)), true
@@ -90,7 +91,7 @@ func (p provider) FindStructType(name string) (*types.Type, bool) {
 	return p.Registry.FindStructType(name)
 }
 
-// FindStructFieldNames gives the members of an object.
+// FindStructFieldNames returns the members of an object.
 func (p provider) FindStructFieldNames(name string) ([]string, bool) {
 	if members, ok := structs[name]; ok {
 		return slices.Sorted(maps.Keys(members)), true
@@ -98,7 +99,7 @@ func (p provider) FindStructFieldNames(name string) ([]string, bool) {
 	return p.Registry.FindStructFieldNames(name)
 }
 
-// FindStructFieldType gives the type of a member.
+// FindStructFieldType returns the type of a member.
 func (p provider) FindStructFieldType(name, member string) (*types.FieldType, bool) {
 	members, ok := structs[name]
 	if !ok {
@@ -108,7 +109,7 @@ func (p provider) FindStructFieldType(name, member string) (*types.FieldType, bo
 	return &types.FieldType{Type: t}, ok
 }
 
-// NewValue makes none of structs: inspect has refused that.
+// NewValue makes values of the registry only, because inspect refuses expressions that make objects.
 func (p provider) NewValue(name string, fields map[string]ref.Val) ref.Val {
 	return p.Registry.NewValue(name, fields)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// maxPrograms bounds the programs that are kept. Which are kept changes only how long an answer takes.
+// maxPrograms bounds the cached programs. The cache changes only the time of an evaluation.
 const maxPrograms = 1024
 
 var programs struct {
@@ -22,7 +22,7 @@ var programs struct {
 	of map[string]cel.Program
 }
 
-// program gives the program of an expression.
+// program returns the program of an expression.
 func program(expr string) (cel.Program, error) {
 	programs.mu.Lock()
 	p := programs.of[expr]
@@ -43,13 +43,13 @@ func program(expr string) (cel.Program, error) {
 	return p, nil
 }
 
-// compile holds an expression against the language, the variables and what it may cost.
+// compile checks an expression against the language, the variables and the maximum cost.
 func compile(expr string) error {
 	_, err := program(expr)
 	return err
 }
 
-// compiling is held by the one expression that is compiled.
+// compiling is locked while an expression is compiled.
 var compiling sync.Mutex
 
 func newProgram(expr string) (p cel.Program, err error) {
@@ -58,11 +58,11 @@ func newProgram(expr string) (p cel.Program, err error) {
 			p, err = nil, errors.New("the expression cannot be understood")
 		}
 	}()
-	compiling.Lock() // it may take a while, and shall not take every processor
+	compiling.Lock() // it may take a while, and must not use every processor
 	defer compiling.Unlock()
 	env := environment()
 	ast, issues := env.Compile(expr)
-	if len(issues.Errors()) > 0 { // not Err, which writes the source out for each
+	if len(issues.Errors()) > 0 { // not Err, which includes the source for each error
 		return nil, firstOf(issues)
 	}
 	if !ast.OutputType().IsExactType(types.BoolType) && !ast.OutputType().IsExactType(types.DynType) {
@@ -79,11 +79,13 @@ func newProgram(expr string) (p cel.Program, err error) {
 	if estimate.Max > limits.MaxExpressionCost {
 		return nil, fmt.Errorf("the expression may cost more than %d", limits.MaxExpressionCost)
 	}
-	return env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CostTracking(patterns), cel.CostLimit(limits.MaxExpressionCost),
-		cel.MemoryTracking(types.MemoryTrackerSizeCalculator(sizer), types.MemoryTrackerSampleInterval(16)), cel.MemoryLimit(maxElements))
+	return env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CostTracking(patterns),
+		cel.CostLimit(limits.MaxExpressionCost),
+		cel.MemoryTracking(types.MemoryTrackerSizeCalculator(sizer), types.MemoryTrackerSampleInterval(16)),
+		cel.MemoryLimit(maxElements))
 }
 
-// firstOf gives the first fault of a compilation as line:column: message.
+// firstOf returns the first error of a compilation as line:column: message.
 func firstOf(issues *cel.Issues) error {
 	all := issues.Errors()
 	if len(all) == 0 {
@@ -99,7 +101,8 @@ func firstOf(issues *cel.Issues) error {
 
 var errNoBool = errors.New("it did not give a bool")
 
-// evaluate reports whether an expression holds. One that costs too much, meets an error or gives no bool gives an error. What it has cost is added to vars.
+// evaluate reports whether an expression is true. It returns an error for an expression that costs too much, fails, or
+// does not return a bool. It adds the cost to vars.
 func evaluate(expr string, vars *variables) (bool, error) {
 	p, err := program(expr)
 	if err != nil {
@@ -119,7 +122,7 @@ func evaluate(expr string, vars *variables) (bool, error) {
 	return bool(b), nil
 }
 
-// plain says in the words of the protocol that a bound was reached.
+// plain replaces the errors of exceeded bounds by those of the protocol.
 func plain(err error) error {
 	var canceled interpreter.EvalCancelledError
 	if !errors.As(err, &canceled) {

@@ -21,10 +21,11 @@ func seats() []parley.Participant {
 	}
 }
 
-// ended is a turn of from that has ended with a text.
+// ended returns a turn of from that ended with a text.
 func ended(p parley.Policy, from, text string) *policy.Ended {
 	return &policy.Ended{
-		Policy: p, Seats: seats(), From: from, Turn: 3, Turns: 3, Autonomous: 2, Counts: []int64{1, 1, 1, 0}, Payload: message(parley.Message{Text: text}),
+		Policy: p, Seats: seats(), From: from, Turn: 3, Turns: 3, Autonomous: 2, Counts: []int64{1, 1, 1, 0},
+		Payload: message(parley.Message{Text: text}),
 	}
 }
 

@@ -10,13 +10,14 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// mayMention is a cheap look at an encoded message: false when it has no @ anywhere.
+// mayMention reports whether an encoded message has an @. It is a cheap test before decoding.
 func mayMention(payload []byte) bool {
 	return bytes.IndexByte(payload, '@') >= 0 || bytes.Contains(payload, []byte(`\u0040`))
 }
 
-// mentions finds the participants that a text names as @id, in the order of the first mention, each once, the author left out. An id is taken as long as
-// it goes, but for full stops at its end; letters and digits around it, or another @, make it something else, such as an e-mail address.
+// mentions returns the participants, except the author, that a text names as @id, each once and in the order of their
+// first mentions. An id is as long as possible, without full stops at its end. A letter, a digit or another @ beside
+// it makes it something else, such as an e-mail address.
 func mentions(text string, seats []parley.Participant, from string) []string {
 	var found []string
 	for rest, before := text, rune(' '); ; {
@@ -43,7 +44,7 @@ func mentions(text string, seats []parley.Participant, from string) []string {
 	}
 }
 
-// idPrefix gives the characters of ids with which s begins.
+// idPrefix returns the characters at the beginning of s that may be part of an id.
 func idPrefix(s string) string {
 	for i := range len(s) {
 		if !idByte(s[i]) {
@@ -57,10 +58,10 @@ func idByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-'
 }
 
-// partOfWord reports whether r goes on with a word, so that what stands beside it is not whole.
+// partOfWord reports whether r continues a word, so that the text beside it is not a whole id.
 func partOfWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
-// longest finds the participant that run names, with as few full stops at the end taken off as need be.
+// longest returns the participant that run names, after removing as few full stops from its end as necessary.
 func longest(run string, seats []parley.Participant) string {
 	for run != "" {
 		if seat(seats, run) >= 0 {

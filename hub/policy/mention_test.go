@@ -53,7 +53,7 @@ var texts = []struct{ text, next string }{
 func TestMentions(t *testing.T) {
 	for _, c := range texts {
 		e := ended(parley.Policy{Kind: parley.PolicyAddressed}, "payer", c.text)
-		if got := policy.Next(e); got.Next != c.next || got.Because == "" || got.Rule != policy.RuleAddressed {
+		if got := policy.Next(e); got.Next != c.next || got.Because == "" || got.Rule != "addressed" {
 			t.Errorf("%q: got %+v, want %q", c.text, got, c.next)
 		}
 	}
@@ -69,7 +69,7 @@ func TestMentionsAreReadAsTheyMean(t *testing.T) {
 		{`{"text":"@clinic"`, ""},                       // no JSON
 		{`{"text":["@clinic"]}`, ""},                    // no text
 		{`null`, ""}, {``, ""}, {`"@clinic"`, ""},       // no message
-		{`{"text":"@clinic","attachments":"wrong"}`, ""}, // half of a message is none
+		{`{"text":"@clinic","attachments":"wrong"}`, ""}, // a partly valid message is ignored
 	} {
 		e := ended(parley.Policy{Kind: parley.PolicyAddressed}, "payer", "")
 		e.Payload = json.RawMessage(c.payload)

@@ -13,18 +13,20 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 )
 
-// maxValueBytes bounds what an expression sees of a message: the beginning of its text, and data that is no larger.
+// maxValueBytes bounds the part of a message that an expression reads: the beginning of its text, and its data unless
+// it is larger.
 const maxValueBytes = 16 << 10
 
-// variables are what an expression sees of a turn that has ended. They are made when first asked for, and serve all rules.
+// variables are the variables of an expression about an ended turn. Each is made when it is first needed, and all
+// rules share them.
 type variables struct {
 	of                         *Ended
 	last, participants, counts ref.Val
-	// cost is what expressions have cost with them.
+	// cost is the total cost of the expressions that used them.
 	cost uint64
 }
 
-// ResolveName gives a variable.
+// ResolveName returns a variable.
 func (v *variables) ResolveName(name string) (any, bool) {
 	switch name {
 	case "last":
@@ -41,7 +43,7 @@ func (v *variables) ResolveName(name string) (any, bool) {
 	return nil, false
 }
 
-// Parent is none.
+// Parent returns nil.
 func (v *variables) Parent() cel.Activation { return nil }
 
 func once(at *ref.Val, make func() ref.Val) ref.Val {
@@ -86,7 +88,7 @@ func (e *Ended) countsValue() ref.Val {
 	return newObject(counts)
 }
 
-// dataValue gives the data of a message, or null where there is none or too much.
+// dataValue returns the data of a message, or null if it is missing or too large.
 func dataValue(raw json.RawMessage) ref.Val {
 	if len(raw) == 0 || len(raw) > maxValueBytes {
 		return types.NullValue
@@ -100,7 +102,7 @@ func dataValue(raw json.RawMessage) ref.Val {
 	return value(v)
 }
 
-// value gives decoded JSON in CEL. All numbers are doubles, as CEL has it: so that 3 and 3.5 are of one type.
+// value converts decoded JSON to CEL. All numbers are doubles, so that 3 and 3.5 have one type.
 func value(v any) ref.Val {
 	switch v := v.(type) {
 	case bool:
@@ -126,27 +128,29 @@ func value(v any) ref.Val {
 	return types.NullValue
 }
 
-// object is a map of CEL that is gone through in the order of its names, the same every time.
+// object is a map of CEL that is always iterated in the order of its names.
 type object struct {
 	traits.Mapper
 	names []string
-	size  uint32 // of all that is in it: see sizer
+	size  uint32 // of all members at all levels: see sizer
 }
 
 func newObject(members map[string]ref.Val) ref.Val {
-	o := &object{Mapper: types.NewMap(types.DefaultTypeAdapter, members), names: slices.Sorted(maps.Keys(members)), size: 1}
+	o := &object{Mapper: types.NewMap(types.DefaultTypeAdapter, members), names: slices.Sorted(maps.Keys(members)),
+		size: 1}
 	for _, name := range o.names {
-		o.size += sizer.AggregateSize(types.String(name)) + sizer.AggregateSize(members[name]) // of 16 KiB: far from an overflow
+		// of 16 KiB: far from an overflow
+		o.size += sizer.AggregateSize(types.String(name)) + sizer.AggregateSize(members[name])
 	}
 	return o
 }
 
-// AggregateSize gives the size without looking at all of it again.
+// AggregateSize returns the size without counting again.
 func (o *object) AggregateSize(types.AggregateSizer) uint32 { return o.size }
 
 var _ types.AggregateSizeVisitor = (*object)(nil)
 
-// Iterator goes through the names.
+// Iterator returns an iterator of the names.
 func (o *object) Iterator() traits.Iterator {
 	return types.NewStringList(types.DefaultTypeAdapter, o.names).Iterator()
 }

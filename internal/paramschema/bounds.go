@@ -1,6 +1,9 @@
 package paramschema
 
-import "github.com/parleyhub/parley/internal/limits"
+import (
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
+)
 
 // Limits of a schema. Compile refuses larger ones.
 const (

@@ -252,8 +252,8 @@ func (w *world) settled(id string, events []parley.Event) {
 			return
 		}
 	}
-	if len(s.Woken) > 0 {
-		w.t.Errorf("%s: %d matches wait in the state of the hub, and all have ended: %+v", id, len(s.Woken), s.Woken[0])
+	if len(s.Matches) > 0 {
+		w.t.Errorf("%s: %d matches wait in the state of the hub, and all have ended: %+v", id, len(s.Matches), s.Matches[0])
 	}
 }
 

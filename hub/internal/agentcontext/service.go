@@ -154,7 +154,7 @@ func (s *Service) addTurn(q *Query, name string, state *fold.State, seat parley.
 		return err
 	}
 	q.Agent = s.opts.FindSeated(name)
-	for _, w := range state.GivenTo(seat.ID, claim) {
+	for _, w := range state.MatchesOf(seat.ID, claim) {
 		q.Triggers = append(q.Triggers, parley.SessionTrigger{Seq: w.Seq, Selector: w.Selector, Workspace: w.Workspace})
 	}
 	return nil

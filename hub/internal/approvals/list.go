@@ -33,8 +33,8 @@ func (s *Service) Committed(c conv.Commit) {
 		return
 	}
 	s.open[state.ID] = &fold.State{
-		ID: state.ID, Seq: state.Seq, CreatedBy: state.CreatedBy, Participants: state.Participants,
-		Session: state.Session, Approvals: state.Pending(),
+		ID: state.ID, Seq: state.Seq, CreatedBy: state.CreatedBy, Roster: fold.Roster{Participants: state.Participants},
+		Sessions: fold.Sessions{Session: state.Session}, ApprovalList: fold.ApprovalList{Approvals: state.Pending()},
 	}
 }
 

@@ -14,7 +14,7 @@ func (s *Service) find(w *answerer, state *fold.State, seq int64) (*fold.Approva
 	if !w.mayRead(state) {
 		return nil, errNotFound
 	}
-	if i := state.Approval(seq); i >= 0 {
+	if i := state.ApprovalIndex(seq); i >= 0 {
 		return &state.Approvals[i], nil
 	}
 	if seq > state.Seq || state.Fork != nil && seq <= state.Fork.Seq { // a fork does not copy approvals
@@ -27,7 +27,7 @@ func (s *Service) find(w *answerer, state *fold.State, seq int64) (*fold.Approva
 			return nil, err
 		}
 		for i := range events {
-			if complete, err = past.See(state.ID, &events[i]); complete || err != nil {
+			if complete, err = past.ReadEvent(state.ID, &events[i]); complete || err != nil {
 				break
 			}
 		}

@@ -146,7 +146,7 @@ func decide(
 
 // readDecided returns the approval that a decision is about.
 func (s *Service) readDecided(p *auth.Principal, d *fold.Decision) (*parley.Approval, error) {
-	i := d.State.Approval(d.Seq)
+	i := d.State.ApprovalIndex(d.Seq)
 	if i < 0 {
 		return nil, errNotFound
 	}
@@ -242,7 +242,7 @@ func (s *Service) resolve(
 	if err != nil {
 		return nil, err
 	}
-	if answer.By = r.principal.AgentID; state.Approval(seq) < 0 {
+	if answer.By = r.principal.AgentID; state.ApprovalIndex(seq) < 0 {
 		return s.readResolved(&state, a, answer, q.ClientRequestID)
 	}
 	request := &conv.Request{By: r.principal, Unseen: true, Cmd: fold.Command{
@@ -255,7 +255,7 @@ func (s *Service) resolve(
 	if !errors.Is(err, parley.ErrNotFound) {
 		return nil, err
 	}
-	if state = c.Durable(); state.Approval(seq) >= 0 {
+	if state = c.Durable(); state.ApprovalIndex(seq) >= 0 {
 		return nil, err
 	}
 	// The approval was resolved, and dropped from the state, after the first look.
@@ -317,8 +317,8 @@ func checkSchema(raw, answer json.RawMessage) error {
 func (s *Service) readResolved(
 	state *fold.State, a *fold.Approval, answer *fold.ResolveApproval, key string,
 ) (*parley.Approval, error) {
-	if !a.Meets(key, &answer.ApprovalRecord) {
-		return nil, a.Refuse()
+	if !a.IsAnswer(key, &answer.ApprovalRecord) {
+		return nil, a.Refusal()
 	}
 	out, err := s.read(state, a)
 	out.Duplicate = true

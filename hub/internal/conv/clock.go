@@ -126,7 +126,7 @@ func (e *Engine) tick(id string) {
 		return
 	}
 	c.Do(&Request{Cmd: fold.Command{Do: &fold.Tick{}, From: parley.HubID}, Reply: func(d *fold.Decision, err error) {
-		due := d.State.Wakes()
+		due := d.State.NextDeadline()
 		if err != nil && e.Err() == nil { // the journal may have no room
 			due = parley.TimestampOf(e.Now().Add(RetryWrite))
 		}

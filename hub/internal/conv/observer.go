@@ -65,7 +65,7 @@ func (c *Conversation) ShowAtStart(look func(s *fold.State)) {
 
 // Committed sets the time of the next limit.
 func (k *Clock) Committed(c Commit) {
-	due := c.State.Wakes()
+	due := c.State.NextDeadline()
 	switch {
 	case c.Source == LoadedOnUse:
 		return

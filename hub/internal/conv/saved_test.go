@@ -31,31 +31,35 @@ func sampleState(n int) (*saved, idempotency.Keys) {
 	var keys idempotency.Keys
 	s := &saved{state: fold.State{
 		ID: "x", Seq: int64(n + 1), Status: parley.StatusActive, Metadata: []byte(`{"a":1}`), CreatedAt: 5,
-		Turn: int64(n),
-		Participants: []parley.Participant{
-			{ID: "a", Kind: parley.KindAgent},
-			{ID: "b", Kind: parley.KindHuman, Role: "r"},
+		Outcome: &parley.Outcome{Status: parley.OutcomeFailed}, Workspace: "lab",
+		TurnOrder: fold.TurnOrder{Turn: int64(n), LastPerson: "b"},
+		Roster: fold.Roster{
+			Participants: []parley.Participant{
+				{ID: "a", Kind: parley.KindAgent},
+				{ID: "b", Kind: parley.KindHuman, Role: "r"},
+			},
+			SeatSeqs: []int64{1, 1}, SeatPrivates: [][16]byte{{}, {1}}, Activities: make([]fold.Activity, 2),
 		},
-		SeatSeqs: []int64{1, 1}, SeatPrivates: [][16]byte{{}, {1}}, Spoke: make([]fold.Spoke, 2),
-		Claim:   &fold.Claim{AgentID: "a", Seq: 2, UpTo: 1},
-		Outcome: &parley.Outcome{Status: parley.OutcomeFailed},
-		Approvals: []fold.Approval{{
+		Claims: fold.Claims{Claim: &fold.Claim{AgentID: "a", Seq: 2, UpTo: 1}},
+		ApprovalList: fold.ApprovalList{Approvals: []fold.Approval{{
 			Seq: 3, Turn: 1, AgentID: "a", Key: "k", Hash: [16]byte{1}, TokenID: "t", Schema: true,
 			Status: parley.ApprovalPending, Retry: [16]byte{2},
-		}},
-		Workspace: "lab", LastPerson: "b",
-		Children:     []fold.Child{{ID: "ses_2", By: "a", Agent: "c", Mode: parley.ModeAsyncPoll, Hops: 2}},
-		CallbackHops: 1,
-		Callbacks:    []fold.EndedChild{{ID: "ses_3", By: "a", Agent: "c", Status: parley.SessionFailed, Hops: 3}},
-		Woken: []fold.Woken{{Seq: 3, By: "b", Hops: 1, Wake: parley.Wake{
-			Agent: "c", AgentID: "a", Selector: 2, SessionID: "ses_1", Workspace: true, AnswerSchema: "s",
 		}}},
-		Recent:      []fold.Pair{{By: "b", AgentID: "a", At: []parley.Timestamp{4, 5}}},
-		Waker:       fold.Waker{Seq: 3, From: "b", Hops: 1, Message: true, Traceparent: "00-1"},
-		Traceparent: "00-2", FloorAt: 4,
-		Worked: &fold.Worked{
-			Turn: 2, AgentID: "a", Attempts: 1, Outcome: fold.WorkedFinal, From: 2, To: 3, Seq: 5,
+		Sessions: fold.Sessions{
+			Children:     []fold.Child{{ID: "ses_2", By: "a", Agent: "c", Mode: parley.ModeAsyncPoll, Hops: 2}},
+			CallbackHops: 1,
+			Callbacks:    []fold.EndedChild{{ID: "ses_3", By: "a", Agent: "c", Status: parley.SessionFailed, Hops: 3}},
 		},
+		Triggers: fold.Triggers{
+			Matches: []fold.Match{{Seq: 3, By: "b", Hops: 1, Wake: parley.Wake{
+				Agent: "c", AgentID: "a", Selector: 2, SessionID: "ses_1", Workspace: true, AnswerSchema: "s",
+			}}},
+			Recent:    []fold.RecentWakes{{By: "b", AgentID: "a", At: []parley.Timestamp{4, 5}}},
+			WakeEvent: fold.WakeEvent{Seq: 3, From: "b", Hops: 1, Message: true, Traceparent: "00-1"},
+		},
+		TurnSpans: fold.TurnSpans{Traceparent: "00-2", FloorAt: 4, EndedTurn: &fold.EndedTurn{
+			Turn: 2, AgentID: "a", Attempts: 1, Outcome: fold.TurnFinal, From: 2, To: 3, Seq: 5,
+		}},
 	}}
 	for i := range n {
 		keys.Put(numberedKey(i), idempotency.KeyEntry{Seq: int64(i + 2), Turn: int64(i + 1),

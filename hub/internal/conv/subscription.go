@@ -42,7 +42,7 @@ type Subscription struct {
 	rest     []Item // found, but more than Next was asked for
 	behind   bool   // the last Poll has left something
 	caughtUp bool
-	stand    fold.Stand
+	stand    fold.GuidanceInputs
 	guidance parley.Guidance // of the last Guidance item
 
 	renewed   chan struct{} // one slot: there is another caller
@@ -280,14 +280,14 @@ type look struct {
 // sharedState is a committed state that readers share. It is never changed.
 type sharedState struct {
 	state fold.State
-	stand fold.Stand
+	stand fold.GuidanceInputs
 }
 
 // lookLocked copies the committed state once for all readers.
 func (s *Subscription) lookLocked() look {
 	c := s.c
 	if c.shared == nil || c.shared.state.Seq != c.durable.Seq {
-		c.shared = &sharedState{state: c.durable, stand: c.durable.Stand()}
+		c.shared = &sharedState{state: c.durable, stand: c.durable.GuidanceInputs()}
 	}
 	return look{sharedState: c.shared, count: c.readers.deltaCount, deltas: c.readers.deltasAfter(s.deltas)}
 }

@@ -212,7 +212,9 @@ func (s *Service) open(p *auth.Principal, q *parley.GetAttachmentParams) (*conv.
 		err = parley.Refuse(parley.ErrValidationFailed, "sha256 is no hash of a file", "64 lower-case hex digits")
 	} else {
 		state := c.Durable()
-		if a, ok = state.Attachment(hash); !ok {
+		if i, ok := state.Attachments.Find(hash); ok {
+			a = state.Attachments[i]
+		} else {
 			err = parley.Refuse(parley.ErrNotFound, "there is no such attachment in this conversation", "")
 		}
 	}

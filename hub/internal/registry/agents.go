@@ -49,7 +49,7 @@ func (r *Registry) Find(agent, runnerID string, demands map[string]string) (b *B
 		if runnerID != "" && o.Runner.RunnerID != runnerID {
 			continue
 		}
-		isMatch := fold.Meets(o.allLabels(), demands)
+		isMatch := fold.MeetsDemands(o.allLabels(), demands)
 		if isMatch && (len(demands) == 0 || o.Runner.awaySince == 0) {
 			return o, true
 		}

@@ -10,7 +10,7 @@ import (
 
 // A session takes one place in its tree, from its reservation to its end.
 func TestLive_Places(t *testing.T) {
-	open := &fold.State{ID: "s", Seq: 1, Session: &parley.SessionRecord{Root: "root"}}
+	open := &fold.State{ID: "s", Seq: 1, Sessions: fold.Sessions{Session: &parley.SessionRecord{Root: "root"}}}
 	closed := *open
 	closed.Status = parley.StatusClosed
 	reserve := func(l *Live) { _ = l.reserve("root", "s") }

@@ -47,7 +47,7 @@ func (s *Service) callbackState(state *fold.State) (parley.CallbackState, error)
 	if err != nil {
 		return "", err
 	}
-	pending := !state.Closed() || parent.Child(state.ID) >= 0 || parent.CallsBack(state.ID) || s.isMissed(state.ID)
+	pending := !state.Closed() || parent.ChildIndex(state.ID) >= 0 || parent.HasCallback(state.ID) || s.isMissed(state.ID)
 	switch {
 	case parent.Closed() && (pending || state.Outcome.Reason == parley.ReasonParentClosed):
 		return parley.CallbackUndeliverable, nil
@@ -59,7 +59,7 @@ func (s *Service) callbackState(state *fold.State) (parley.CallbackState, error)
 
 // callBack writes a callback to a conversation, for the sessions of one starter that ended.
 func (s *Service) callBack(parent *fold.State) error {
-	by := parent.CallsBackTo()
+	by := parent.CallbackRecipient()
 	var callbacks []parley.Callback
 	size, traceparent := 0, ""
 	for _, c := range parent.Callbacks {
@@ -138,8 +138,8 @@ func (r *Results) readEnded(id string) (result *parley.SessionResult, traceparen
 	if !state.Closed() || state.Session == nil {
 		return nil, "", fmt.Errorf("session %s has no result", id)
 	}
-	if traceparent = state.Traceparent; traceparent == "" && state.Worked != nil {
-		traceparent = state.Worked.Traceparent
+	if traceparent = state.Traceparent; traceparent == "" && state.EndedTurn != nil {
+		traceparent = state.EndedTurn.Traceparent
 	}
 	result, err = readResult(c, state.Session, resultSeq(&state))
 	return result, traceparent, err

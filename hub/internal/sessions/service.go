@@ -87,7 +87,7 @@ func (s *Service) Committed(c conv.Commit) {
 			s.confirm(child.ID, false)
 		}
 	}
-	if s.track(id, state) || state.CallsBackTo() != "" || state.Closed() && len(state.Children) > 0 {
+	if s.track(id, state) || state.CallbackRecipient() != "" || state.Closed() && len(state.Children) > 0 {
 		s.queue.AddAfter(id, foreign)
 	}
 	if c.Source == conv.FoundAtStart {

@@ -123,13 +123,14 @@ func TestReport_OnceInParent(t *testing.T) {
 func TestRecoverChildren_RunAtOnce(t *testing.T) {
 	s := newService(t)
 	track := func(id string) {
-		s.track(id, &fold.State{ID: id, Seq: 1, Session: &parley.SessionRecord{Parent: "case", Root: "case"}})
+		s.track(id, &fold.State{ID: id, Seq: 1,
+			Sessions: fold.Sessions{Session: &parley.SessionRecord{Parent: "case", Root: "case"}}})
 	}
 	track("ses_before")
 	track("ses_other")
-	parent := &fold.State{ID: "case", Seq: 1, Children: []fold.Child{
+	parent := &fold.State{ID: "case", Seq: 1, Sessions: fold.Sessions{Children: []fold.Child{
 		{ID: "ses_before"}, {ID: "ses_after"}, {ID: "ses_gone"},
-	}}
+	}}}
 	s.Committed(conv.Commit{ID: "case", State: parent, Source: conv.FoundAtStart})
 	track("ses_after")
 	for id, want := range map[string]bool{"ses_before": true, "ses_after": true, "ses_other": false} {

@@ -276,7 +276,7 @@ func (x *start) prepare(a *Agent, parameters json.RawMessage) (err error) {
 	case x.record.Mode == parley.ModeAsyncCallback && x.parent.Session.Deterministic():
 		return parley.Refuse(parley.ErrValidationFailed, "a deterministic agent takes no callbacks", "mode sync")
 	}
-	x.record.Cause, x.record.Hops = x.parent.Carries(x.by.AgentID) // those of what the caller says there
+	x.record.Cause, x.record.Hops = x.parent.CauseOf(x.by.AgentID) // those of what the caller says there
 	if cause := x.record.Cause; cause != nil && cause.ConversationID == "" {
 		x.record.Cause = &parley.Cause{ConversationID: x.parent.ID, Seq: cause.Seq}
 	}
@@ -347,7 +347,7 @@ func callerMessage(parameters json.RawMessage) json.RawMessage {
 // StartTriggered starts the session c that an event of parent starts. It returns ErrTreeFull if the tree
 // has no room.
 func (s *Service) StartTriggered(
-	c *conv.Conversation, parent *fold.State, w *fold.Woken, a *Agent, parameters json.RawMessage,
+	c *conv.Conversation, parent *fold.State, w *fold.Match, a *Agent, parameters json.RawMessage,
 ) error {
 	x := &start{
 		service: s, by: &auth.Principal{AgentID: w.By}, parent: parent, id: w.SessionID,

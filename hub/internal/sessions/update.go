@@ -26,7 +26,7 @@ func (s *Service) updateConversation(id string) error {
 		}
 		return nil
 	}
-	if state.CallsBackTo() != "" {
+	if state.CallbackRecipient() != "" {
 		return s.callBack(&state)
 	}
 	return nil
@@ -55,9 +55,9 @@ func (s *Service) updateSession(state *fold.State) error {
 	case !runnerIs && r.Hosted:
 		return nil // its turn is in the log, and the runner may return before the turn is over
 	case !runnerIs && state.Claim != nil:
-		return s.end(state.ID, fold.Interrupted)
+		return s.end(state.ID, fold.InterruptedOutcome)
 	case !agentIs && state.Claim == nil:
-		return s.end(state.ID, fold.NoRunner)
+		return s.end(state.ID, fold.NoRunnerOutcome)
 	}
 	return nil
 }
@@ -113,9 +113,9 @@ func (s *Service) updateParentOnce(state *fold.State) (ended bool, err error) {
 
 // reportTo writes the start and the end of a session to its open parent, as far as they are missing.
 func (s *Service) reportTo(parent, state *fold.State) error {
-	r, known := state.Session, parent.Child(state.ID) >= 0
+	r, known := state.Session, parent.ChildIndex(state.ID) >= 0
 	child := fold.Child{ID: state.ID, By: r.Caller, Agent: r.Agent, Mode: r.Mode, Hops: r.Hops}
-	waits := r.Trigger == nil || parent.PendingSession(state.ID) >= 0 // else the parent has its end
+	waits := r.Trigger == nil || parent.MatchIndex(state.ID) >= 0 // else the parent has its end
 	if !known && (!state.Closed() || s.isMissed(state.ID) && waits) {
 		on, written, err := s.findStart(parent, state)
 		if err == nil && !written {

@@ -13,7 +13,7 @@ import (
 // AddAnswer implements sessions.Triggers: it sets the note with which child answers the event that started
 // it, and the agents that the note triggers. It returns the traceparent of the end of child.
 func (s *Service) AddAnswer(parent, child *fold.State, answer *fold.Answer) (string, error) {
-	i := parent.PendingSession(child.ID)
+	i := parent.MatchIndex(child.ID)
 	if i < 0 || child.Session.Trigger == nil {
 		return "", nil
 	}
@@ -31,12 +31,12 @@ func (s *Service) AddAnswer(parent, child *fold.State, answer *fold.Answer) (str
 	if a.Status != parley.SessionCompleted {
 		a.Error = cmp.Or(a.Error, child.Outcome.Reason, string(a.Status))
 	}
-	s.setAnswer(parent, &parent.Woken[i], a, answer)
+	s.setAnswer(parent, &parent.Matches[i], a, answer)
 	return traceparent, nil
 }
 
 // refuse ends a match whose session cannot start, and answers the event with the reason.
-func (s *Service) refuse(parent *fold.State, w *fold.Woken, why *parley.Error) error {
+func (s *Service) refuse(parent *fold.State, w *fold.Match, why *parley.Error) error {
 	end := &fold.EndTrigger{SessionID: w.SessionID, Detail: policy.Cut(why.Message, parley.MaxReasonBytes)}
 	a := parley.Answer{Status: parley.SessionFailed, Error: why.Message}
 	if why.Validation != nil {
@@ -47,7 +47,7 @@ func (s *Service) refuse(parent *fold.State, w *fold.Woken, why *parley.Error) e
 }
 
 // setAnswer sets the note of an answer, within its bound, and the agents that the note triggers.
-func (s *Service) setAnswer(parent *fold.State, w *fold.Woken, a parley.Answer, answer *fold.Answer) {
+func (s *Service) setAnswer(parent *fold.State, w *fold.Match, a parley.Answer, answer *fold.Answer) {
 	a.Agent, a.SessionID, a.TriggerSeq = w.Agent, w.SessionID, w.Seq
 	data := eventdata.Encode(a)
 	if len(data) > limits.MaxAnswerBytes || !s.opts.Sessions.FitsNotification(a.Output) {

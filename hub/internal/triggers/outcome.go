@@ -34,7 +34,7 @@ func (x *explanation) outcome(w *parley.Wake) (state parley.TriggerState, becaus
 
 func (x *explanation) turnOutcome(w *parley.Wake) (parley.TriggerState, string) {
 	s, ended := x.state, x.ended[w.AgentID]
-	waits := slices.ContainsFunc(s.Woken, func(o fold.Woken) bool {
+	waits := slices.ContainsFunc(s.Matches, func(o fold.Match) bool {
 		return o.Seq == x.logged.Seq && o.AgentID == w.AgentID
 	})
 	switch {
@@ -58,7 +58,7 @@ func (x *explanation) sessionOutcome(w *parley.Wake) (parley.TriggerState, strin
 		return "", "", err
 	}
 	if !child.Exists() {
-		if x.state.PendingSession(w.SessionID) >= 0 {
+		if x.state.MatchIndex(w.SessionID) >= 0 {
 			return parley.TriggerPending, "it waits for its session to begin.", nil
 		}
 		return parley.TriggerEnded, "its session could not be started (" + parley.TriggerNotStarted + ").", nil
@@ -87,7 +87,7 @@ func (x *explanation) readEndedTurns(ctx context.Context) (map[string]parley.Tri
 			open[w.AgentID] = true
 		}
 	}
-	for _, w := range s.Woken {
+	for _, w := range s.Matches {
 		if w.Seq == seq {
 			delete(open, w.AgentID) // its turn is not over
 		}

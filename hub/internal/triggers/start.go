@@ -24,7 +24,7 @@ const maxOfAgent = limits.MaxLiveSessions / 2
 // Committed implements conv.Observer: it queues the start of sessions. After a failed append the state
 // may be one whose starts failed; the queue tries these again later.
 func (s *Service) Committed(c conv.Commit) {
-	if !c.NeedsWork() || !slices.ContainsFunc(c.State.Woken, func(w fold.Woken) bool { return !w.ByTurn() }) {
+	if !c.NeedsWork() || !slices.ContainsFunc(c.State.Matches, func(w fold.Match) bool { return !w.ByTurn() }) {
 		return
 	}
 	s.startsMu.Lock()
@@ -89,12 +89,12 @@ func (s *Service) startSessions(id string) error {
 // sortMatches returns the matches whose sessions wait to start, and the number of sessions of each agent
 // that run. The first match of each agent is before the second one of any, so that an agent with many
 // does not delay the others.
-func (s *Service) sortMatches(state *fold.State) (waiting []fold.Woken, running map[string]int) {
+func (s *Service) sortMatches(state *fold.State) (waiting []fold.Match, running map[string]int) {
 	running = make(map[string]int)
-	for _, w := range state.Woken {
+	for _, w := range state.Matches {
 		switch {
 		case w.ByTurn():
-		case state.Child(w.SessionID) >= 0, s.opts.Sessions.Runs(w.SessionID):
+		case state.ChildIndex(w.SessionID) >= 0, s.opts.Sessions.Runs(w.SessionID):
 			running[w.AgentID]++
 		default:
 			waiting = append(waiting, w)
@@ -105,12 +105,12 @@ func (s *Service) sortMatches(state *fold.State) (waiting []fold.Woken, running 
 		counts[w.AgentID]++
 		ranks[w.SessionID] = counts[w.AgentID]
 	}
-	slices.SortStableFunc(waiting, func(a, b fold.Woken) int { return ranks[a.SessionID] - ranks[b.SessionID] })
+	slices.SortStableFunc(waiting, func(a, b fold.Match) int { return ranks[a.SessionID] - ranks[b.SessionID] })
 	return waiting, running
 }
 
 // start starts the session of a match, unless it exists. If the session can never start, the match ends.
-func (s *Service) start(parent *fold.State, w *fold.Woken) error {
+func (s *Service) start(parent *fold.State, w *fold.Match) error {
 	c, err := s.engine.Pin(w.SessionID)
 	if err != nil {
 		return err
@@ -160,7 +160,7 @@ func lasting(err error) *parley.Error {
 }
 
 // prepare returns the agent of a match and the parameters that its event gets.
-func (s *Service) prepare(parent *fold.State, w *fold.Woken) (*sessions.Agent, json.RawMessage, error) {
+func (s *Service) prepare(parent *fold.State, w *fold.Match) (*sessions.Agent, json.RawMessage, error) {
 	a := s.FindSeated(w.Agent)
 	if w.Workspace {
 		a = s.findWatcher(w.Agent, parent.Workspace)

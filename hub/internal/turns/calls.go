@@ -341,9 +341,9 @@ func (d *Dispatcher) claimResult(r *fold.Decision, p *auth.Principal) parley.Cla
 		ClaimID: d.ClaimIDOf(r, p), AgentID: r.Claim.AgentID, Turn: r.Claim.Turn, Attempt: r.Claim.Attempt, DurationMs: left,
 		DeadlineMs: d.engine.Now().UnixMilli() + left, MaxClaimMs: r.State.Limits.MaxClaim(), Duplicate: r.Duplicate,
 	}
-	out.Traceparent = d.traceparent(&r.State, r.State.Answers(r.Claim.AgentID))
+	out.Traceparent = d.traceparent(&r.State, r.State.AnsweredTraceparent(r.Claim.AgentID))
 	if seat := r.State.Seat(r.Claim.AgentID); seat >= 0 {
-		out.SinceSeq = r.State.Spoke[seat].FinalSeq
+		out.SinceSeq = r.State.Activities[seat].FinalSeq
 	}
 	return out
 }

@@ -197,7 +197,7 @@ func (k *claims) updateWaitLocked(s *fold.State) *executor {
 		return nil
 	}
 	h := k.held[s.Claim.Hash]
-	waits := s.Waits(s.Claim.AgentID) || s.Awaits()
+	waits := s.WaitsForSession(s.Claim.AgentID) || s.AwaitsApproval()
 	if h == nil || h.waits == waits {
 		return nil
 	}

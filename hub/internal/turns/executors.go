@@ -140,7 +140,7 @@ func (e *executors) candidatesLocked(
 	conversation, serves string, demands map[string]string, now desk.Time,
 ) (all []desk.Executor) {
 	for _, x := range e.serving[serves] {
-		if x.push && x.by.Reaches(conversation) && x.by.Valid(e.engine.Now()) == nil && fold.Meets(x.labels, demands) {
+		if x.push && x.by.Reaches(conversation) && x.by.Valid(e.engine.Now()) == nil && fold.MeetsDemands(x.labels, demands) {
 			all = append(all, x.view(now))
 		}
 	}
@@ -222,11 +222,11 @@ func (e *executors) IsOnline(s *fold.State, i int) bool {
 	e.mu.Lock()
 	here := slices.ContainsFunc(e.serving[serves], func(x *executor) bool {
 		// A pull executor, which is not asked, looks for turns of its owner's seat only.
-		return fold.InPlace(seat.Executor, x.conn.internal) && (x.push || x.by.AgentID == seat.ID)
+		return fold.AllowsPlace(seat.Executor, x.conn.internal) && (x.push || x.by.AgentID == seat.ID)
 	})
 	e.mu.Unlock()
 	return here || e.presence.Serves(serves, func(x *cluster.Executor) bool {
-		return fold.InPlace(seat.Executor, x.Internal) && (x.Push || x.By == seat.ID)
+		return fold.AllowsPlace(seat.Executor, x.Internal) && (x.Push || x.By == seat.ID)
 	})
 }
 

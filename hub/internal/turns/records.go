@@ -82,10 +82,10 @@ func (t *turn) yield(commands []fold.Command, now desk.Time, wait time.Duration)
 // it looks for the speaker only if a trigger makes a difference, and asks the tracer once for each turn.
 func (t *turn) updateTrace(s *fold.State, spans spans) {
 	speaker := ""
-	if len(s.Woken) > 0 {
+	if len(s.Matches) > 0 {
 		speaker = s.Floor().Speaker
 	}
-	number, answers := s.CurrentTurn(), s.Answers(speaker)
+	number, answers := s.CurrentTurn(), s.AnsweredTraceparent(speaker)
 	if number == t.number && answers == t.answers {
 		return
 	}

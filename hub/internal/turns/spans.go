@@ -72,7 +72,7 @@ func (a spans) traceparent(s *fold.State, answers string) string {
 // ReportTurn reports the span of a claimed turn that the events from seq first on ended, if there is
 // one. Everything in it is in the log.
 func (a spans) ReportTurn(s *fold.State, first int64) {
-	w := s.Worked
+	w := s.EndedTurn
 	if a.tracer == nil || w == nil || w.Seq < first {
 		return
 	}
@@ -90,7 +90,7 @@ func (a spans) ReportTurn(s *fold.State, first int64) {
 		start.Attributes = append(start.Attributes, parley.Attribute{Key: spannames.AttrWorkspace, Value: s.Workspace})
 	}
 	_, span := parley.StartSpan(parley.WithTracer(context.Background(), a.tracer), start)
-	if w.Outcome != fold.WorkedFinal && w.Outcome != string(parley.TurnYielded) {
+	if w.Outcome != fold.TurnFinal && w.Outcome != string(parley.TurnYielded) {
 		span.Fail(w.Outcome)
 	}
 	span.EndAt(w.To.Time())

@@ -98,7 +98,8 @@ func TestIsNewer(t *testing.T) {
 // A claim counts in the load of the executor that holds it, except while its turn waits.
 func TestClaims_Load(t *testing.T) {
 	hash := eventdata.HashClaim("c1")
-	state := &fold.State{ID: "case", Seq: 1, Claim: &fold.Claim{Hash: hash, AgentID: "owner", Turn: 1}}
+	claim := &fold.Claim{Hash: hash, AgentID: "owner", Turn: 1}
+	state := &fold.State{ID: "case", Seq: 1, Claims: fold.Claims{Claim: claim}}
 	var k *claims
 	var one, two *executor
 	waiting := *state
@@ -185,7 +186,7 @@ func TestRecords_Open(t *testing.T) {
 		isOpen, hasIt bool
 	}{
 		{"no claim", fold.State{ID: "case", Seq: 1}, true, false},
-		{"claimed", fold.State{ID: "case", Seq: 1, Claim: claim}, true, true},
+		{"claimed", fold.State{ID: "case", Seq: 1, Claims: fold.Claims{Claim: claim}}, true, true},
 		{"closed", fold.State{ID: "case", Seq: 1, Status: parley.StatusClosed}, false, false},
 	} {
 		r := newRecords(&sync.Mutex{}, nil)

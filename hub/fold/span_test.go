@@ -8,11 +8,13 @@ import (
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
-// TestTraceparentIsEncodedLast: the span in which an event was said is last in it, as Event.Encode writes it, and costs nothing where there is none.
+// TestTraceparentIsEncodedLast checks that the traceparent is the last member of an event, as Event.Encode writes it,
+// and that an event without one has the same size as before.
 func TestTraceparentIsEncodedLast(t *testing.T) {
 	const span = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	e := parley.Event{
-		Seq: 3, Turn: 1, Type: parley.TypeMessage, From: "a", At: 1, Finality: parley.FinalityTurn, Payload: []byte(`{"text":"t"}`), ClientRequestID: "k",
+		Seq: 3, Turn: 1, Type: parley.TypeMessage, From: "a", At: 1, Finality: parley.FinalityTurn,
+		Payload: []byte(`{"text":"t"}`), ClientRequestID: "k",
 		Cause: &parley.Cause{ConversationID: "c", Seq: 2}, Hops: 1,
 	}
 	without := string(eventdata.AppendEvent(nil, &e))
@@ -26,7 +28,7 @@ func TestTraceparentIsEncodedLast(t *testing.T) {
 	}
 }
 
-// TestUnclaimedTurnsCostNoMore: the end of a turn that nobody has claimed makes nothing for who tells of turns.
+// TestUnclaimedTurnsCostNoMore checks that the end of an unclaimed turn allocates nothing for spans.
 func TestUnclaimedTurnsCostNoMore(t *testing.T) {
 	s := fold.State{ID: "c"}
 	apply := func(e parley.Event) {
@@ -48,7 +50,8 @@ func TestUnclaimedTurnsCostNoMore(t *testing.T) {
 			}
 		})
 	}
-	if words, turn := cost(parley.FinalityNone), cost(parley.FinalityTurn); turn > words+1 { // what its author has done is copied
+	// what its author has done is copied
+	if words, turn := cost(parley.FinalityNone), cost(parley.FinalityTurn); turn > words+1 {
 		t.Errorf("%v allocations for words, %v for those that end the turn", words, turn)
 	}
 }
