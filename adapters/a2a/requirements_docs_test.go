@@ -78,8 +78,8 @@ the specification. Each requirement is a test of package adapters/a2a with the i
 
     go test ./adapters/a2a -run 'Requirements' -v
 
-TestWireRequirements runs its requirements over JSON-RPC and over HTTP+JSON with a plain JSON client.
-TestScenarios runs the scenarios of the kit.
+TestWireRequirements runs its requirements over JSON-RPC and over HTTP+JSON with a plain JSON
+client. TestScenarios runs the scenarios of the kit.
 
 | id | level | what | test |
 |---|---|---|---|

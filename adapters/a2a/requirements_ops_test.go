@@ -29,7 +29,7 @@ var opsRequirements = []opsRequirement{
 			t.Errorf("%T, %v", r, err)
 		}
 	}},
-	{"CORE-SEND-002", "MUST", "a message to a task that has ended is UnsupportedOperation", func(t *testing.T, w *opsWorld,
+	{"CORE-SEND-002", "MUST", "a message to a finished task is UnsupportedOperation", func(t *testing.T, w *opsWorld,
 		c *caller) {
 		for _, say := range []string{"hello", "fail", "reject"} {
 			done := w.send(c, opsRequest("m-"+say, say))
@@ -54,7 +54,7 @@ var opsRequirements = []opsRequirement{
 		close(w.gate("st1"))
 		s.rest()
 	}},
-	{"CORE-STREAM-003", "MUST", "a stream begins with the task and closes when it has ended",
+	{"CORE-STREAM-003", "MUST", "a stream begins with the task and closes when it is finished",
 		func(t *testing.T, w *opsWorld, c *caller) {
 			for _, say := range []string{"hello", "fail", "reject", "pass", "close"} {
 				all := w.hear(w.s.stream(t.Context(), c, opsRequest("m-"+say, say))).rest()
@@ -72,7 +72,7 @@ var opsRequirements = []opsRequirement{
 				}
 			}
 		}},
-	{"CORE-GET-001", "MUST", "GetTask tells the state as it is, with artifacts and history",
+	{"CORE-GET-001", "MUST", "GetTask returns the current state, with artifacts and history",
 		func(t *testing.T, w *opsWorld, c *caller) {
 			task := w.get(c, w.send(c, opsRequest("m1", "hello")).ID)
 			if task.Status.Timestamp == nil || len(task.Artifacts) == 0 || len(task.History) == 0 || task.ContextID == "" {
@@ -135,7 +135,7 @@ var opsRequirements = []opsRequirement{
 		}
 		opsState(t, got, a2a.TaskStateCanceled)
 	}},
-	{"CORE-CANCEL-002", "MUST", "CancelTask of a task that has ended is TaskNotCancelable", func(t *testing.T, w *opsWorld,
+	{"CORE-CANCEL-002", "MUST", "CancelTask of a finished task is TaskNotCancelable", func(t *testing.T, w *opsWorld,
 		c *caller) {
 		for _, say := range []string{"hello", "fail", "ask"} {
 			task := w.send(c, opsRequest("m-"+say, say))
@@ -148,7 +148,7 @@ var opsRequirements = []opsRequirement{
 		_, err := w.cancel(c, "nonexistent")
 		opsRefused(t, "cancel", err, a2a.ErrTaskNotFound)
 	}},
-	{"CORE-EXECUTION-MODE-001", "MUST", "SendMessage waits until the task has ended or waits for its caller",
+	{"CORE-EXECUTION-MODE-001", "MUST", "SendMessage waits until the task is finished or waits for its caller",
 		func(t *testing.T, w *opsWorld, c *caller) {
 			opsState(t, w.send(c, opsRequest("m1", "hello")), a2a.TaskStateCompleted)
 			opsState(t, w.send(c, opsRequest("m2", "ask")), a2a.TaskStateInputRequired)
@@ -162,7 +162,7 @@ var opsRequirements = []opsRequirement{
 			t.Errorf("it is %s", task.Status.State)
 		}
 	}},
-	{"CORE-HIST-001", "SHOULD", "historyLength: 0 is none, n the last n, unset all up to a bound",
+	{"CORE-HIST-001", "SHOULD", "historyLength 0 returns no history, n the last n, unset all up to a bound",
 		func(t *testing.T, w *opsWorld, c *caller) {
 			task := w.send(c, opsRequest("m1", "ask"))
 			w.send(c, opsAt("m2", "hello", "", task.ID))
@@ -176,7 +176,7 @@ var opsRequirements = []opsRequirement{
 				t.Errorf("unset: %d messages", len(got.History))
 			}
 		}},
-	{"CORE-MULTI-001a", "MUST", "a contextId is made where none is given, and told", func(t *testing.T, w *opsWorld,
+	{"CORE-MULTI-001a", "MUST", "a missing contextId is created and returned", func(t *testing.T, w *opsWorld,
 		c *caller) {
 		one, two := w.send(c, opsRequest("m1", "hello")), w.send(c, opsRequest("m2", "hello"))
 		if one.ContextID == "" || one.ContextID == two.ContextID {
@@ -207,12 +207,12 @@ var opsRequirements = []opsRequirement{
 		_, err := w.s.send(t.Context(), c, opsAt("m2", "hello", "other", task.ID))
 		opsRefused(t, "send", err, a2a.ErrInvalidParams)
 	}},
-	{"CORE-MULTI-004", "MUST", "a taskId that the client has made is TaskNotFound", func(t *testing.T, w *opsWorld,
+	{"CORE-MULTI-004", "MUST", "a taskId that the client created is TaskNotFound", func(t *testing.T, w *opsWorld,
 		c *caller) {
 		_, err := w.s.send(t.Context(), c, opsAt("m1", "hello", "", "6f0a3b1e-made-by-the-client"))
 		opsRefused(t, "send", err, a2a.ErrTaskNotFound)
 	}},
-	{"AUTH-INTASK-005", "SHOULD", "a stream of a task that is AUTH_REQUIRED goes on", func(t *testing.T, w *opsWorld,
+	{"AUTH-INTASK-005", "SHOULD", "a stream of a task that is AUTH_REQUIRED continues", func(t *testing.T, w *opsWorld,
 		c *caller) {
 		s := w.hear(w.s.stream(t.Context(), c, opsRequest("m1", "auth")))
 		s.until("auth")
@@ -257,7 +257,7 @@ var opsRequirements = []opsRequirement{
 			t.Errorf("%+v", first)
 		}
 	}},
-	{"STREAM-SUB-002", "MUST", "SubscribeToTask ends when the task has ended", func(t *testing.T, w *opsWorld, c *caller) {
+	{"STREAM-SUB-002", "MUST", "SubscribeToTask ends when the task is finished", func(t *testing.T, w *opsWorld, c *caller) {
 		task := w.send(c, opsRequest("m1", "ask"))
 		s := w.subscribe(c, task.ID, "")
 		s.one()
@@ -269,7 +269,7 @@ var opsRequirements = []opsRequirement{
 			t.Errorf("%v", states)
 		}
 	}},
-	{"STREAM-SUB-003", "MUST", "SubscribeToTask of a task that has ended is UnsupportedOperation",
+	{"STREAM-SUB-003", "MUST", "SubscribeToTask of a finished task is UnsupportedOperation",
 		func(t *testing.T, w *opsWorld, c *caller) {
 			task := w.send(c, opsRequest("m1", "hello"))
 			opsRefused(t, "subscribe", w.subscribe(c, task.ID, "").err(), a2a.ErrUnsupportedOperation)

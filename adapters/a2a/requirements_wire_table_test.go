@@ -66,7 +66,7 @@ var wireRequirements = []wireRequirement{
 				t.Errorf("%v tasks have begun", n)
 			}
 		}},
-	{"CORE-MULTI-003", "MUST", "each task has an id of its own", func(t *testing.T, w *wireWorld) {
+	{"CORE-MULTI-003", "MUST", "each task has its own id", func(t *testing.T, w *wireWorld) {
 		one := w.task("m1", "hello")
 		two, three := w.task("m2", "hello"), w.task("m3", "hello", "contextId", one["contextId"])
 		if one["id"] == "" || one["id"] == nil || one["id"] == two["id"] || one["id"] == three["id"] ||
@@ -215,7 +215,7 @@ var wireRequirements = []wireRequirement{
 			t.Errorf("%s", a.body)
 		}
 	}},
-	{"AUTH-SCOPE-003", "MUST", "what is another's is not told from what is not there", wireForeign},
+	{"AUTH-SCOPE-003", "MUST", "tasks of other callers and missing tasks have the same answer", wireForeign},
 	{"PUSH-CREATE-001", "MUST", "a push configuration is made, and given back with its id",
 		func(t *testing.T, w *wireWorld) {
 			a := w.call("CreateTaskPushNotificationConfig", object{"taskId": w.task("m1", "hello")["id"], "url": w.push.URL})
@@ -223,7 +223,7 @@ var wireRequirements = []wireRequirement{
 				t.Errorf("%s", a.body)
 			}
 		}},
-	{"PUSH-CREATE-002", "MUST", "it is there until the task has ended, or it is deleted",
+	{"PUSH-CREATE-002", "MUST", "it exists until the task is finished or it is deleted",
 		func(t *testing.T, w *wireWorld) {
 			task := w.task("m1", "ask")["id"]
 			w.call("CreateTaskPushNotificationConfig", object{"taskId": task, "id": "c", "url": w.push.URL})
@@ -241,8 +241,8 @@ var wireRequirements = []wireRequirement{
 	{"PUSH-DEL-001", "MUST", "a configuration that is deleted is there no more", wirePushDelete},
 	{"PUSH-DEL-002", "MUST", "it can be deleted again", wirePushDelete},
 	{"PUSH-DELIVER-001", "MUST", "a webhook is called with the credentials of its configuration", wirePushNotifications},
-	{"PUSH-DELIVER-002", "MUST", "a webhook is told at least once", wirePushNotifications},
-	{"PUSH-DELIVER-003", "MUST", "what it is told is a StreamResponse with one member", wirePushNotifications},
+	{"PUSH-DELIVER-002", "MUST", "a webhook receives each update at least once", wirePushNotifications},
+	{"PUSH-DELIVER-003", "MUST", "each delivery is a StreamResponse with one member", wirePushNotifications},
 	{"BIND-EQUIV-001", "MUST", "both bindings have all operations", func(t *testing.T, w *wireWorld) {
 		task := w.task("m1", "ask")
 		w.call("CancelTask", wireParams(w, "CancelTask", task["id"])) // a stream of an ended task does not stay open
@@ -253,7 +253,7 @@ var wireRequirements = []wireRequirement{
 			}
 		}
 	}},
-	{"BIND-EQUIV-002", "MUST", "both bindings give the same", func(t *testing.T, w *wireWorld) {
+	{"BIND-EQUIV-002", "MUST", "both bindings return the same", func(t *testing.T, w *wireWorld) {
 		task := w.task("m1", "hello")
 		for method, p := range map[string]object{"GetTask": {"id": task["id"]}, "ListTasks": {"includeArtifacts": true},
 			"SendMessage": w.says("m1", "hello"), "GetExtendedAgentCard": {}} {

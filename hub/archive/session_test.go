@@ -288,7 +288,7 @@ func TestSessionsForged(t *testing.T) {
 		"another type":                     {"ended", "conversation_created", `"type":"deterministic"`, `"type":"oracle"`, "of type"},
 		"a runner that is none":            {"ended", "conversation_created", `"runnerId":"box"`, `"runnerId":"a b"`, "the runner"},
 		"a result of the caller":           {"ended", `"parameters"`, `"payload":{"parameters":{"n":1}}`, `"payload":{"result":{"result_type":"deterministic","result_text":"x"}}`, "payload.result is for the agent"},
-		"parameters of the agent":          {"ended", `"finality":"conversation"`, `"payload":{"result"`, `"payload":{"parameters":{},"result"`, "payload.parameters are for"},
+		"parameters of the agent":          {"ended", `"finality":"conversation"`, `"payload":{"result"`, `"payload":{"parameters":{},"result"`, "payload.parameters is only for"},
 		"a result that is none":            {"ended", `"finality":"conversation"`, `"result_type":"deterministic"`, `"result_type":"oracle"`, "result_type"},
 		"a result before the end":          {"ended", `"finality":"conversation"`, `"finality":"conversation","outcome":{"status":"failed"}`, `"finality":"turn"`, ""},
 		"the claim of another executor":    {"ended", "turn_claimed", `"executorId":"box"`, `"executorId":"fox"`, "whose session it is not"},

@@ -56,8 +56,8 @@ func parse(raw []byte, most parseLimits) (*value, *fault) {
 // value reads the value at the position, which has the given depth.
 func (p *parser) value(depth int) (*value, *fault) {
 	p.nodes++
-	if p.nodes > p.nodes {
-		return nil, p.fault(parley.ErrTooLarge, "there are too many values", fmt.Sprintf("at most %d", p.nodes))
+	if p.nodes > p.parseLimits.nodes {
+		return nil, p.fault(parley.ErrTooLarge, "there are too many values", fmt.Sprintf("at most %d", p.parseLimits.nodes))
 	}
 	v := &value{at: p.pos, nodes: 1}
 	var f *fault

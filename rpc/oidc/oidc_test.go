@@ -261,7 +261,7 @@ func TestBadTokens(t *testing.T) {
 	}
 }
 
-// TestRefusals_Reasons checks that each refusal has a reason of its own for the audit log.
+// TestRefusals_Reasons checks that each refusal has its own reason for the audit log.
 func TestRefusals_Reasons(t *testing.T) {
 	i, n := newIssuer(t), newNow()
 	rs := rsaKey(t, "rs")
@@ -312,7 +312,9 @@ func TestSubjects(t *testing.T) {
 		}
 		return id.Agents[0]
 	}
-	for _, subject := range []string{"alice", "Alice", "a", "115812345678901234567", "a.b_c-d", strings.Repeat("x", 64), "x--y"} {
+	for _, subject := range []string{
+		"alice", "Alice", "a", "115812345678901234567", "a.b_c-d", strings.Repeat("x", 64), "x--y",
+	} {
 		if got := idOf(subject); got != subject {
 			t.Errorf("subject %q is participant %q, expected it unchanged", subject, got)
 		}
@@ -320,9 +322,11 @@ func TestSubjects(t *testing.T) {
 	const auth0 = "auth0-5f7c8ec7c33c6c--bj8mn7g559cc3o5p3i4eqg99nmoff3r3"
 	seen := map[string]any{}
 	for _, subject := range []any{
-		"auth0|5f7c8ec7c33c6c", "auth0-5f7c8ec7c33c6c", auth0, "hub", "ann@example.com", "Ann@example.com", "ann@example.com ",
+		"auth0|5f7c8ec7c33c6c", "auth0-5f7c8ec7c33c6c", auth0, "hub",
+		"ann@example.com", "Ann@example.com", "ann@example.com ",
 		"dlvyg+PkAtl/moJtTqbT=", "dlvyg-PkAtl-moJtTqbT-", "https://idp.example/users/1", "https://idp.example/users/1/",
-		"\u0430lice", "alice\n", "alice", ".alice", "-", "--", "|", "|||", " ", strings.Repeat("x", 65), strings.Repeat("x", 66),
+		"\u0430lice", "alice\n", "alice", ".alice", "-", "--", "|", "|||", " ",
+		strings.Repeat("x", 65), strings.Repeat("x", 66),
 		strings.Repeat("\u00e9", 40), json.RawMessage(`"a\ud800"`), json.RawMessage(`"a\ud801"`), "a\ufffd",
 	} {
 		got := idOf(subject)
