@@ -3,7 +3,7 @@
 //
 //	agent := &command.Agent{Argv: []string{"python3", "clinic.py"}}
 //
-// docs/commands.md is the contract with the program: one JSON document on stdin, JSON lines on
+// docs/guides/programs.md is the contract with the program: one JSON document on stdin, JSON lines on
 // stdout, any text on stderr, and exit code 0.
 //
 // # Guarantees

@@ -44,7 +44,7 @@ var Settings = []Setting{
 		func(c *Config) any { return &c.Workspaces }).once("workspaces"),
 	row("embeddings", "how context is compared by likeness: lexical, by the hub itself, or the address of a server that "+
 		"speaks as OpenAI's, which is sent what is said", embeddings, func(c *Config) any { return &c.Embeddings }),
-	row("embeddingsModel", "the model of that server; its key stands in PARLEY_EMBEDDINGS_KEY", words,
+	row("embeddingsModel", "the model of that server; its key is in PARLEY_EMBEDDINGS_KEY", words,
 		func(c *Config) any { return &c.EmbeddingsModel }),
 	row("sources", "file of hooks and of a timetable, which post notes", path, func(c *Config) any { return &c.Sources }),
 	row("publicUrl", "address by which clients reach this hub, as a proxy before it has it; without it what the hub "+
@@ -97,10 +97,10 @@ var Settings = []Setting{
 		func(c *Config) any { return &c.MaxPendingOfOne }),
 	row("metricsListen", "further address that serves /metrics without a token and nothing else; loopback only, unless "+
 		"insecurePublic", address, func(c *Config) any { return &c.MetricsListen }),
-	row("otlpEndpoint", "collector of OpenTelemetry that is told of traces and metrics, by OTLP over HTTP; without it "+
-		"the usual OTEL_EXPORTER_OTLP_ENDPOINT counts", collector, func(c *Config) any { return &c.OTLPEndpoint }),
-	row("otlpContent", "tell it too what models are given and answer, and what tools are called with and give back",
-		rule{}, func(c *Config) any { return &c.OTLPContent }),
+	row("otlpEndpoint", "OpenTelemetry collector for traces and metrics, by OTLP over HTTP; by default "+
+		"OTEL_EXPORTER_OTLP_ENDPOINT", collector, func(c *Config) any { return &c.OTLPEndpoint }),
+	row("otlpContent", "export the content of prompts, answers, tool calls and tool results too", rule{},
+		func(c *Config) any { return &c.OTLPContent }),
 	row("auditLog", "file that grants, refusals and revocations are added to", path,
 		func(c *Config) any { return &c.AuditLog }).defaultsTo("stderr, with the log"),
 	row("logLevel", "least level that is logged", among("debug", "info", "warn", "error"),

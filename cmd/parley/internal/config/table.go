@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Table returns the table of settings in Markdown, a part of docs/configuration.md. Only the test
+// Table returns the table of settings in Markdown, a part of docs/reference/configuration.md. Only the test
 // of that page calls it.
 func Table() string {
 	var b strings.Builder
