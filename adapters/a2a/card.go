@@ -42,6 +42,7 @@ func (s *Server) Cards() map[string]http.Handler {
 		agent := &s.opts.Agents[i]
 		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serveCard(agent, w, r) })
 		cards[basePath+agent.Name+cardPath] = h
+		cards[basePath+agent.Name+oldCardPath] = http.HandlerFunc(redirectCard)
 		if i == 0 {
 			cards[cardPath], cards[oldCardPath] = h, http.HandlerFunc(redirectCard)
 		}

@@ -31,11 +31,14 @@ func TestCards(t *testing.T) {
 		}
 	}
 	rec := httptest.NewRecorder()
+	if cards["/a2a/other/.well-known/agent.json"] == nil {
+		t.Error("no redirect for another agent")
+	}
 	cards["/.well-known/agent.json"].ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "https://hub.example.com/.well-known/agent.json", nil))
 	if rec.Code != http.StatusPermanentRedirect || rec.Header().Get("Location") != "agent-card.json" {
 		t.Errorf("agent.json: HTTP %d to %q, expected a redirect to agent-card.json", rec.Code, rec.Header().Get("Location"))
 	}
-	if len(cards) != 4 {
+	if len(cards) != 6 {
 		t.Errorf("%d cards", len(cards))
 	}
 	modern, union := w.do("GET", w.url+cardPath, "", versionHeader, "1.0"), w.do("GET", w.url+cardPath, "")

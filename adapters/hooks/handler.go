@@ -206,8 +206,10 @@ func (h *Handler) post(ctx context.Context, o *hook, id string, body []byte, hea
 	case err == nil:
 		h.log.Debug("posted a delivery", "hook", o.Name, "conversation", o.Conversation, "seq", r.Seq, "duplicate", r.Duplicate)
 		return r, nil
-	case errors.Is(err, parley.ErrIdempotencyConflict) && o.Scheme != "" && o.Scheme != SchemeStandard:
-		return &parley.SeqResult{Duplicate: true}, nil // a repeated event of Stripe may differ, for example in pending_webhooks
+	case errors.Is(err, parley.ErrIdempotencyConflict) && (o.Scheme == SchemeStripe || o.Scheme == SchemeSlack):
+		// The id is signed with the body. A repeated event may differ, for example in pending_webhooks.
+		h.log.Warn("a repeated delivery differs from its note, which stays", "hook", o.Name, "conversation", o.Conversation)
+		return &parley.SeqResult{Duplicate: true}, nil
 	case errors.Is(err, parley.ErrNotFound), errors.Is(err, parley.ErrForbidden), errors.Is(err, parley.ErrUnauthenticated):
 		h.log.Error("a hook cannot post: its conversation does not exist, or its participant has no seat in it", "hook", o.Name,
 			"conversation", o.Conversation, "agent", o.Client.AgentID(), "error", err)

@@ -61,8 +61,8 @@ func newHook(h *Hook) (*hook, error) {
 	return one, nil
 }
 
-// newUnknownHook returns the hook that stands in for unknown names. No delivery is signed with its key,
-// and the check takes as long as that of a known hook.
+// newUnknownHook returns the hook that stands in for unknown names. No delivery is signed with its key.
+// A sender that measures the time of refusals may learn which names exist. Names are not secret.
 func newUnknownHook() *hook {
 	key := make([]byte, minSecretBytes)
 	_, _ = rand.Read(key) // which never fails
@@ -70,7 +70,7 @@ func newUnknownHook() *hook {
 }
 
 // verify reports whether a delivery is signed with a secret of the hook, and the id that its headers
-// have. It tries every secret, so that its duration does not depend on which one matches.
+// have.
 func (o *hook) verify(body []byte, h http.Header) (id string, ok bool) {
 	for _, key := range o.keys {
 		if found, verified := o.Scheme.verify(key, body, h); verified {

@@ -179,9 +179,10 @@ func (s Scheme) bodyID(body []byte) string {
 	return "sha256-" + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// formPayload returns the JSON of a form, in which GitHub and Slack send some deliveries.
+// formPayload returns the JSON of a form, in which GitHub and Slack send some deliveries. The media type
+// is not signed, so a body that is not only a form with this member is refused: it may be JSON.
 func (s Scheme) formPayload(body []byte) ([]byte, bool) {
-	if s != SchemeGitHub && s != SchemeSlack {
+	if s != SchemeGitHub && s != SchemeSlack || !bytes.HasPrefix(body, []byte("payload=")) {
 		return nil, false
 	}
 	form, err := url.ParseQuery(string(body))

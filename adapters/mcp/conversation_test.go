@@ -102,7 +102,7 @@ func TestRefusals(t *testing.T) {
 		{"post_message", map[string]any{"conversation_id": id, "since_seq": 0, "text": strings.Repeat("x", 1<<20)},
 			[]string{"text"}},
 		{"start_agent_session", map[string]any{"agent_name": "nobody"}, []string{"not_found", "nobody",
-			"Expected: a name that list_agent_blueprints gives"}},
+			"Expected: a name from list_agent_blueprints"}},
 		{"get_agent_session", map[string]any{"session_id": "ses_none"}, []string{"not_found"}},
 		{"list_agent_blueprints", map[string]any{"agent_name": "nobody"}, []string{"not_found"}},
 		{"close_conversation", map[string]any{"conversation_id": id, "outcome": "won"}, []string{"outcome"}},

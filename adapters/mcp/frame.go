@@ -2,8 +2,6 @@ package mcp
 
 import (
 	"encoding/json"
-	"errors"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -11,21 +9,26 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// frame has the members of a JSON-RPC message that are examined before the library reads it.
-type frame struct {
-	ID     json.RawMessage `json:"id"`
-	Method json.RawMessage `json:"method"`
-}
-
-// RefuseID returns the answer to a request whose id the library would return changed: a fraction, or an
-// integer beyond 2^53-1. It returns nil for every other message.
-func RefuseID(message []byte) []byte {
-	var f frame
-	if json.Unmarshal(message, &f) != nil || f.Method == nil || isExactID(f.ID) {
+// frameOf returns the members of a JSON-RPC message; nil if it is not an object. The names of members are
+// compared as the library does, with their case.
+func frameOf(message []byte) (members map[string]json.RawMessage) {
+	if json.Unmarshal(message, &members) != nil {
 		return nil
 	}
-	text := "invalid id " + string(f.ID[:min(len(f.ID), maxQuotedID)]) + ": expected a string, or an integer of at most 9007199254740991"
-	return encodeError(f.ID, jsonrpc.CodeInvalidRequest, text)
+	return members
+}
+
+// RefuseID returns the answer to a request whose id the library would return changed: not an
+// integer in plain digits, or beyond 2^53-1. It returns nil for every other message.
+func RefuseID(message []byte) []byte {
+	f := frameOf(message)
+	id := f["id"]
+	if f["method"] == nil || isExactID(id) {
+		return nil
+	}
+	text := "invalid id " + string(id[:min(len(id), maxQuotedID)]) +
+		": expected a string, or an integer of at most 9007199254740991"
+	return encodeError(id, jsonrpc.CodeInvalidRequest, text)
 }
 
 // maxQuotedID bounds an id in the text of an error, in bytes.
@@ -33,11 +36,11 @@ const maxQuotedID = 64
 
 // isExactID reports whether the library returns an id unchanged, or refuses it.
 func isExactID(id json.RawMessage) bool {
-	n, err := strconv.ParseFloat(string(id), 64)
-	if errors.Is(err, strconv.ErrSyntax) {
+	if len(id) == 0 || id[0] != '-' && (id[0] < '0' || id[0] > '9') {
 		return true // a string, null, or of a type that is no id
 	}
-	return n == math.Trunc(n) && math.Abs(n) < 1<<53
+	n, err := strconv.ParseInt(string(id), 10, 64)
+	return err == nil && strconv.FormatInt(n, 10) == string(id) && -1<<53 < n && n < 1<<53
 }
 
 // encodeError returns a JSON-RPC error.
@@ -66,11 +69,11 @@ type methodNotFoundWriter struct {
 
 // answerUnknownMethods wraps w for a request with an id, whose body is raw.
 func answerUnknownMethods(w http.ResponseWriter, raw []byte) http.ResponseWriter {
-	var f frame
-	if json.Unmarshal(raw, &f) != nil || len(f.ID) == 0 || string(f.ID) == "null" {
+	id := frameOf(raw)["id"]
+	if len(id) == 0 || string(id) == "null" {
 		return w
 	}
-	return &methodNotFoundWriter{ResponseWriter: w, id: f.ID}
+	return &methodNotFoundWriter{ResponseWriter: w, id: id}
 }
 
 // Unwrap is for http.ResponseController.

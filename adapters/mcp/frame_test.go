@@ -33,7 +33,8 @@ func TestOptionalNulls(t *testing.T) {
 func TestRefuseID(t *testing.T) {
 	t.Parallel()
 	for id, refused := range map[string]bool{
-		`1`: false, `-1`: false, `0`: false, `"9007199254740993"`: false, `"a"`: false, `null`: false, `1e3`: false, `1.0`: false,
+		`1`: false, `-1`: false, `0`: false, `"9007199254740993"`: false, `"a"`: false, `null`: false, `1e3`: true, `1.0`: true, `-0`: true,
+		`9007199254740991.4`: true, `0.99999999999999999999`: true,
 		`9007199254740991`: false, `9007199254740992`: true, `9007199254740993`: true, `-9007199254740993`: true,
 		`9223372036854775808`: true, `1.5`: true, `1e400`: true,
 	} {
@@ -42,7 +43,8 @@ func TestRefuseID(t *testing.T) {
 			t.Errorf("id %s: %q, refused should be %t", id, answer, refused)
 		}
 	}
-	for _, message := range []string{`{"jsonrpc":"2.0","method":"ping"}`, `{"jsonrpc":"2.0","id":1.5,"result":{}}`, `[1.5]`, `{`, ``} {
+	for _, message := range []string{`{"jsonrpc":"2.0","method":"ping"}`, `{"jsonrpc":"2.0","id":1.5,"result":{}}`,
+		`{"jsonrpc":"2.0","id":1.5,"Method":"x","result":{}}`, `{"jsonrpc":"2.0","id":1,"ID":1.5,"method":"ping"}`, `[1.5]`, `{`, ``} {
 		if answer := mcp.RefuseID([]byte(message)); answer != nil {
 			t.Errorf("%s: %s, expected nothing", message, answer)
 		}

@@ -23,7 +23,7 @@ const maxYears = 8 // a leap day can be that far
 
 // schedule computes the times at which an entry is due. It is safe for concurrent use.
 type schedule struct {
-	// cron runs in UTC where it stands for a clock of the zone that has neither gaps nor repeated hours.
+	// cron runs in UTC, which is used as a clock that has neither gaps nor repeated hours.
 	cron *cron.SpecSchedule
 	zone *time.Location
 }
@@ -45,12 +45,8 @@ func newSchedule(line, timezone string) (*schedule, error) {
 	if !ok {
 		return nil, errCron
 	}
-	sched := &schedule{spec, at}
 	spec.Location = time.UTC
-	if sched.isHourly() {
-		spec.Location = at
-	}
-	return sched, nil
+	return &schedule{spec, at}, nil
 }
 
 func zone(name string) (*time.Location, error) {
@@ -87,7 +83,7 @@ func CheckCron(line string) error {
 func (s *schedule) next(t time.Time) time.Time {
 	var due time.Time
 	if s.isHourly() {
-		due = s.cron.Next(t)
+		due = s.nextHourly(t.In(s.zone))
 	} else if wall := s.cron.Next(lastShown(t.In(s.zone))); !wall.IsZero() {
 		due = firstShown(wall, s.zone)
 	}
@@ -95,6 +91,23 @@ func (s *schedule) next(t time.Time) time.Time {
 		return due
 	}
 	return due.UTC()
+}
+
+// nextHourly returns the first time after t at which the clock shows a time of cron.
+func (s *schedule) nextHourly(t time.Time) time.Time {
+	for from := wallTime(t); ; {
+		wall := s.cron.Next(from)
+		if wall.IsZero() {
+			return wall
+		}
+		due := t.Add(wall.Sub(wallTime(t)))
+		_, end := t.ZoneBounds()
+		if end.IsZero() || due.Before(end) {
+			return due
+		}
+		t = end.In(s.zone) // the clock is set at end
+		from = wallTime(t).Add(-time.Second)
+	}
 }
 
 // isHourly reports whether the entry is due in every hour.

@@ -20,7 +20,11 @@ func TestSchedule_Gaps(t *testing.T) {
 		{"Europe/Berlin", "30 2 * * *", "2026-03-28T12:00:00Z", "2026-03-29T01:00:00Z"},
 		{"Europe/Berlin", "*/10 2 * * *", "2026-03-28T12:00:00Z", "2026-03-29T01:00:00Z"},
 		{"Europe/Berlin", "*/10 2 * * *", "2026-03-29T01:00:00Z", "2026-03-30T00:00:00Z"},
-		{"Europe/Berlin", "30 * * * *", "2026-03-29T00:30:00Z", "2026-03-29T01:30:00Z"},  // due in every hour that there is
+		{"Europe/Berlin", "30 * * * *", "2026-03-29T00:30:00Z", "2026-03-29T01:30:00Z"}, // due in every hour that there is
+		{"Europe/Berlin", "30 * * * *", "2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"}, // 02:30 is shown twice
+		{"Asia/Beirut", "0 * * * sun", "2026-03-28T20:00:00Z", "2026-03-28T22:00:00Z"},  // 00:00 is not shown, 01:00 is
+		{"Asia/Beirut", "*/15 * 29 3 *", "2026-03-28T22:00:00Z", "2026-03-28T22:15:00Z"},
+		{"Africa/Cairo", "0 * * * fri", "2026-04-23T20:00:00Z", "2026-04-23T22:00:00Z"},
 		{"Pacific/Apia", "0 12 30 12 *", "2011-12-29T00:00:00Z", "2011-12-30T10:00:00Z"}, // a day that there is not
 		{"America/Havana", "30 0 * * *", "2026-11-01T04:00:00Z", "2026-11-01T04:30:00Z"},
 		{"America/Havana", "30 0 * * *", "2026-11-01T04:30:00Z", "2026-11-02T05:30:00Z"}, // 00:30 is shown twice

@@ -320,6 +320,7 @@ func TestSubjects(t *testing.T) {
 		}
 	}
 	const auth0 = "auth0-5f7c8ec7c33c6c--bj8mn7g559cc3o5p3i4eqg99nmoff3r3"
+	a40 := strings.Repeat("a", 40)
 	seen := map[string]any{}
 	for _, subject := range []any{
 		"auth0|5f7c8ec7c33c6c", "auth0-5f7c8ec7c33c6c", auth0, "hub",
@@ -328,6 +329,7 @@ func TestSubjects(t *testing.T) {
 		"\u0430lice", "alice\n", "alice", ".alice", "-", "--", "|", "|||", " ",
 		strings.Repeat("x", 65), strings.Repeat("x", 66),
 		strings.Repeat("\u00e9", 40), json.RawMessage(`"a\ud800"`), json.RawMessage(`"a\ud801"`), "a\ufffd",
+		a40 + "\ufffd", `"` + a40 + `\ufffd"`, json.RawMessage(`"` + a40 + `\ud800"`), `"` + a40 + `\ud800"`,
 	} {
 		got := idOf(subject)
 		if other, twice := seen[got]; twice {
@@ -340,6 +342,9 @@ func TestSubjects(t *testing.T) {
 		if again := idOf(got); again == got && got != subject {
 			t.Errorf("the subject %s has the id of the subject %q", got, subject)
 		}
+	}
+	if escaped, plain := idOf(json.RawMessage(`"a\ufffd\ud83d\ude00"`)), idOf("a\ufffd\U0001f600"); escaped != plain {
+		t.Errorf("one value in two spellings is participant %s and %s", escaped, plain)
 	}
 	if got := idOf("auth0|5f7c8ec7c33c6c"); got != auth0 { // constant: a new version must not rename participants
 		t.Errorf("auth0|5f7c8ec7c33c6c is participant %s, expected %s", got, auth0)

@@ -5,6 +5,7 @@ import (
 	"encoding/base32"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -35,8 +36,8 @@ func participantID(raw json.RawMessage, value string) string {
 		return value
 	}
 	text := []byte(value)
-	if strings.ContainsRune(value, utf8.RuneError) {
-		text = raw // decoding has replaced different invalid characters by one
+	if strings.ContainsRune(value, utf8.RuneError) && !isUnicode(raw) {
+		text = append([]byte{0xff}, raw...) // no value begins with 0xff, and decoding makes different texts equal
 	}
 	sum := sha256.Sum256(text)
 	digest := strings.ToLower(digestEncoding.EncodeToString(sum[:digestBytes]))
@@ -46,3 +47,15 @@ func participantID(raw json.RawMessage, value string) string {
 	}
 	return readable[:min(len(readable), maxReadable)] + digestMark + digest
 }
+
+// isUnicode reports whether a JSON string has neither invalid UTF-8 nor half of a surrogate pair, which
+// decoding replaces by U+FFFD.
+func isUnicode(raw json.RawMessage) bool {
+	return utf8.Valid(raw) && !slices.ContainsFunc(surrogates.FindAll(raw, -1), isHalf)
+}
+
+func isHalf(escape []byte) bool { return len(escape) == len(`\ud800`) }
+
+// surrogates matches a pair of surrogates, half of one, or the beginning of any other escape.
+var surrogates = regexp.MustCompile(
+	`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\.`)
