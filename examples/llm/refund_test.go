@@ -71,7 +71,7 @@ func TestRefundTimesOut(t *testing.T) {
 	ann := h.Client(t, "ann")
 	id := session(t, ann, "refund-desk", `{"order":"A-17","amount":120,"reason":"It never came."}`)
 	if got, want := result(t, ended(t, ann, id)),
-		"Nothing was paid for A-17: nobody has approved in time. Please ask again."; got != want {
+		"Nothing was paid for A-17: no one approved in time. Please ask again."; got != want {
 		t.Errorf("%s: expected %s", got, want)
 	}
 	if n := len(below(t, ann, id)); n != 0 {

@@ -39,7 +39,7 @@ func TestReview(t *testing.T) {
 			review{
 				Recommendation: "look again", Findings: []string{"indicated after six weeks of therapy",
 					"nothing cheaper does the same"},
-				Open: []string{"safety: The agent case-review.child has failed (refusal): I cannot judge the safety without laboratory values."},
+				Open: []string{"safety: The agent case-review.child failed (refusal): I cannot judge the safety without laboratory values."},
 			},
 			[]parley.SessionStatus{parley.SessionCompleted, parley.SessionCompleted, parley.SessionFailed},
 		},
