@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -70,10 +71,10 @@ func CheckSecret(s Scheme, secret string) error {
 
 // keyOf returns the key with which the signatures of a scheme are computed.
 func keyOf(s Scheme, secret string) ([]byte, error) {
-	switch {
-	case s != "" && !slices.Contains(Schemes, s):
+	switch s = cmp.Or(s, SchemeStandard); {
+	case !slices.Contains(Schemes, s):
 		return nil, errScheme
-	case s == "" || s == SchemeStandard:
+	case s == SchemeStandard:
 		encoded, ok := strings.CutPrefix(secret, secretPrefix)
 		key, err := base64.StdEncoding.DecodeString(encoded)
 		if !ok || err != nil || len(key) < minSecretBytes || len(key) > maxSecretBytes {
@@ -162,7 +163,7 @@ func isRecent(timestamp string) bool {
 	return err == nil && time.Since(time.Unix(seconds, 0)).Abs() <= tolerance
 }
 
-// bodyID returns the id of a delivery whose scheme has it in the body, or its digest if there is none.
+// bodyID returns the id of a delivery from its body, or the digest of a body without an id.
 func (s Scheme) bodyID(body []byte) string {
 	var event struct {
 		ID      string `json:"id"`

@@ -9,21 +9,22 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// frameOf returns the members of a JSON-RPC message; nil if it is not an object. The names of members are
+// membersOf returns the members of a JSON-RPC message; nil if it is not an object. The names of members are
 // compared as the library does, with their case.
-func frameOf(message []byte) (members map[string]json.RawMessage) {
+func membersOf(message []byte) (members map[string]json.RawMessage) {
 	if json.Unmarshal(message, &members) != nil {
 		return nil
 	}
 	return members
 }
 
-// RefuseID returns the answer to a request whose id the library would return changed: not an
-// integer in plain digits, or beyond 2^53-1. It returns nil for every other message.
-func RefuseID(message []byte) []byte {
-	f := frameOf(message)
-	id := f["id"]
-	if f["method"] == nil || isExactID(id) {
+// RefuseID returns the answer to a request whose id the library would return changed: a number that is not
+// an integer in plain digits, or beyond 2^53-1. It returns nil for every other message.
+func RefuseID(message []byte) []byte { return refuseID(membersOf(message)) }
+
+func refuseID(members map[string]json.RawMessage) []byte {
+	id := members["id"]
+	if members["method"] == nil || isExactID(id) {
 		return nil
 	}
 	text := "invalid id " + string(id[:min(len(id), maxQuotedID)]) +
@@ -67,9 +68,8 @@ type methodNotFoundWriter struct {
 	refused bool            // with HTTP 400, which is not written yet
 }
 
-// answerUnknownMethods wraps w for a request with an id, whose body is raw.
-func answerUnknownMethods(w http.ResponseWriter, raw []byte) http.ResponseWriter {
-	id := frameOf(raw)["id"]
+// answerUnknownMethods wraps w for a request with an id. A notification has none.
+func answerUnknownMethods(w http.ResponseWriter, id json.RawMessage) http.ResponseWriter {
 	if len(id) == 0 || string(id) == "null" {
 		return w
 	}

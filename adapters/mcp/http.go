@@ -113,25 +113,27 @@ func RequestContext(from *protocol.RequestExtra) context.Context {
 // with sessions.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	session := r.Header.Get(sessionHeader)
+	stateless := r.Header.Get(versionHeader) >= statelessSince
 	if r.Method == http.MethodPost {
 		raw, ok := readBody(w, r)
 		if !ok {
 			return
 		}
-		if refusal := RefuseID(raw); refusal != nil {
+		members := membersOf(raw)
+		if refusal := refuseID(members); refusal != nil {
 			writeError(w, http.StatusBadRequest, refusal)
 			return
 		}
-		if r.Header.Get(versionHeader) < statelessSince {
-			w = answerUnknownMethods(w, raw)
+		if stateless && !checkTaskHeader(w, r, members) || !stateless && !acceptSessionRequest(w, raw, session == "") {
+			return
+		}
+		if !stateless {
+			w = answerUnknownMethods(w, members["id"])
 		}
 	}
 	switch {
-	case r.Header.Get(versionHeader) >= statelessSince:
-		if checkTaskHeader(w, r) {
-			h.stateless.ServeHTTP(w, r)
-		}
-	case !acceptSessionRequest(w, r, session == ""):
+	case stateless:
+		h.stateless.ServeHTTP(w, r)
 	case session != "" && r.Method == http.MethodGet:
 		h.serveStream(w, r, session)
 	case session != "":
@@ -205,14 +207,7 @@ const maxInitializeBytes = 64 << 10
 // acceptSessionRequest reports whether a request with sessions is acceptable. Batches are refused:
 // only one old revision has them, and they would run any number of calls at once. A request that
 // starts a session must be small. It answers the request if it returns false.
-func acceptSessionRequest(w http.ResponseWriter, r *http.Request, begins bool) bool {
-	if r.Method != http.MethodPost {
-		return true
-	}
-	raw, ok := readBody(w, r)
-	if !ok {
-		return false
-	}
+func acceptSessionRequest(w http.ResponseWriter, raw []byte, begins bool) bool {
 	switch {
 	case bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("[")):
 		http.Error(w, "batches are not supported (expected: one request in the body)", http.StatusBadRequest)
@@ -270,24 +265,15 @@ var taskMethods = []string{"tasks/get", "tasks/update", "tasks/cancel"}
 // checkTaskHeader reports whether a request for a task names it in the header as in the body: a
 // proxy may have routed it by the header. It returns true for other methods, whose headers the
 // library checks. It answers the request if it returns false.
-func checkTaskHeader(w http.ResponseWriter, r *http.Request) bool {
-	if !slices.Contains(taskMethods, r.Header.Get(methodHeader)) || r.Method != http.MethodPost {
-		return true
+func checkTaskHeader(w http.ResponseWriter, r *http.Request, members map[string]json.RawMessage) bool {
+	var params struct {
+		TaskID string `json:"taskId"`
 	}
-	raw, ok := readBody(w, r)
-	if !ok {
-		return false
-	}
-	var body struct {
-		ID     json.RawMessage `json:"id"`
-		Params struct {
-			TaskID string `json:"taskId"`
-		} `json:"params"`
-	}
-	if json.Unmarshal(raw, &body) != nil || r.Header.Get(nameHeader) == body.Params.TaskID {
+	if !slices.Contains(taskMethods, r.Header.Get(methodHeader)) || json.Unmarshal(members["params"], &params) != nil ||
+		r.Header.Get(nameHeader) == params.TaskID {
 		return true // the library refuses an invalid request
 	}
-	writeError(w, http.StatusBadRequest, encodeError(body.ID, protocol.CodeHeaderMismatch,
+	writeError(w, http.StatusBadRequest, encodeError(members["id"], protocol.CodeHeaderMismatch,
 		"the header Mcp-Name differs from the taskId of the body"))
 	return false
 }

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -445,4 +446,12 @@ func ForkRecord(r *parley.ForkRecord) error {
 		return invalid("a SHA-256 in lower-case hex", "a fork with the hash %q", policy.Clip(r.Hash))
 	}
 	return nil
+}
+
+// AdapterConversationID reports whether an adapter stores its own state in the conversation: its id is
+// ~a2a. and 1 to 59 characters of A-Z, a-z, 0-9, _ and -. Only admins create, read and write such
+// conversations, and they write notes only.
+func AdapterConversationID(id string) bool {
+	rest, ok := strings.CutPrefix(id, "~a2a.")
+	return ok && len(id) <= 64 && parley.ValidConversationID(rest)
 }
