@@ -16,6 +16,8 @@ const (
 type Message struct {
 	Role Role   `json:"role"`
 	Text string `json:"text,omitempty"`
+	// Files follow the text of a message with RoleUser.
+	Files []File `json:"files,omitempty"`
 	// ToolCalls are set in messages of the model.
 	ToolCalls []ToolCall `json:"tool_calls,omitempty"`
 	// Results answer all ToolCalls of the message before, in the same order.
@@ -43,9 +45,11 @@ type ToolCall struct {
 
 // ToolResult is the result of a ToolCall.
 type ToolResult struct {
-	CallID  string `json:"call_id"`
-	Name    string `json:"name"`
-	Text    string `json:"text"`
+	CallID string `json:"call_id"`
+	Name   string `json:"name"`
+	Text   string `json:"text"`
+	// Files follow the text.
+	Files   []File `json:"files,omitempty"`
 	IsError bool   `json:"is_error,omitempty"`
 }
 

@@ -12,6 +12,9 @@ type Capabilities struct {
 	NoTemperature bool `json:"no_temperature,omitempty"`
 	NoTopP        bool `json:"no_top_p,omitempty"`
 	NoSeed        bool `json:"no_seed,omitempty"`
+	// Images reports whether the model accepts images. Nil means that the name of the model decides.
+	// See AcceptsImages.
+	Images *bool `json:"images,omitempty"`
 	// FixedTemperature replaces every temperature. MaxTemperature is an upper bound.
 	FixedTemperature *float64 `json:"fixed_temperature,omitempty"`
 	MaxTemperature   *float64 `json:"max_temperature,omitempty"`

@@ -213,7 +213,7 @@ func (p *Prepared) newRequest(in *Input) (*Request, error) {
 		}
 		req.Messages = append(req.Messages, Message{Role: RoleUser, Text: text})
 	}
-	req.Messages = append(req.Messages, in.Messages...)
+	req.Messages = append(req.Messages, limitFiles(in.Messages, p.can.AcceptsImages(req.Model))...)
 	if len(req.Messages) == 0 {
 		return nil, errors.New("no message for the model: expected a user_template or a message")
 	}

@@ -36,9 +36,9 @@ func promptTokens(r *Request) int64 {
 		n += messageTokens + CountTokens(r.Instructions)
 	}
 	for i := range r.Messages {
-		n += messageTokens + spokenTokens(&r.Messages[i])
+		n += messageTokens + spokenTokens(&r.Messages[i]) + imageTokens*int64(len(r.Messages[i].Files))
 		for _, result := range r.Messages[i].Results {
-			n += messageTokens + CountTokens(result.Text)
+			n += messageTokens + CountTokens(result.Text) + imageTokens*int64(len(result.Files))
 		}
 	}
 	for _, t := range r.Tools {

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -101,6 +102,11 @@ func (p *Provider) message(m *llm.Message) anthropic.MessageParam {
 		for i := range m.Results {
 			all = append(all, anthropic.ContentBlockParamUnion{OfToolResult: result(&m.Results[i])})
 		}
+		for i := range m.Results {
+			if m.Results[i].IsError { // its block takes text only
+				all = append(all, images(m.Results[i].Files)...)
+			}
+		}
 		return anthropic.NewUserMessage(all...)
 	case llm.RoleAssistant:
 		if own := p.ownBlocks(m); own != nil {
@@ -115,10 +121,20 @@ func (p *Provider) message(m *llm.Message) anthropic.MessageParam {
 		}
 		return anthropic.NewAssistantMessage(all...)
 	}
-	if isBlank(m.Text) {
-		return anthropic.MessageParam{}
+	var all []anthropic.ContentBlockParamUnion
+	if !isBlank(m.Text) {
+		all = append(all, anthropic.NewTextBlock(m.Text))
 	}
-	return anthropic.NewUserMessage(anthropic.NewTextBlock(m.Text))
+	return anthropic.NewUserMessage(append(all, images(m.Files)...)...)
+}
+
+// images returns files as blocks.
+func images(files []llm.File) []anthropic.ContentBlockParamUnion {
+	all := make([]anthropic.ContentBlockParamUnion, len(files))
+	for i, f := range files {
+		all[i] = anthropic.NewImageBlockBase64(f.MediaType, base64.StdEncoding.EncodeToString(f.Data))
+	}
+	return all
 }
 
 // isBlank reports whether a text has only space. The vendor refuses such texts.
@@ -131,6 +147,11 @@ func result(r *llm.ToolResult) *anthropic.ToolResultBlockParam {
 	}
 	if !isBlank(r.Text) {
 		b.Content = []anthropic.ToolResultBlockParamContentUnion{{OfText: &anthropic.TextBlockParam{Text: r.Text}}}
+	}
+	if !r.IsError {
+		for _, image := range images(r.Files) {
+			b.Content = append(b.Content, anthropic.ToolResultBlockParamContentUnion{OfImage: image.OfImage})
+		}
 	}
 	return b
 }

@@ -101,3 +101,29 @@ func TestBlankTexts(t *testing.T) {
 		{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"look","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1"}]},
 		{"role":"assistant","content":[{"type":"text","text":"A door."}]}]}`)
 }
+
+// TestImages sends images in messages and in results of tools. A block of an error takes text only,
+// so its images follow all results.
+func TestImages(t *testing.T) {
+	png, gif := llm.File{MediaType: "image/png", SHA256: "a", Data: []byte("P")},
+		llm.File{MediaType: "image/gif", SHA256: "b", Data: []byte("GI")}
+	_, body, _ := vendor.Sent(t, "", &llm.Request{Model: "claude-x", Messages: []llm.Message{
+		{Role: llm.RoleUser, Text: "Look.", Files: []llm.File{png, gif}},
+		{Role: llm.RoleUser, Files: []llm.File{png}},
+		{Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{{ID: "c1", Name: "look"}, {ID: "c2", Name: "look"}}},
+		{Role: llm.RoleTool, Results: []llm.ToolResult{{CallID: "c1", Text: "a door", Files: []llm.File{png}},
+			{CallID: "c2", Text: "dark", IsError: true, Files: []llm.File{gif}}, {CallID: "c3", Files: []llm.File{png}}}},
+	}})
+	image := func(media, data string) string {
+		return `{"type":"image","source":{"type":"base64","media_type":"image/` + media + `","data":"` + data + `"}}`
+	}
+	wiretest.SameJSON(t, body, `{"model":"claude-x","max_tokens":4096,"messages":[
+		{"role":"user","content":[{"type":"text","text":"Look."},`+image("png", "UA==")+`,`+image("gif", "R0k=")+`]},
+		{"role":"user","content":[`+image("png", "UA==")+`]},
+		{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"look","input":{}},{"type":"tool_use",
+			"id":"c2","name":"look","input":{}}]},
+		{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"a door"},
+			`+image("png", "UA==")+`]},
+			{"type":"tool_result","tool_use_id":"c2","is_error":true,"content":[{"type":"text","text":"dark"}]},
+			{"type":"tool_result","tool_use_id":"c3","content":[`+image("png", "UA==")+`]},`+image("gif", "R0k=")+`]}]}`)
+}

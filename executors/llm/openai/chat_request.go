@@ -2,7 +2,9 @@ package openai
 
 import (
 	"cmp"
+	"encoding/base64"
 	"fmt"
+	"regexp"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/param"
@@ -36,7 +38,7 @@ func (p *Provider) chatParams(req *llm.Request, stream bool) (*openai.ChatComple
 		params.Messages = append(params.Messages, openai.SystemMessage(req.Instructions))
 	}
 	for i := range req.Messages {
-		params.Messages = append(params.Messages, chatMessages(&req.Messages[i])...)
+		params.Messages = append(params.Messages, chatMessages(req.Model, &req.Messages[i])...)
 	}
 	for _, t := range req.Tools {
 		parameters, err := wire.Parameters(t.Parameters)
@@ -65,14 +67,10 @@ func (p *Provider) chatParams(req *llm.Request, stream bool) (*openai.ChatComple
 	return params, nil
 }
 
-func chatMessages(m *llm.Message) []openai.ChatCompletionMessageParamUnion {
+func chatMessages(model string, m *llm.Message) []openai.ChatCompletionMessageParamUnion {
 	switch m.Role {
 	case llm.RoleTool:
-		var all []openai.ChatCompletionMessageParamUnion
-		for _, r := range m.Results {
-			all = append(all, openai.ToolMessage(resultText(&r), r.CallID))
-		}
-		return all
+		return chatResults(model, m.Results)
 	case llm.RoleAssistant:
 		said := &openai.ChatCompletionAssistantMessageParam{}
 		if m.Text != "" || len(m.ToolCalls) == 0 {
@@ -87,5 +85,53 @@ func chatMessages(m *llm.Message) []openai.ChatCompletionMessageParamUnion {
 		}
 		return []openai.ChatCompletionMessageParamUnion{{OfAssistant: said}}
 	}
-	return []openai.ChatCompletionMessageParamUnion{openai.UserMessage(m.Text)}
+	if len(m.Files) == 0 {
+		return []openai.ChatCompletionMessageParamUnion{openai.UserMessage(m.Text)}
+	}
+	return []openai.ChatCompletionMessageParamUnion{openai.UserMessage(chatParts(m.Text, m.Files))}
+}
+
+// chatParts returns a text and files as parts of the content.
+func chatParts(text string, files []llm.File) []openai.ChatCompletionContentPartUnionParam {
+	var parts []openai.ChatCompletionContentPartUnionParam
+	if text != "" {
+		parts = append(parts, openai.TextContentPart(text))
+	}
+	for i := range files {
+		parts = append(parts,
+			openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: dataURL(&files[i])}))
+	}
+	return parts
+}
+
+// noUserAfterTools matches the models whose API refuses a user message after the results of tools.
+var noUserAfterTools = regexp.MustCompile(
+	`(?i)(^|/)(open-)?(mistral|mixtral|ministral|magistral|pixtral|codestral|devstral)`)
+
+// chatResults returns the results of tools. The API takes only text in them, so their images follow
+// in a user message.
+func chatResults(model string, results []llm.ToolResult) []openai.ChatCompletionMessageParamUnion {
+	var all []openai.ChatCompletionMessageParamUnion
+	var parts []openai.ChatCompletionContentPartUnionParam
+	for i := range results {
+		r := &results[i]
+		text := resultText(r)
+		switch {
+		case len(r.Files) == 0:
+		case noUserAfterTools.MatchString(model):
+			text += "\n[The images of this result are not shown, because the API takes none.]"
+		default:
+			parts = append(parts, chatParts("The images of the result of the tool call "+r.CallID+":", r.Files)...)
+		}
+		all = append(all, openai.ToolMessage(text, r.CallID))
+	}
+	if len(parts) > 0 {
+		all = append(all, openai.UserMessage(parts))
+	}
+	return all
+}
+
+// dataURL returns a file as a data URL.
+func dataURL(f *llm.File) string {
+	return "data:" + f.MediaType + ";base64," + base64.StdEncoding.EncodeToString(f.Data)
 }

@@ -127,3 +127,57 @@ func TestOpaqueFits(t *testing.T) {
 }
 
 func TestUnsendable(t *testing.T) { vendor.TestUnsendable(t, &llm.Request{API: "telepathy"}) }
+
+// TestImages sends images in a message and in the results of tools.
+func TestImages(t *testing.T) {
+	png, gif := llm.File{MediaType: "image/png", SHA256: "a", Data: []byte("P")},
+		llm.File{MediaType: "image/gif", SHA256: "b", Data: []byte("GI")}
+	req := func(api llm.API, model string) *llm.Request {
+		return &llm.Request{Model: model, API: api, Messages: []llm.Message{
+			{Role: llm.RoleUser, Text: "Look.", Files: []llm.File{png, gif}},
+			{Role: llm.RoleUser, Files: []llm.File{png}},
+			{Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{{ID: "c1", Name: "look"}, {ID: "c2", Name: "look"}}},
+			{Role: llm.RoleTool, Results: []llm.ToolResult{{CallID: "c1", Text: "a door", Files: []llm.File{png}},
+				{CallID: "c2", Text: "dark", IsError: true, Files: []llm.File{gif}}, {CallID: "c3", Text: "plain"},
+				{CallID: "c4", Files: []llm.File{png}}}},
+		}}
+	}
+	_, body, _ := vendor.Sent(t, "", req(llm.APIResponses, "gpt-4.1"))
+	wiretest.SameJSON(t, body, `{"model":"gpt-4.1","store":false,"input":[
+		{"role":"user","content":[{"type":"input_text","text":"Look."},{"type":"input_image","detail":"auto",
+			"image_url":"data:image/png;base64,UA=="},{"type":"input_image","detail":"auto",
+			"image_url":"data:image/gif;base64,R0k="}]},
+		{"role":"user","content":[{"type":"input_image","detail":"auto","image_url":"data:image/png;base64,UA=="}]},
+		{"type":"function_call","call_id":"c1","name":"look","arguments":"{}"},{"type":"function_call",
+			"call_id":"c2","name":"look","arguments":"{}"},
+		{"type":"function_call_output","call_id":"c1","output":[{"type":"input_text","text":"a door"},
+			{"type":"input_image","image_url":"data:image/png;base64,UA=="}]},
+		{"type":"function_call_output","call_id":"c2","output":[{"type":"input_text","text":"Error: dark"},
+			{"type":"input_image","image_url":"data:image/gif;base64,R0k="}]},
+		{"type":"function_call_output","call_id":"c3","output":"plain"},
+		{"type":"function_call_output","call_id":"c4","output":[{"type":"input_image",
+			"image_url":"data:image/png;base64,UA=="}]}]}`)
+	calls := `{"role":"assistant","tool_calls":[{"type":"function","id":"c1","function":{"name":"look",
+			"arguments":"{}"}},{"type":"function","id":"c2","function":{"name":"look","arguments":"{}"}}]}`
+	first := `"messages":[
+		{"role":"user","content":[{"type":"text","text":"Look."},{"type":"image_url",
+			"image_url":{"url":"data:image/png;base64,UA=="}},{"type":"image_url",
+			"image_url":{"url":"data:image/gif;base64,R0k="}}]},
+		{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,UA=="}}]},` + calls
+	_, body, _ = vendor.Sent(t, "", req(llm.APIChat, "gpt-4.1"))
+	wiretest.SameJSON(t, body, `{"model":"gpt-4.1",`+first+`,
+		{"role":"tool","tool_call_id":"c1","content":"a door"},{"role":"tool","tool_call_id":"c2","content":"Error: dark"},
+		{"role":"tool","tool_call_id":"c3","content":"plain"},{"role":"tool","tool_call_id":"c4","content":""},
+		{"role":"user","content":[{"type":"text","text":"The images of the result of the tool call c1:"},
+			{"type":"image_url","image_url":{"url":"data:image/png;base64,UA=="}},
+			{"type":"text","text":"The images of the result of the tool call c2:"},{"type":"image_url",
+			"image_url":{"url":"data:image/gif;base64,R0k="}},
+			{"type":"text","text":"The images of the result of the tool call c4:"},{"type":"image_url",
+			"image_url":{"url":"data:image/png;base64,UA=="}}]}]}`)
+	mark := `\n[The images of this result are not shown, because the API takes none.]`
+	_, body, _ = vendor.Sent(t, "", req(llm.APIChat, "mistralai/pixtral-12b"))
+	wiretest.SameJSON(t, body, `{"model":"mistralai/pixtral-12b",`+first+`,
+		{"role":"tool","tool_call_id":"c1","content":"a door`+mark+`"},{"role":"tool","tool_call_id":"c2",
+			"content":"Error: dark`+mark+`"},
+		{"role":"tool","tool_call_id":"c3","content":"plain"},{"role":"tool","tool_call_id":"c4","content":"`+mark+`"}]}`)
+}

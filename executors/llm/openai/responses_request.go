@@ -89,8 +89,7 @@ func (p *Provider) items(m *llm.Message) []responses.ResponseInputItemUnionParam
 			all = append(
 				all, responses.ResponseInputItemUnionParam{
 					OfFunctionCallOutput: &responses.ResponseInputItemFunctionCallOutputParam{
-						CallID: param.NewOpt(r.CallID),
-						Output: responses.ResponseInputItemFunctionCallOutputOutputUnionParam{OfString: param.NewOpt(resultText(&r))},
+						CallID: param.NewOpt(r.CallID), Output: callOutput(&r),
 					}})
 		}
 		return all
@@ -107,8 +106,41 @@ func (p *Provider) items(m *llm.Message) []responses.ResponseInputItemUnionParam
 		}
 		return all
 	}
+	if len(m.Files) == 0 {
+		return []responses.ResponseInputItemUnionParam{
+			responses.ResponseInputItemParamOfMessage(m.Text, responses.EasyInputMessageRoleUser)}
+	}
+	var parts responses.ResponseInputMessageContentListParam
+	if m.Text != "" {
+		parts = append(parts, responses.ResponseInputContentParamOfInputText(m.Text))
+	}
+	for i := range m.Files {
+		part := responses.ResponseInputContentParamOfInputImage(responses.ResponseInputImageDetailAuto)
+		part.OfInputImage.ImageURL = param.NewOpt(dataURL(&m.Files[i]))
+		parts = append(parts, part)
+	}
 	return []responses.ResponseInputItemUnionParam{
-		responses.ResponseInputItemParamOfMessage(m.Text, responses.EasyInputMessageRoleUser)}
+		responses.ResponseInputItemParamOfMessage(parts, responses.EasyInputMessageRoleUser)}
+}
+
+// callOutput returns the result of a tool as a text, or as a list if it has images.
+func callOutput(r *llm.ToolResult) (o responses.ResponseInputItemFunctionCallOutputOutputUnionParam) {
+	text := resultText(r)
+	if len(r.Files) == 0 {
+		o.OfString = param.NewOpt(text)
+		return o
+	}
+	var all responses.ResponseFunctionCallOutputItemListParam
+	if text != "" {
+		all = append(all, responses.ResponseFunctionCallOutputItemUnionParam{
+			OfInputText: &responses.ResponseInputTextContentParam{Text: text}})
+	}
+	for i := range r.Files {
+		all = append(all, responses.ResponseFunctionCallOutputItemUnionParam{
+			OfInputImage: &responses.ResponseInputImageContentParam{ImageURL: param.NewOpt(dataURL(&r.Files[i]))}})
+	}
+	o.OfResponseFunctionCallOutputItemArray = all
+	return o
 }
 
 // ownItems returns the original items of the vendor, without removed calls. It returns nil if the
