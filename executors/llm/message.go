@@ -22,8 +22,9 @@ type Message struct {
 	ToolCalls []ToolCall `json:"tool_calls,omitempty"`
 	// Results answer all ToolCalls of the message before, in the same order.
 	Results []ToolResult `json:"results,omitempty"`
-	// Opaque is the vendor's own form of a message of the model, for example with signed thoughts.
-	// It is sent back unchanged, and only to a provider of the same name.
+	// Opaque has the parts of a message of the model that the other fields do not have, for example
+	// signed thoughts and unknown members. They are sent back unchanged, and only to a provider of
+	// the same name.
 	Opaque *Opaque `json:"opaque,omitempty"`
 }
 

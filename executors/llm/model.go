@@ -24,6 +24,8 @@ type Capabilities struct {
 	// MaxTokensParam is the model's name for max_tokens. MaxOutputTokens is the largest value, and
 	// DefaultMaxTokens the value that is sent if the definition has none.
 	MaxTokensParam string `json:"max_tokens_param,omitempty"`
+	// ThinkTags is false if a leading <think> block is text. See Request.ThinkTags.
+	ThinkTags *bool `json:"think_tags,omitempty"`
 	// MinOutputTokens is the smallest value. A smaller max_tokens is refused, and a smaller rest of
 	// a budget is a BudgetError.
 	MinOutputTokens  int `json:"min_output_tokens,omitempty"`

@@ -104,6 +104,8 @@ type Result struct {
 	JSON      json.RawMessage
 	ToolCalls []ToolCall
 	Refusal   string
+	// Reasoning is the readable part of the thoughts of the model. It is not part of Content.
+	Reasoning string
 	Status    Status
 	Finish    FinishReason
 	// Usage is the sum of all attempts. It is estimated if a broken stream was retried.

@@ -58,7 +58,7 @@ func (r *Runtime) Prepare(ctx context.Context, d *Definition, o *Options) (*Prep
 		p.request.Instructions += schemaInstructions + string(p.schema.Raw())
 	}
 	p.request.Tools, p.request.ToolChoice = slices.Clone(d.Tools), o.ToolChoice
-	p.request.UseInstructions = o.ResponsesUseInstructions
+	p.request.UseInstructions, p.request.ThinkTags = o.ResponsesUseInstructions, p.can.ThinkTags
 	p.request.IdempotencyKey, p.request.TraceID, p.request.Metadata = o.IdempotencyKey, o.TraceID, o.Metadata
 	p.prepareSampling(d)
 	p.prepareMaxTokens(d)

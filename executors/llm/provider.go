@@ -33,6 +33,9 @@ type Request struct {
 	// name for the parameter; empty means the vendor's usual name.
 	MaxTokens      int    `json:"max_tokens,omitempty"`
 	MaxTokensParam string `json:"max_tokens_param,omitempty"`
+	// ThinkTags means that a <think> block at the beginning of an answer is reasoning. Nil is the
+	// default of the provider: true for all servers except those of OpenAI and Anthropic.
+	ThinkTags *bool `json:"think_tags,omitempty"`
 	// UseInstructions sends Instructions in a field of its own if the API has one. Otherwise they
 	// are the first message.
 	UseInstructions bool              `json:"use_instructions,omitempty"`
@@ -71,10 +74,18 @@ type Response struct {
 	Usage *Usage `json:"usage,omitempty"`
 	// Model is the model that answered, as the vendor names it.
 	Model string `json:"model,omitempty"`
-	// Metadata has ids of the vendor, such as response_id and request_id.
+	// Metadata has the ids of the vendor under MetadataResponseID and MetadataRequestID.
 	Metadata map[string]string `json:"metadata,omitempty"`
 	Opaque   *Opaque           `json:"opaque,omitempty"`
+	// Reasoning is the readable part of the thoughts of the model. It is not part of Text.
+	Reasoning string `json:"reasoning,omitempty"`
 }
+
+// The members of Response.Metadata.
+const (
+	MetadataResponseID = "response_id" // the vendor's id of the answer
+	MetadataRequestID  = "request_id"  // the vendor's id of the HTTP request
+)
 
 // Message returns the Response as a message of the model.
 func (r *Response) Message() Message {
@@ -95,9 +106,11 @@ const (
 
 // Chunk is a piece of a stream. Exactly one field is set.
 type Chunk struct {
-	// Text is a piece of Response.Text, and Refusal a piece of Response.Refusal.
-	Text    string
-	Refusal string
+	// Text is a piece of Response.Text, Refusal of Response.Refusal, and Reasoning of
+	// Response.Reasoning.
+	Text      string
+	Refusal   string
+	Reasoning string
 	// ToolCall is the start of a call (with ID and Name), or a piece of its Arguments.
 	ToolCall *ToolCallChunk
 }

@@ -8,18 +8,15 @@ import (
 
 // result converts a response to the result of the run, and checks it against budget and schema.
 func (x *run) result(resp *Response) (*Result, error) {
-	calls, opaque := slices.Clone(resp.ToolCalls), resp.Opaque
+	calls := slices.Clone(resp.ToolCalls)
 	for i := range calls {
-		// The opaque form has the id of the vendor, so it cannot be used with a new id.
-		if id := x.ids.assign(i, calls[i].ID); id != calls[i].ID {
-			calls[i].ID, opaque = id, nil
-		}
+		calls[i].ID = x.ids.assign(i, calls[i].ID)
 	}
 	r := &Result{
-		Content: resp.Text, ToolCalls: calls, Refusal: resp.Refusal, Status: StatusComplete, Finish: resp.Finish,
-		Model:   resp.Model,
+		Content: resp.Text, ToolCalls: calls, Refusal: resp.Refusal, Reasoning: resp.Reasoning, Status: StatusComplete,
+		Finish: resp.Finish, Model: resp.Model,
 		Timings: x.timings, ProviderMetadata: resp.Metadata, TraceID: x.req.TraceID,
-		Message: Message{Role: RoleAssistant, Text: resp.Text, ToolCalls: calls, Opaque: opaque},
+		Message: Message{Role: RoleAssistant, Text: resp.Text, ToolCalls: calls, Opaque: resp.Opaque},
 	}
 	if r.Model == "" {
 		r.Model = x.req.Model
@@ -42,7 +39,7 @@ func (x *run) account(r *Result, reported *Usage) {
 	if reported != nil {
 		r.Usage = *reported
 	} else {
-		r.Usage = estimate(x.req, &r.Message, r.Refusal)
+		r.Usage = estimate(x.req, &r.Message, r.Refusal+r.Reasoning)
 	}
 	if r.Usage.TotalTokens == 0 {
 		r.Usage.TotalTokens = r.Usage.PromptTokens + r.Usage.CompletionTokens

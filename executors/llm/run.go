@@ -187,6 +187,7 @@ func (x *run) chunk(c Chunk) error {
 	x.timings.Chunks++
 	x.said.add(c.Text)
 	x.said.add(c.Refusal)
+	x.said.add(c.Reasoning)
 	p, sends := piece{call: textPiece, body: []byte(c.Text)}, c.Text != ""
 	if t := c.ToolCall; t != nil {
 		p, sends = piece{call: t.Index, name: t.Name, body: []byte(t.Arguments)}, true

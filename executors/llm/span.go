@@ -62,7 +62,7 @@ func (r *Result) attributes() []parley.Attribute {
 		{Key: spannames.AttrGenAIUsageInputTokens, Value: r.Usage.PromptTokens},
 		{Key: spannames.AttrGenAIUsageOutputTokens, Value: r.Usage.CompletionTokens},
 	}
-	if id := r.ProviderMetadata["response_id"]; id != "" {
+	if id := r.ProviderMetadata[MetadataResponseID]; id != "" {
 		all = append(all, parley.Attribute{Key: spannames.AttrGenAIResponseID, Value: id})
 	}
 	for _, n := range []struct {

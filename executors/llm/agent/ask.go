@@ -209,6 +209,7 @@ func stepOf(q *question, hash string, r *llm.Result) *record.Step {
 		Message: r.Message, Refusal: r.Refusal, Finish: r.Finish, Status: r.Status,
 		Usage: r.Usage, CostUSD: r.CostUSD, FirstTokenMs: ms(r.Timings.FirstToken), ElapsedMs: ms(r.Elapsed),
 		Chunks: r.Timings.Chunks, Retries: r.Timings.Retries,
+		ResponseID: r.ProviderMetadata[llm.MetadataResponseID], RequestID: r.ProviderMetadata[llm.MetadataRequestID],
 	}
 }
 

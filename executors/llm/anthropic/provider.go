@@ -46,7 +46,7 @@ func New(o *Options) (*Provider, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	s, err := wire.NewServer(wire.Options(*o), defaultName, defaultBase, "Request-Id", "X-Request-Id")
+	s, err := wire.NewServer(wire.Options(*o), defaultName, defaultBase, "Request-Id", "X-Request-Id", "Apim-Request-Id")
 	if err != nil {
 		return nil, err
 	}

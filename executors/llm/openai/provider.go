@@ -56,7 +56,7 @@ func New(o *Options) (*Provider, error) {
 		o = &Options{}
 	}
 	s, err := wire.NewServer(wire.Options{Name: o.Name, BaseURL: o.BaseURL, APIKey: o.APIKey, HTTPClient: o.HTTPClient},
-		defaultName, defaultBase, "X-Request-Id")
+		defaultName, defaultBase, "X-Request-Id", "Request-Id", "Apim-Request-Id")
 	if err != nil {
 		return nil, err
 	}

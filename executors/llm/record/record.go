@@ -54,6 +54,9 @@ type Step struct {
 	ElapsedMs    float64 `json:"elapsed_ms"`
 	Chunks       int     `json:"chunks,omitempty"`
 	Retries      int     `json:"retries,omitempty"`
+	// ResponseID and RequestID are the ids of the vendor.
+	ResponseID string `json:"response_id,omitempty"`
+	RequestID  string `json:"request_id,omitempty"`
 	// Truncated is true if the text was too large for a trace. It then ends with CutMark.
 	Truncated bool `json:"truncated,omitempty"`
 }

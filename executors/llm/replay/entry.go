@@ -65,9 +65,10 @@ func (t *text) UnmarshalJSON(raw []byte) error {
 }
 
 type chunk struct {
-	Text    text       `json:"text,omitempty"`
-	Refusal text       `json:"refusal,omitempty"`
-	Call    *chunkCall `json:"tool_call,omitempty"`
+	Text      text       `json:"text,omitempty"`
+	Refusal   text       `json:"refusal,omitempty"`
+	Reasoning text       `json:"reasoning,omitempty"`
+	Call      *chunkCall `json:"tool_call,omitempty"`
 }
 
 type chunkCall struct {
@@ -78,7 +79,7 @@ type chunkCall struct {
 }
 
 func chunkOf(c llm.Chunk) chunk {
-	k := chunk{Text: text(c.Text), Refusal: text(c.Refusal)}
+	k := chunk{Text: text(c.Text), Refusal: text(c.Refusal), Reasoning: text(c.Reasoning)}
 	if t := c.ToolCall; t != nil {
 		k.Call = &chunkCall{t.Index, t.ID, t.Name, text(t.Arguments)}
 	}
@@ -86,7 +87,7 @@ func chunkOf(c llm.Chunk) chunk {
 }
 
 func (k chunk) chunk() llm.Chunk {
-	c := llm.Chunk{Text: string(k.Text), Refusal: string(k.Refusal)}
+	c := llm.Chunk{Text: string(k.Text), Refusal: string(k.Refusal), Reasoning: string(k.Reasoning)}
 	if t := k.Call; t != nil {
 		c.ToolCall = &llm.ToolCallChunk{Index: t.Index, ID: t.ID, Name: t.Name, Arguments: string(t.Arguments)}
 	}
@@ -103,6 +104,7 @@ type response struct {
 	Model     string            `json:"model,omitempty"`
 	Metadata  map[string]string `json:"metadata,omitempty"`
 	Opaque    *opaque           `json:"opaque,omitempty"`
+	Reasoning text              `json:"reasoning,omitempty"`
 }
 
 type toolCall struct {
@@ -119,7 +121,7 @@ type opaque struct {
 
 func responseOf(r *llm.Response) *response {
 	k := &response{Text: text(r.Text), Refusal: text(r.Refusal), Finish: r.Finish, Usage: r.Usage, Model: r.Model,
-		Metadata: r.Metadata}
+		Metadata: r.Metadata, Reasoning: text(r.Reasoning)}
 	for _, c := range r.ToolCalls {
 		k.ToolCalls = append(k.ToolCalls, toolCall{c.ID, c.Name, text(c.Arguments)})
 	}
@@ -131,7 +133,8 @@ func responseOf(r *llm.Response) *response {
 
 // response returns a new copy for each caller.
 func (k *response) response() *llm.Response {
-	r := &llm.Response{Text: string(k.Text), Refusal: string(k.Refusal), Finish: k.Finish, Model: k.Model}
+	r := &llm.Response{Text: string(k.Text), Refusal: string(k.Refusal), Finish: k.Finish, Model: k.Model,
+		Reasoning: string(k.Reasoning)}
 	if k.Usage != nil {
 		usage := *k.Usage
 		r.Usage = &usage

@@ -115,6 +115,9 @@ func (e *entry) play(ctx context.Context, emit func(llm.Chunk) error) (*llm.Resp
 // chunks returns the chunks of a response that was not streamed.
 func (k *response) chunks() []chunk {
 	var all []chunk
+	if k.Reasoning != "" {
+		all = append(all, chunk{Reasoning: k.Reasoning})
+	}
 	if k.Text != "" {
 		all = append(all, chunk{Text: k.Text})
 	}

@@ -44,7 +44,7 @@ func (f Faults) RequestID(res *http.Response) string {
 
 // Metadata returns the vendor's ids of an answer and of its request.
 func (f Faults) Metadata(res *http.Response, answer string) map[string]string {
-	m := map[string]string{"response_id": answer, "request_id": f.RequestID(res)}
+	m := map[string]string{llm.MetadataResponseID: answer, llm.MetadataRequestID: f.RequestID(res)}
 	maps.DeleteFunc(m, func(_, id string) bool { return id == "" })
 	return m
 }
