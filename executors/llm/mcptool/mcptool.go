@@ -11,6 +11,7 @@
 //   - A command runs in package process, so no process of it is left after the connection is closed
 //     or this process ends. Its environment has the few variables that programs need to find their
 //     tools, and those of the config.
+//   - A line on the stdout of a command that is not a JSON-RPC message is logged and skipped.
 //   - Data of a server is limited: MaxText for the model, MaxMessage for one message, MaxTools for
 //     the list.
 //   - The values of ${NAME} are in no error and no log.

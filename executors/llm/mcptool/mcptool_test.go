@@ -26,7 +26,7 @@ func TestTools(t *testing.T) {
 	t.Parallel()
 	everyWay(t, func(w *world) {
 		all, err := w.Tools(w.Context())
-		if err != nil || len(all) != 15 {
+		if err != nil || len(all) != 17 {
 			w.Fatalf("%d tools: %v", len(all), err)
 		}
 		s := w.named("echo").Spec()
@@ -83,6 +83,72 @@ func TestRefused(t *testing.T) {
 		}
 		w.must("echo", "{}")
 	})
+}
+
+// Lines on stdout that are not messages are logged and skipped, before the first message and during
+// calls. A line that can be the answer of a call ends the call.
+func TestNoise(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", mcptool.MaxMessage)
+	for name, row := range map[string]struct{ noise, logged string }{
+		"banner":             {"quirk server v1.2.3 on stdio\n\n", "quirk server v1.2.3 on stdio"},
+		"carriage return":    {"Loading...\rLoaded.\r\n", "Loaded."},
+		"terminal":           {"\x1b]0;npm\x07\x1b[1mstarting\x1b[0m\n", "starting"},
+		"title":              {"\x1b]0;npm exec\x07", ""},
+		"not UTF-8":          {"caf\xe9\n", "caf\uFFFD"},
+		"log line":           {`{"level":"info","id":1,"msg":"ready"}` + "\n", "ready"},
+		"log of a message":   {`> {"jsonrpc":"2.0","id":1,"result":{}}` + "\n", "result"},
+		"null":               {"null\n", "null"},
+		"number":             {"42\n", "42"},
+		"text":               {`"listening"` + "\n", "listening"},
+		"array":              {"[]\n[1,{\"a\":[2]}]\n", "[1,"},
+		"nested array":       {`[[{"jsonrpc":"2.0","method":"x"}]]` + "\n", "[["},
+		"half an object":     {"{\n  \"a\": 1\n}\n", "a"},
+		"other version":      {`{"jsonrpc":"1.0","id":1,"result":{}}` + "\n", "1.0"},
+		"answer without id":  {`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"bad"}}` + "\n", "-32700"},
+		"unknown call":       {`{"jsonrpc":"2.0","id":9999,"result":{}}` + "\n", ""},
+		"unknown method":     {`{"jsonrpc":"2.0","method":"notifications/custom"}` + "\n", ""},
+		"batch":              {`[{"jsonrpc":"2.0","method":"notifications/custom"},7]` + "\n", ""},
+		"long line":          {"dump " + long + "\n", "dump xxx"},
+		"long log line":      {`{"level":"debug","msg":"` + long + `"}` + "\n", "debug"},
+		"long log of a call": {`sent {"jsonrpc":"2.0","result":"` + long + `"}` + "\n", "sent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			notes := filepath.Join(t.TempDir(), "notes")
+			if err := os.WriteFile(notes+".noise", []byte(row.noise), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			w, err := connect(t, program(t, "noisy", notes), notes, mcptool.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := w.must("noise", "{}").Text; got != "done" {
+				t.Errorf("the result is %q", got)
+			}
+			w.must("echo", "{}")
+			contains(t, "the log", w.log.String(), row.logged)
+			if row.logged != "" {
+				contains(t, "the log", w.log.String(), "skipped a line on stdout")
+			}
+			lacks(t, "the log", w.log.String(), strings.Repeat("x", 2000))
+		})
+	}
+	w := stdio(t, "serve")
+	_, err := w.call("broken answer", "{}")
+	if !errors.Is(err, llm.ErrTool) {
+		t.Fatalf("a call with a broken answer returned %v", err)
+	}
+	contains(t, "the error", err.Error(), "not valid JSON-RPC", "out of paper")
+	w = stdio(t, "serve")
+	answer := `{"jsonrpc":"2.0","id":1,"result":"` + long + `"}` + "\n"
+	if err := os.WriteFile(w.notes+".noise", []byte(answer), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = w.call("noise", "{}"); err == nil {
+		t.Fatal("a call succeeded although an answer was too long")
+	}
+	contains(t, "the error", err.Error(), "may or may not have taken effect", "more than 16777216 bytes")
+	w.must("echo", "{}")
 }
 
 // Progress is reported to its call.

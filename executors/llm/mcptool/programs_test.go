@@ -44,9 +44,29 @@ var programs = map[string]func(args []string){
 		note(args[0], "pid %d", os.Getpid())
 		select {}
 	},
+	// noisy is a server that writes a text to stdout before it serves, and ends its lines as on Windows.
+	"noisy": func(args []string) {
+		printNoise(args[0])
+		_ = newServer(args[0]).Run(context.Background(), &mcp.IOTransport{Reader: os.Stdin, Writer: windowsLines{os.Stdout}})
+	},
 	"babble": func([]string) { fmt.Println("Listening.") },
 	"fail":   func([]string) { fmt.Fprintln(os.Stderr, "no such database at", os.Getenv("DSN")); os.Exit(3) },
 	"sleep":  func([]string) { time.Sleep(time.Hour) },
+}
+
+// printNoise writes the text of the test to stdout.
+func printNoise(path string) {
+	if b, err := os.ReadFile(path + ".noise"); err == nil {
+		_, _ = os.Stdout.Write(b)
+	}
+}
+
+// windowsLines writes each message with a byte order mark and a carriage return.
+type windowsLines struct{ *os.File }
+
+func (w windowsLines) Write(b []byte) (int, error) {
+	_, err := w.File.WriteString("\uFEFF" + strings.TrimSuffix(string(b), "\n") + "\r\n")
+	return len(b), err
 }
 
 // note appends a line to a file.
@@ -154,6 +174,16 @@ func newServer(path string) *mcp.Server {
 			return nil, err
 		}
 		return nil, &jsonrpc.Error{Code: q.Code, Message: "too many calls"}
+	})
+	add("noise", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		printNoise(path)
+		return text("done"), nil
+	})
+	add("broken answer", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		for id := range 100 { // one of them is that of the call
+			fmt.Printf(`{"jsonrpc":"2.0","id":%d,"error":"out of paper"}`+"\n", id)
+		}
+		return text("done"), nil
 	})
 	add("grow", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		s.AddTool(&mcp.Tool{Name: "new", InputSchema: schema},

@@ -64,7 +64,7 @@ func (s *Server) overStdio() (mcp.Transport, func(), error) {
 	fromServer, stdout := io.Pipe()
 	p, err := s.o.Processes.Start(context.Background(), &process.Spec{
 		Argv: append([]string{s.config.Command}, s.config.Args...), Env: s.environment(),
-		Stdin: stdin, Stdout: stdout, Stderr: &lines{log: s.o.Logger, hide: s.secrets},
+		Stdin: stdin, Stdout: stdout, Stderr: s.lines("stderr of an MCP server"),
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("start %s: %w", s.config.Command, err)
@@ -89,7 +89,16 @@ func (s *Server) overStdio() (mcp.Transport, func(), error) {
 		fromServer.Close()
 		<-ended
 	})
-	return &mcp.IOTransport{Reader: reader{fromServer}, Writer: toServer, MaxLineLength: MaxMessage}, release, nil
+	// messages limits the length of messages, and the decoder may have read a part of the next one
+	return &mcp.IOTransport{
+		Reader: reader{newMessages(fromServer, s.lines("skipped a line on stdout that is not JSON-RPC"))},
+		Writer: toServer, MaxLineLength: -1,
+	}, release, nil
+}
+
+// lines returns a logger of output with a text.
+func (s *Server) lines(text string) *lines {
+	return &lines{log: s.o.Logger, hide: s.secrets, text: text}
 }
 
 // overHTTP returns a transport to the address.
