@@ -9,7 +9,8 @@ import (
 	"github.com/parleyhub/parley/hub/fold/check"
 )
 
-// checkSpeech refuses a message or trace that a hub would have refused, or not have written itself; s is the state before it.
+// checkSpeech refuses a message or a trace that no hub writes on s, the state before
+// it.
 func checkSpeech(s *fold.State, e *parley.Event) error {
 	if err := check.Key(e.ClientRequestID); err != nil {
 		return err
@@ -56,8 +57,8 @@ func checkSpeech(s *fold.State, e *parley.Event) error {
 
 func errNoPart(id string) error { return fmt.Errorf("%s does not take part in the conversation", id) }
 
-// checkKind refuses a system event that a hub would have refused, or not have written itself; s is the state before it. Kinds that this
-// version does not know pass.
+// checkKind refuses a system event that no hub writes on s, the state before it.
+// Unknown kinds pass.
 func checkKind(s *fold.State, e *parley.Event, sys *parley.System) error {
 	authored := sys.Kind == parley.KindNote || sys.Kind == parley.KindAttachmentAdded
 	switch {
@@ -89,14 +90,15 @@ func checkKind(s *fold.State, e *parley.Event, sys *parley.System) error {
 			return fmt.Errorf("participant %s has a seat already", sys.Participant.ID)
 		}
 		if s.Session != nil {
-			return errors.New("a participant that has come to a session")
+			return errors.New("a participant that was added to a session")
 		}
 		return check.Participant("participant", *sys.Participant)
 	case parley.KindNote:
 		return check.Note(&parley.Note{Schema: sys.Schema, Tags: sys.Tags, Data: sys.Data})
 	case parley.KindAttachmentAdded:
 		return check.Attachment(sys.Name, sys.MediaType)
-	case parley.KindTurnClaimed, parley.KindClaimRenewed, parley.KindClaimEnded, parley.KindTurnEnded, parley.KindTurnReoffered:
+	case parley.KindTurnClaimed, parley.KindClaimRenewed, parley.KindClaimEnded, parley.KindTurnEnded,
+		parley.KindTurnReoffered:
 		return checkTurn(s, sys)
 	case parley.KindSessionStarted, parley.KindSessionEnded, parley.KindSessionBound:
 		return checkChild(s, sys)
@@ -114,7 +116,8 @@ func checkKind(s *fold.State, e *parley.Event, sys *parley.System) error {
 	return nil
 }
 
-// checkOwnKind refuses what does not belong in a conversation of the hub's own. There are no participants, so that nobody speaks there.
+// checkOwnKind refuses events that do not belong in a reserved conversation of the hub. Such a
+// conversation has no participants.
 func checkOwnKind(id string, sys *parley.System) error {
 	switch {
 	case sys.Kind == parley.KindConversationCreated:
@@ -129,7 +132,7 @@ func checkOwnKind(id string, sys *parley.System) error {
 	return fmt.Errorf("%s does not belong in %s", sys.Kind, id)
 }
 
-// checkTokenKind refuses what is nothing about a token.
+// checkTokenKind refuses events that are not about a token.
 func checkTokenKind(sys *parley.System) error {
 	switch sys.Kind {
 	case parley.KindTokenCreated:

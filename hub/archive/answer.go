@@ -9,13 +9,14 @@ import (
 	"github.com/parleyhub/parley/hub/fold/check"
 )
 
-// owed is the note with which a session answers the event that has started it: right after its end stands in the log.
+// owed is the note with which a session answers the event that started it. It follows the end of
+// the session.
 type owed struct {
 	fold.Match
 	status parley.SessionStatus
 }
 
-// owe keeps which answer may follow an event; s is the state before it.
+// owe sets the answer that may follow an event; s is the state before the event.
 func (c *planned) owe(s *fold.State, e *parley.Event) error {
 	c.owed = nil
 	if e.Type != parley.TypeSystem || len(s.Matches) == 0 {
@@ -38,25 +39,28 @@ func (c *planned) owe(s *fold.State, e *parley.Event) error {
 	return nil
 }
 
-// answers reports whether a note is the answer that may stand here. Its author may have no part in the conversation.
+// answers reports whether a note is the answer that may follow. Its author may have no seat.
 func (c *planned) answers(e *parley.Event, sys *parley.System) bool {
 	w := c.owed
-	return w != nil && e.From == w.AgentID && e.ClientRequestID == "" && sys.Schema == w.AnswerSchema && checkCarries(e, &parley.Cause{Seq: w.Seq}, w.Hops+1) == nil
+	return w != nil && e.From == w.AgentID && e.ClientRequestID == "" && sys.Schema == w.AnswerSchema &&
+		checkCarries(e, &parley.Cause{Seq: w.Seq}, w.Hops+1) == nil
 }
 
-// checkAnswer refuses an answer that a hub would not have written.
+// checkAnswer refuses an answer that no hub writes.
 func (c *planned) checkAnswer(sys *parley.System) error {
 	var a parley.Answer
 	if err := json.Unmarshal(sys.Data, &a); err != nil {
 		return fmt.Errorf("an answer: %w", err)
 	}
-	if a.Agent != c.owed.Agent || a.SessionID != c.owed.SessionID || a.TriggerSeq != c.owed.Seq || a.Status != c.owed.status {
+	if a.Agent != c.owed.Agent || a.SessionID != c.owed.SessionID || a.TriggerSeq != c.owed.Seq ||
+		a.Status != c.owed.status {
 		return fmt.Errorf("an answer of the session %.80q to the event %d that is not what its end says", a.SessionID, a.TriggerSeq)
 	}
 	return check.Note(&parley.Note{Schema: sys.Schema, Tags: sys.Tags, Data: sys.Data})
 }
 
-// matchesOnce refuses the sessions of matches that were matched or started before: one that waits the fold knows.
+// matchesOnce refuses matches whose sessions were matched or started before. The fold checks the
+// sessions that wait.
 func (c *planned) matchesOnce(wakes []parley.Wake) error {
 	for _, w := range wakes {
 		switch {

@@ -13,30 +13,30 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// Bounds of what an import has under way.
+// Bounds of the batches that an import has submitted.
 const (
 	runEvents   = 256
 	runBytes    = 128 << 10
 	windowBytes = 16 << 20
-	batchCost   = 1 << 10 // of a batch, beside its events
+	batchCost   = 1 << 10 // of a batch, besides its events
 )
 
-// appender appends the events of an archive, in its order. Events of one conversation that follow one another go into one batch, up to a
-// size, so that many share a commit.
+// appender appends the events of an archive in their order. Consecutive events of one conversation
+// share a batch, up to a size, so that many share a commit.
 type appender struct {
 	ctx      context.Context
 	journal  journal.Journal
 	imported Imported
-	there    map[string]int64          // how many events of a conversation the journal had
-	files    map[journal.Hash]struct{} // that events have named
-	run      journal.Batch             // being filled
+	there    map[string]int64          // the number of events that the journal had, by conversation
+	files    map[journal.Hash]struct{} // that events name
+	run      journal.Batch             // the batch that is filled
 	runBytes int
 
 	window  *semaphore.Weighted
 	pending sync.WaitGroup
 
 	mu     sync.Mutex // guards the fields below
-	failed error      // the first append that did
+	failed error      // of the first append that failed
 	added  int64      // events that the journal took
 }
 
@@ -49,7 +49,7 @@ func newAppender(ctx context.Context, j journal.Journal) *appender {
 
 func (a *appender) attachment(l *attachmentLine) error {
 	_, err := a.journal.GetBlob(l.hash)
-	if err != nil { // absent, or damaged and so mended
+	if err != nil { // it is missing, or damaged and repaired by this
 		_, err = a.journal.PutBlob(l.data)
 	}
 	return err
@@ -71,7 +71,8 @@ func (a *appender) event(l *eventLine, e *parley.Event, head journal.Head, _ boo
 	if err != nil {
 		return err
 	}
-	if l.conversation != a.run.Conversation || labels != nil || len(a.run.Events) == runEvents || a.runBytes+len(l.data) > runBytes {
+	if l.conversation != a.run.Conversation || labels != nil || len(a.run.Events) == runEvents ||
+		a.runBytes+len(l.data) > runBytes {
 		if err := a.submit(); err != nil {
 			return err
 		}
@@ -83,7 +84,7 @@ func (a *appender) event(l *eventLine, e *parley.Event, head journal.Head, _ boo
 	return nil
 }
 
-// lacks counts a file that an event names and the journal does not have, or not whole.
+// lacks counts a file that an event names, if the journal has no intact copy.
 func (a *appender) lacks(e *parley.Event) error {
 	h, _, err := attachmentOf(e)
 	if err != nil || h == nil {
@@ -94,14 +95,14 @@ func (a *appender) lacks(e *parley.Event) error {
 	}
 	a.files[*h] = struct{}{}
 	_, err = a.journal.GetBlob(*h)
-	if IsLost(err) {
+	if isLost(err) {
 		a.imported.Missing++
 		return nil
 	}
 	return err
 }
 
-// presentIn gives how many events of a conversation the journal had when the import began.
+// presentIn returns how many events of a conversation the journal had at the start of the import.
 func (a *appender) presentIn(conversation string) (int64, error) {
 	if n, known := a.there[conversation]; known {
 		return n, nil
@@ -111,7 +112,7 @@ func (a *appender) presentIn(conversation string) (int64, error) {
 	return head.Seq, err
 }
 
-// labelsOf gives the labels that the hub gave with an event. Its own conversations have none.
+// labelsOf returns the labels that the hub writes with an event. Reserved conversations have none.
 func labelsOf(conversation string, e *parley.Event) ([]string, error) {
 	if e.Type != parley.TypeSystem || strings.HasPrefix(conversation, "~") {
 		return nil, nil
@@ -123,7 +124,7 @@ func labelsOf(conversation string, e *parley.Event) ([]string, error) {
 	return eventdata.Labels(&sys), nil
 }
 
-// submit hands the run to the journal, once there is room under way.
+// submit submits the batch to the journal once the window has room.
 func (a *appender) submit() error {
 	b := a.run
 	if len(b.Events) == 0 {
@@ -144,7 +145,7 @@ func (a *appender) submit() error {
 	return a.failure()
 }
 
-// done tells of a batch of n events.
+// done records the outcome of a batch of n events.
 func (a *appender) done(n int, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

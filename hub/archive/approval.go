@@ -11,7 +11,8 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// checkApproval refuses an event of an approval that a hub would not have written; s is the state before it. Who asks, and that an approval ends once, the fold knows.
+// checkApproval refuses an event of an approval that no hub writes on s, the state
+// before it. The fold checks who requests it, and that it ends once.
 func checkApproval(s *fold.State, e *parley.Event, sys *parley.System) error {
 	r := sys.Approval
 	switch sys.Kind {
@@ -42,10 +43,10 @@ func checkApproval(s *fold.State, e *parley.Event, sys *parley.System) error {
 	return check.Answer(&parley.ApprovalRecord{Status: r.Status, Comment: r.Comment})
 }
 
-// maxTokenIDBytes is as long as the id of a token gets.
+// maxTokenIDBytes is the maximum length of the id of a token.
 const maxTokenIDBytes = 128
 
-// checkTimedOut refuses the end of an approval whose time is not over.
+// checkTimedOut refuses the timeout of an approval that has not expired.
 func checkTimedOut(s *fold.State, e *parley.Event, r *parley.ApprovalRecord) error {
 	_, seq, _ := eventdata.ParseApprovalID(r.ApprovalID)
 	if i := s.ApprovalIndex(seq); i < 0 || e.At < s.Approvals[i].ExpiresAt {

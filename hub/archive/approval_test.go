@@ -16,15 +16,18 @@ import (
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
-// approve fills a log with approvals that have ended in every way, in the conversation c1, and with one that is pending and whose claim has ended.
+// approve fills a log with approvals that ended in every way, in the conversation c1, and with a
+// pending one whose claim is over.
 func approve(t *testing.T, j journal.Journal) {
 	t.Helper()
 	withHub(t, j, func(h *hub.Hub) {
 		bob, ann := as(t, h, "bob"), as(t, h, "ann", parley.ScopeRead, parley.ScopeWrite, parley.ScopeCreate, parley.ScopeApprove)
 		must[*parley.Snapshot](t)(ann.CreateConversation(t.Context(), &parley.CreateConversationParams{
-			ConversationID: "c1", Participants: []parley.Participant{{ID: "bob", Kind: parley.KindAgent}, {ID: "ann", Kind: parley.KindHuman}},
+			ConversationID: "c1", Participants: []parley.Participant{{ID: "bob", Kind: parley.KindAgent},
+				{ID: "ann", Kind: parley.KindHuman}},
 		}))
-		claim := must[*parley.ClaimTurnResult](t)(bob.ClaimTurn(t.Context(), &parley.ClaimTurnParams{ConversationID: "c1", Turn: 1}))
+		claim := must[*parley.ClaimTurnResult](t)(bob.ClaimTurn(t.Context(),
+			&parley.ClaimTurnParams{ConversationID: "c1", Turn: 1}))
 		ask := func(key string) string {
 			t.Helper()
 			return must[*parley.Approval](t)(bob.RequestApproval(t.Context(), &parley.RequestApprovalParams{
@@ -40,13 +43,15 @@ func approve(t *testing.T, j journal.Journal) {
 		ask("three")
 		time.Sleep(time.Minute)
 		ask("four")
-		if err := bob.ReleaseClaim(t.Context(), &parley.ReleaseClaimParams{ConversationID: "c1", ClaimID: claim.ClaimID, Outcome: parley.ReleaseFailed}); err != nil {
+		if err := bob.ReleaseClaim(t.Context(), &parley.ReleaseClaimParams{ConversationID: "c1", ClaimID: claim.ClaimID,
+			Outcome: parley.ReleaseFailed}); err != nil {
 			t.Fatal(err)
 		}
 	})
 }
 
-// TestApprovalsBackUp: a log with approvals is exported, checked and imported, and goes on; so does one whose turn was canceled meanwhile.
+// TestApprovalsBackUp: a log with approvals is exported, checked and imported, and continues; so
+// does one whose turn was canceled meanwhile.
 func TestApprovalsBackUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := memory.New()
@@ -55,7 +60,8 @@ func TestApprovalsBackUp(t *testing.T) {
 		for _, end := range []bool{false, true} {
 			if end {
 				withHub(t, j, func(h *hub.Hub) {
-					must[*parley.SeqResult](t)(as(t, h, "ann").CancelTurn(t.Context(), &parley.CancelTurnParams{ConversationID: "c1", Turn: 1}))
+					must[*parley.SeqResult](t)(as(t, h, "ann").CancelTurn(t.Context(),
+						&parley.CancelTurnParams{ConversationID: "c1", Turn: 1}))
 				})
 			}
 			file := exportOf(t, j)
@@ -79,7 +85,7 @@ func TestApprovalsBackUp(t *testing.T) {
 	})
 }
 
-// TestApprovalsForged: an import takes no approvals that no hub has written.
+// TestApprovalsForged: an import refuses approvals that no hub writes.
 func TestApprovalsForged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := memory.New()

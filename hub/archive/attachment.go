@@ -10,10 +10,10 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// kindAttachment stands in every event that names a file, and seldom in another.
+// kindAttachment is in every event that names a file, and rarely in others.
 var kindAttachment = []byte(parley.KindAttachmentAdded)
 
-// attachmentOf gives the file that an event adds, nil for most.
+// attachmentOf returns the file that an event adds; nil for most events.
 func attachmentOf(e *parley.Event) (*journal.Hash, int64, error) {
 	if e.Type != parley.TypeSystem || !bytes.Contains(e.Payload, kindAttachment) {
 		return nil, 0, nil
@@ -29,7 +29,7 @@ func attachmentOf(e *parley.Event) (*journal.Hash, int64, error) {
 	return h, sys.Size, nil
 }
 
-// attachmentIn is attachmentOf for an event as stored.
+// attachmentIn is attachmentOf for an encoded event.
 func attachmentIn(data []byte) (*journal.Hash, int64, error) {
 	if !bytes.Contains(data, kindAttachment) {
 		return nil, 0, nil
@@ -41,7 +41,7 @@ func attachmentIn(data []byte) (*journal.Hash, int64, error) {
 	return attachmentOf(&e)
 }
 
-// Attachments gives the files that events of a journal name.
+// Attachments returns the files that the events of a journal name.
 func Attachments(ctx context.Context, j journal.Journal) (map[journal.Hash]struct{}, error) {
 	named := map[journal.Hash]struct{}{}
 	for at := journal.Position(0); ; {
@@ -65,8 +65,9 @@ func Attachments(ctx context.Context, j journal.Journal) (map[journal.Hash]struc
 	}
 }
 
-// IsLost reports whether an error of a journal says that a file is gone or is not what was put. Any other may be gone at the next try.
-func IsLost(err error) bool {
+// isLost reports whether an error of a journal means that a file is missing or damaged. Other
+// errors may be temporary.
+func isLost(err error) bool {
 	var damage *journal.DamageError
 	return errors.Is(err, journal.ErrNoBlob) || errors.As(err, &damage)
 }

@@ -12,16 +12,18 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// A backup reads the journal in pages of at most so many events and bytes.
+// The bounds of the pages in which a backup reads the journal.
 const (
 	backupPage  = 500
 	backupBytes = 1 << 20
 )
 
-// WriteBackup writes all that j holds when it begins; what is appended meanwhile is not in it. It holds no lock and no transaction while
-// it writes, so out may be as slow as it likes. hubVersion is for the reader to know. lost, if it is not nil, is told of each file that is gone
-// or damaged: the backup says that it is missing and goes on.
-func WriteBackup(ctx context.Context, out io.Writer, j journal.Journal, hubVersion string, lost func(h journal.Hash, err error)) (Trailer, error) {
+// WriteBackup writes all records that j has at the start of the call. It uses no lock and no
+// transaction while it writes, so out may be slow. hubVersion is informational. If lost is not nil,
+// it is called for each missing or damaged file. The backup marks such a file as missing and
+// continues.
+func WriteBackup(ctx context.Context, out io.Writer, j journal.Journal, hubVersion string,
+	lost func(h journal.Hash, err error)) (Trailer, error) {
 	header := Header{Version: Version, HubVersion: hubVersion, At: parley.TimestampOf(time.Now()), Position: j.Last()}
 	sum := sha256.New()
 	b := &backup{w: NewWriter(io.MultiWriter(out, sum), FromJournal(j))}
@@ -45,7 +47,7 @@ func WriteBackup(ctx context.Context, out io.Writer, j journal.Journal, hubVersi
 	return t, b.object(t)
 }
 
-// backup is a backup under way.
+// backup is a backup that is being written.
 type backup struct {
 	w             *Writer
 	at            journal.Position

@@ -13,38 +13,39 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// Check reads an archive to its end and holds every line against what was written. It names the first wrong one in a *LineError; any other
-// error is r's.
+// Check reads an archive to its end and checks every line. It returns a *LineError for the first
+// invalid line. Other errors are those of r.
 func Check(r io.Reader, o *CheckOptions) (Report, error) {
 	return checkLines(r, o, nil)
 }
 
-// visitor gets what a check has found right. What it is given it must not keep.
+// visitor receives the lines that passed the checks. It must not keep them.
 type visitor interface {
-	// event gets an event; head is its conversation's with it, and backup says whether the archive is one.
+	// event receives an event and the head of its conversation after it. backup is set if the
+	// archive is a backup.
 	event(l *eventLine, e *parley.Event, head journal.Head, backup bool) error
 	attachment(l *attachmentLine) error
 }
 
-// checker follows an archive line by line.
+// checker checks an archive line by line.
 type checker struct {
 	without bool
-	visit   visitor // or nil
+	visit   visitor // may be nil
 	line    int
 	header  *Header
 	trailer *Trailer
-	sum     hash.Hash // of a backup's lines before the current one
+	sum     hash.Hash // of the lines of a backup before the current one
 	chains  map[string]*chain
 	order   []*chain
 	events  int64
-	files   map[journal.Hash]bool // named so far, and whether the file is there
-	lost    []journal.Hash        // those of which a line says that they are missing
-	waiting *attachmentLine       // a file whose event must be next; its data is gone
+	files   map[journal.Hash]bool // the files that were named, and whether the archive has them
+	lost    []journal.Hash        // files that a line marks as missing
+	waiting *attachmentLine       // a file whose event must be next; its data is dropped
 	sharing sharing
-	unseen  int64 // forks that were not held against what they share
+	unseen  int64 // forks whose shared events could not be checked
 }
 
-// chain is one conversation as far as it was followed.
+// chain is a conversation up to the current line.
 type chain struct {
 	id   string
 	head journal.Head
@@ -74,7 +75,7 @@ func checkLines(r io.Reader, o *CheckOptions, v visitor) (Report, error) {
 	}
 }
 
-// source marks the errors of a reader, which say nothing about the archive.
+// source marks the errors of a reader, which do not depend on the archive.
 type source struct{ r io.Reader }
 
 func (s source) Read(b []byte) (int, error) {
@@ -89,7 +90,7 @@ type sourceError struct{ err error }
 
 func (e *sourceError) Error() string { return e.err.Error() }
 
-// wrong says where err is, unless it says so itself.
+// wrong adds the current line to err.
 func (c *checker) wrong(err error) error {
 	if said := (*LineError)(nil); errors.As(err, &said) {
 		said.Line = c.line
@@ -100,7 +101,7 @@ func (c *checker) wrong(err error) error {
 
 func (c *checker) take(line []byte) error {
 	if c.trailer != nil {
-		return errors.New("it stands after the last line of a backup")
+		return errors.New("the line is after the last line of a backup")
 	}
 	if c.waiting != nil && !bytes.HasPrefix(line, eventStart) {
 		return errors.New("the line before is an attachment, and this one is not the event that names it")
@@ -129,8 +130,8 @@ func (c *checker) takeHeader(line []byte) error {
 	err := parseObject(line, h)
 	switch {
 	case c.line != 1:
-		return errors.New("the first line of a backup stands in another place")
-	case h.Version > Version: // which may be written in another way
+		return errors.New("the first line of a backup is at another place")
+	case h.Version > Version: // its format may be different
 		return fmt.Errorf("a backup of version %d, and this program reads version %d", h.Version, Version)
 	case err != nil:
 		return err
@@ -170,7 +171,7 @@ func (c *checker) takeAttachment(line []byte) error {
 	}
 	there, named := c.files[l.hash]
 	if there || named && (l.missing || !c.without) {
-		return errors.New("this attachment stands in the file already")
+		return errors.New("this attachment is repeated")
 	}
 	if c.visit != nil && !l.missing {
 		if err := c.visit.attachment(&l); err != nil {
@@ -192,21 +193,22 @@ func (c *checker) takeEvent(line []byte) error {
 	return nil
 }
 
-// follow holds an event against the one before in its conversation.
+// follow checks an event against the previous event of its conversation.
 func (c *checker) follow(l *eventLine) error {
 	ch := c.chains[l.conversation]
 	if ch == nil {
 		ch = &chain{id: l.conversation, head: journal.Head{Hash: journal.Genesis(l.conversation)}}
 	}
 	if ch.head.Final {
-		return errors.New("stands after the closing event")
+		return errors.New("the event is after the closing event")
 	}
 	if l.seq != ch.head.Seq+1 {
 		return fmt.Errorf("expected seq %d", ch.head.Seq+1)
 	}
 	want := ch.head.Hash.Next(l.data)
 	if want != l.hash {
-		return fmt.Errorf("hash chain: the line says %.12s, its event gives %.12s", hex.EncodeToString(l.hash[:]), hex.EncodeToString(want[:]))
+		return fmt.Errorf("hash chain: the line says %.12s, its event has %.12s", hex.EncodeToString(l.hash[:]),
+			hex.EncodeToString(want[:]))
 	}
 	var e parley.Event
 	if err := e.UnmarshalJSON(l.data); err != nil {
@@ -239,7 +241,7 @@ func (c *checker) follow(l *eventLine) error {
 	return nil
 }
 
-// names holds the file that an event names against those that stand before it.
+// names checks the file that an event names against the files before it.
 func (c *checker) names(e *parley.Event) error {
 	waiting := c.waiting
 	c.waiting = nil
@@ -265,10 +267,10 @@ func (c *checker) names(e *parley.Event) error {
 	return nil
 }
 
-// ErrNoAttachment: an event names a file that does not stand before it.
-var ErrNoAttachment = errors.New("the attachment that this event names does not stand before it")
+// ErrNoAttachment means that an event names a file that is not before it.
+var ErrNoAttachment = errors.New("the attachment that this event names is not before it")
 
-// finish looks at what is wrong with the end.
+// finish checks the end of the archive.
 func (c *checker) finish() (Report, error) {
 	c.line++
 	switch {

@@ -15,8 +15,8 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// checkEvent refuses what no hub has written: an event that is too large, or encoded in another way, or has JSON that two readers would
-// read differently. That its conversation takes it is for the fold to say.
+// checkEvent refuses an event that no hub writes: one that is too large, encoded in another
+// way, or has ambiguous JSON. The fold checks whether the conversation accepts it.
 func checkEvent(data []byte, e *parley.Event) error {
 	if len(data) > parley.MaxEventBytes {
 		return fmt.Errorf("the event has %d bytes, expected at most %d", len(data), parley.MaxEventBytes)
@@ -34,7 +34,8 @@ func checkEvent(data []byte, e *parley.Event) error {
 	return checkJSON(data)
 }
 
-// checkJSON refuses JSON that is not UTF-8, has half a surrogate pair or a name twice, or nests too deep.
+// checkJSON refuses JSON that is not UTF-8, has half a surrogate pair or a duplicate name, or is
+// nested too deep.
 func checkJSON(data []byte) error {
 	dec := jsontext.NewDecoder(bytes.NewReader(data))
 	for {
@@ -69,9 +70,10 @@ func checkSystem(sys *parley.System) error {
 		return fmt.Errorf("policy %.80q is not served by this version", p.Kind)
 	}
 	if t := sys.Token; t != nil && (t.TokenID == "" || len(t.Agents) == 0) {
-		return errors.New("a token without an id, or that speaks as nobody")
+		return errors.New("a token without an id or without agents")
 	}
-	if sys.Kind == parley.KindConversationCreated && sys.CreatedBy != parley.HubID && !parley.ValidParticipantID(sys.CreatedBy) {
+	if sys.Kind == parley.KindConversationCreated && sys.CreatedBy != parley.HubID &&
+		!parley.ValidParticipantID(sys.CreatedBy) {
 		return fmt.Errorf("createdBy %.80q is no participant", sys.CreatedBy)
 	}
 	return nil

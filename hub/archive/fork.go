@@ -14,23 +14,25 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// A fork says which events it shares with another conversation, and the hash that these have there. That is made again here from the other's id and the events alone.
+// A fork names the events that it shares with another conversation, and their hash there. The hash
+// is computed from the id of the other conversation and these events alone.
 
-// errLink: the hash is not that of these events.
-var errLink = errors.New("the events that it shares with the other are not those of which it says the hash")
+// errLink means that the events do not have the hash that the fork names.
+var errLink = errors.New("the shared events do not have the hash that the fork names")
 
-// link holds what a fork says against the events before; hash is that of the same events in the other.
+// link compares a fork with the hash that its shared events have in the other conversation.
 func link(r *parley.ForkRecord, hash journal.Hash) error {
 	if r.Hash == hex.EncodeToString(hash[:]) {
 		return nil
 	}
-	return fmt.Errorf("a fork of %.80q at seq %d: %w: they have %.12s there, it says %.12s", r.ConversationID, r.Seq, errLink, hex.EncodeToString(hash[:]), r.Hash)
+	return fmt.Errorf("a fork of %.80q at seq %d: %w: they have %.12s there, it says %.12s", r.ConversationID, r.Seq,
+		errLink, hex.EncodeToString(hash[:]), r.Hash)
 }
 
-// kindForked stands in every event that begins a fork, and seldom in another.
+// kindForked is in every event that starts a fork, and rarely in others.
 var kindForked = []byte(parley.KindConversationForked)
 
-// forkOf gives what an event says of a fork; nil for most.
+// forkOf returns the fork that an event starts; nil for most events.
 func forkOf(e *parley.Event) (*parley.ForkRecord, error) {
 	if e.Type != parley.TypeSystem || !bytes.Contains(e.Payload, kindForked) {
 		return nil, nil
@@ -45,15 +47,17 @@ func forkOf(e *parley.Event) (*parley.ForkRecord, error) {
 	return sys.Fork, check.ForkRecord(sys.Fork)
 }
 
-// sharing keeps the events with which a conversation begins, as long as its lines follow one another: a hub writes all that a fork shares at once. One conversation
-// is kept at a time, and no more of it than a fork may share.
+// sharing has the first events of a conversation while its lines are consecutive, because a hub
+// writes all events that a fork shares at once. It keeps one conversation at a time, up to the
+// bounds of a fork.
 type sharing struct {
 	conversation string
 	shared       [][]byte
 	bytes        int64
 }
 
-// follow takes the next event of an archive, and holds it against those before if it begins a fork. It reports whether it was a fork that could not be held against them.
+// follow adds the next event of an archive. If the event starts a fork, follow checks the shared
+// events. unseen means that it could not.
 func (s *sharing) follow(l *eventLine, e *parley.Event) (unseen bool, err error) {
 	r, err := forkOf(e)
 	if err != nil {
@@ -84,7 +88,8 @@ func (s *sharing) follow(l *eventLine, e *parley.Event) (unseen bool, err error)
 	return false, nil
 }
 
-// CheckForks holds every fork of a journal against the events that it shares, and counts them. It names the first that is wrong.
+// CheckForks checks the shared events of every fork of a journal, and counts the forks. It returns
+// an error for the first invalid fork.
 func CheckForks(ctx context.Context, j journal.Journal) (n int64, err error) {
 	for at := journal.Position(0); ; {
 		page, err := j.Scan(at, backupPage, backupBytes)
@@ -110,7 +115,7 @@ func CheckForks(ctx context.Context, j journal.Journal) (n int64, err error) {
 	}
 }
 
-// checkForkIn holds a record of a journal against those before, if it begins a fork.
+// checkForkIn checks the events before a record, if the record starts a fork.
 func checkForkIn(j journal.Journal, r *journal.Record) (fork bool, err error) {
 	var e parley.Event
 	if err := e.UnmarshalJSON(r.Data); err != nil {
@@ -136,7 +141,8 @@ func checkForkIn(j journal.Journal, r *journal.Record) (fork bool, err error) {
 	return true, link(record, hash)
 }
 
-// checkForked refuses the beginning of a fork that a hub would not have written so. Where it stands, and that no session is forked, the fold knows.
+// checkForked refuses the start of a fork that no hub writes. The fold checks its
+// place, and that no session is forked.
 func checkForked(sys *parley.System) error {
 	if !parley.ValidParticipantID(sys.CreatedBy) {
 		return fmt.Errorf("createdBy %.80q is no participant", sys.CreatedBy)
@@ -144,7 +150,8 @@ func checkForked(sys *parley.System) error {
 	return check.Fork(&parley.ForkConversationParams{Seq: sys.Fork.Seq, Title: sys.Title})
 }
 
-// borrowed names a conversation that has approvals of another, and does not say that it is a fork of it: its lines are cut off before that.
+// borrowed refuses a conversation that has approvals of another one and no event that makes it a
+// fork: its lines are cut off before that.
 func (c *planned) borrowed() error {
 	if c.state.Lender == "" {
 		return nil

@@ -31,8 +31,10 @@ func forksAll(t *testing.T, j journal.Journal) {
 				last--
 			}
 			for seq := last; seq > 0; seq -= 1 + seq/50*9 {
-				fork := must[*parley.Snapshot](t)(root.ForkConversation(t.Context(), &parley.ForkConversationParams{ConversationID: id, Seq: seq, ForkID: fmt.Sprintf("%s-%d", id, seq)}))
-				must[*parley.Snapshot](t)(root.ForkConversation(t.Context(), &parley.ForkConversationParams{ConversationID: fork.ConversationID, Seq: seq + 1}))
+				fork := must[*parley.Snapshot](t)(root.ForkConversation(t.Context(),
+					&parley.ForkConversationParams{ConversationID: id, Seq: seq, ForkID: fmt.Sprintf("%s-%d", id, seq)}))
+				must[*parley.Snapshot](t)(root.ForkConversation(t.Context(),
+					&parley.ForkConversationParams{ConversationID: fork.ConversationID, Seq: seq + 1}))
 				made += 3 // the second has two in it
 			}
 		}
@@ -47,12 +49,13 @@ func forksAll(t *testing.T, j journal.Journal) {
 	withHub(t, next, func(h *hub.Hub) {
 		root := as(t, h, "root", parley.ScopeAdmin)
 		for _, row := range must[[]journal.Listed](t)(next.Labeled("", 0, 1000)) {
-			must[*parley.Snapshot](t)(root.GetConversation(t.Context(), &parley.GetConversationParams{ConversationID: row.Conversation}))
+			must[*parley.Snapshot](t)(root.GetConversation(t.Context(),
+				&parley.GetConversationParams{ConversationID: row.Conversation}))
 		}
 	})
 }
 
-// TestForksOfAnythingAreArchived: whatever stands in a log, a fork of it is one that an import takes.
+// TestForksOfAnythingAreArchived: an import accepts a fork of any log.
 func TestForksOfAnythingAreArchived(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

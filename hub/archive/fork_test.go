@@ -20,10 +20,12 @@ func forkedLog(t testing.TB) journal.Journal {
 	withHub(t, j, func(h *hub.Hub) {
 		ann, bob := as(t, h, "ann"), as(t, h, "bob")
 		must[*parley.Snapshot](t)(ann.CreateConversation(t.Context(), &parley.CreateConversationParams{
-			ConversationID: "c1", Workspace: "", Participants: []parley.Participant{{ID: "bob", Kind: parley.KindAgent, Private: "for bob"}, {ID: "ann", Kind: parley.KindHuman}},
+			ConversationID: "c1", Workspace: "", Participants: []parley.Participant{{ID: "bob", Kind: parley.KindAgent,
+				Private: "for bob"}, {ID: "ann", Kind: parley.KindHuman}},
 		}))
 		must[*parley.ClaimTurnResult](t)(bob.ClaimTurn(t.Context(), &parley.ClaimTurnParams{ConversationID: "c1", Turn: 1}))
-		must[*parley.Approval](t)(bob.RequestApproval(t.Context(), &parley.RequestApprovalParams{ConversationID: "c1", Key: "k", Title: "may I"}))
+		must[*parley.Approval](t)(bob.RequestApproval(t.Context(),
+			&parley.RequestApprovalParams{ConversationID: "c1", Key: "k", Title: "may I"}))
 		for _, q := range []parley.ForkConversationParams{
 			{ConversationID: "c1", Seq: 5, ForkID: "f1"}, {ConversationID: "c1", Seq: 4, ForkID: "f2"}, {ConversationID: "f1", Seq: 6, ForkID: "f3"},
 			{ConversationID: "f1", Seq: 5, ForkID: "f4", Title: "other", ClientRequestID: "k"},
@@ -31,7 +33,8 @@ func forkedLog(t testing.TB) journal.Journal {
 			must[*parley.Snapshot](t)(ann.ForkConversation(t.Context(), &q))
 		}
 		must[*parley.ClaimTurnResult](t)(bob.ClaimTurn(t.Context(), &parley.ClaimTurnParams{ConversationID: "f1", Turn: 1}))
-		must[*parley.Approval](t)(bob.RequestApproval(t.Context(), &parley.RequestApprovalParams{ConversationID: "f1", Key: "k", Title: "may I"}))
+		must[*parley.Approval](t)(bob.RequestApproval(t.Context(),
+			&parley.RequestApprovalParams{ConversationID: "f1", Key: "k", Title: "may I"}))
 	})
 	return j
 }
@@ -58,18 +61,20 @@ func TestForksAreArchived(t *testing.T) {
 		t.Fatalf("%d forks, %v", n, err)
 	}
 	withHub(t, again, func(h *hub.Hub) {
-		list := must[*parley.ListConversationsResult](t)(as(t, h, "bob").ListConversations(t.Context(), &parley.ListConversationsParams{}))
+		list := must[*parley.ListConversationsResult](t)(as(t, h, "bob").ListConversations(t.Context(),
+			&parley.ListConversationsParams{}))
 		if len(list.Conversations) != 5 {
 			t.Errorf("%+v", list)
 		}
-		f4 := must[*parley.Snapshot](t)(as(t, h, "ann").ForkConversation(t.Context(), &parley.ForkConversationParams{ConversationID: "f1", Seq: 5, ForkID: "f4", Title: "other", ClientRequestID: "k"}))
+		f4 := must[*parley.Snapshot](t)(as(t, h, "ann").ForkConversation(t.Context(),
+			&parley.ForkConversationParams{ConversationID: "f1", Seq: 5, ForkID: "f4", Title: "other", ClientRequestID: "k"}))
 		if !f4.Duplicate || f4.Fork.ConversationID != "f1" || f4.Fork.Seq != 5 {
 			t.Errorf("%+v", f4)
 		}
 	})
 }
 
-// relinked gives the export of a conversation under its own id with other events.
+// relinked returns the export of a conversation under its id with other events.
 func relinked(t testing.TB, id string, events [][]byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -118,9 +123,11 @@ func TestForkLinks(t *testing.T) {
 		events [][]byte
 		want   string
 	}{
-		"another hash":              {changed(5, hex.EncodeToString(hash[:]), hex.EncodeToString(other[:])), "line 6: conversation \"f1\", seq 6: a fork of \"c1\" at seq 5"},
-		"another conversation":      {changed(5, `"conversationId":"c1"`, `"conversationId":"c2"`), "line 6: conversation \"f1\", seq 6: a fork of \"c2\" at seq 5"},
-		"another event":             {changed(1, "for bob", "for rob"), "line 6: conversation \"f1\", seq 6: a fork of \"c1\" at seq 5"},
+		"another hash": {changed(5, hex.EncodeToString(hash[:]), hex.EncodeToString(other[:])),
+			"line 6: conversation \"f1\", seq 6: a fork of \"c1\" at seq 5"},
+		"another conversation": {changed(5, `"conversationId":"c1"`, `"conversationId":"c2"`), "line 6: conversation \"f1\", seq 6: a fork of \"c2\" at seq 5"},
+		"another event": {changed(1, "for bob", "for rob"),
+			"line 6: conversation \"f1\", seq 6: a fork of \"c1\" at seq 5"},
 		"another seq":               {changed(5, `"seq":5,"hash"`, `"seq":4,"hash"`), "line 6: conversation \"f1\", seq 6"},
 		"no hash":                   {changed(5, hex.EncodeToString(hash[:]), "00"), "line 6: conversation \"f1\", seq 6"},
 		"cut off before":            {whole[:5], `conversation "f1": it has the approvals of "c1"`},
@@ -137,7 +144,8 @@ func TestForkLinks(t *testing.T) {
 	}
 }
 
-// TestForksApart: where the events that a fork shares do not stand together in a file, the file says how many were not held against them, and the log finds out.
+// TestForksApart: if the events that a fork shares are not consecutive lines, the report counts the
+// fork as unseen, and a check of the journal finds it.
 func TestForksApart(t *testing.T) {
 	t.Parallel()
 	j := forkedLog(t)

@@ -12,7 +12,8 @@ import (
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
-// FuzzArchive: an archive whose chain holds, whatever stands in its events, is refused or can be imported; and a hub serves what was imported.
+// FuzzArchive: an archive with a valid chain is refused, or it can be imported and a hub serves it,
+// whatever its events are.
 func FuzzArchive(f *testing.F) {
 	const created = `{"seq":1,"type":"system","from":"hub","at":"2026-11-20T09:00:00.000Z","payload":{"kind":"conversation_created","createdBy":"a","participants":[{"id":"a","kind":"agent"},{"id":"b","kind":"human"}],"policy":{"kind":"round_robin"},"startsWith":"a"}}`
 	const said = `{"seq":2,"turn":1,"type":"message","from":"a","at":"2026-11-20T09:00:01.000Z","finality":"turn","payload":{"text":"x"},"clientRequestId":"k"}`

@@ -56,7 +56,7 @@ func withHub(t testing.TB, j journal.Journal, use func(h *hub.Hub)) {
 	use(h)
 }
 
-// as gives a client inside the hub's process.
+// as returns a client inside the hub's process.
 func as(t testing.TB, h *hub.Hub, id string, scopes ...parley.Scope) parley.Client {
 	t.Helper()
 	c := h.Client(h.LocalPrincipal(id, scopes...))
@@ -74,15 +74,16 @@ func must[R any](t testing.TB) func(R, error) R {
 	}
 }
 
-// talk fills a hub with everything that a log can hold: conversations that are open and closed, private texts, traces, notes, a
-// participant that came later, attachments, tokens. It gives a token.
+// talk fills a hub with all kinds of records: open and closed conversations, private texts, traces,
+// notes, a participant that was added later, attachments and tokens. It returns a token.
 func talk(t testing.TB, h *hub.Hub) (token string) {
 	t.Helper()
 	ann, bob, admin := as(t, h, "ann"), as(t, h, "bob"), as(t, h, "admin", parley.ScopeAdmin)
 	for _, id := range []string{"c1", "c2", "c3"} {
 		must[*parley.Snapshot](t)(ann.CreateConversation(t.Context(), &parley.CreateConversationParams{
 			ConversationID: id, Title: "a title of " + id, Metadata: json.RawMessage(`{"k":[1.0,"<&>"]}`),
-			Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman}, {ID: "bob", Kind: parley.KindAgent, Private: "only bob of " + id}},
+			Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman},
+				{ID: "bob", Kind: parley.KindAgent, Private: "only bob of " + id}},
 		}))
 	}
 	say := func(c parley.Client, id, text string, f parley.Finality) {
@@ -116,7 +117,7 @@ func talk(t testing.TB, h *hub.Hub) (token string) {
 	return r.Token
 }
 
-// backupOf gives a backup of a journal.
+// backupOf returns a backup of a journal.
 func backupOf(t testing.TB, j journal.Journal) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -126,7 +127,7 @@ func backupOf(t testing.TB, j journal.Journal) []byte {
 	return b.Bytes()
 }
 
-// exportOf gives an export of every conversation that is not the hub's own.
+// exportOf returns an export of every conversation that is not reserved.
 func exportOf(t testing.TB, j journal.Journal) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -154,7 +155,7 @@ func importInto(t testing.TB, j journal.Journal, file []byte) archive.Imported {
 	return must[archive.Imported](t)(archive.Import(t.Context(), bytes.NewReader(file), j, nil))
 }
 
-// lines gives the lines of a file, each with its line feed.
+// lines returns the lines of a file, each with its line feed.
 func lines(file []byte) [][]byte {
 	all := bytes.SplitAfter(file, []byte("\n"))
 	return all[:len(all)-1]
@@ -163,7 +164,7 @@ func lines(file []byte) [][]byte {
 // join makes a file of lines.
 func join(lines [][]byte) []byte { return bytes.Join(lines, nil) }
 
-// forge gives an export of one conversation whose chain is right, whatever the events are.
+// forge returns an export of one conversation with a valid chain, whatever the events are.
 func forge(t testing.TB, id string, events ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer

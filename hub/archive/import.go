@@ -14,20 +14,22 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// Imported is what an import did.
+// Imported is the result of an import.
 type Imported struct {
-	// Added counts events that were appended, Present those that the journal had already.
+	// Added counts the appended events, and Present those that the journal had.
 	Added   int64 `json:"added"`
 	Present int64 `json:"present"`
-	// Conversations counts those of the archive.
+	// Conversations counts the conversations of the archive.
 	Conversations int64 `json:"conversations"`
-	// Attachments counts files of the archive; Missing those that events name and that neither has whole.
+	// Attachments counts the files of the archive. Missing counts the named files of which neither
+	// the archive nor the journal has an intact copy.
 	Attachments int64 `json:"attachments"`
 	Missing     int64 `json:"missing,omitempty"`
 }
 
-// CheckImport is what an import does before it writes anything: it checks r to its end, that a hub takes every event, and that each conversation
-// continues, or is a part of, what j has. j nil is an empty journal. It names what is wrong in a *LineError.
+// CheckImport makes the checks of an import and writes nothing. It checks r to its end, that a hub
+// accepts every event, and that each conversation continues the one of j or is a part of it. A nil
+// j is an empty journal. It returns a *LineError for an invalid line.
 func CheckImport(ctx context.Context, r io.Reader, j journal.Journal, o *CheckOptions) error {
 	p := &planner{ctx: ctx, journal: j, conversations: map[string]*planned{}}
 	if _, err := checkLines(r, o, p); err != nil {
@@ -36,10 +38,10 @@ func CheckImport(ctx context.Context, r io.Reader, j journal.Journal, o *CheckOp
 	return p.finish()
 }
 
-// planner holds events against the fold and against a journal.
+// planner checks events against the fold and against a journal.
 type planner struct {
 	ctx           context.Context
-	journal       journal.Journal // or nil
+	journal       journal.Journal // may be nil
 	conversations map[string]*planned
 }
 
@@ -48,9 +50,10 @@ type planned struct {
 	state fold.State
 	there journal.Head // in the journal
 	head  journal.Head // in the archive
-	// started are the sessions that were started out of it, and matched those that its events were to start.
+	// started has the sessions that the conversation started, and matched those that its events
+	// will start.
 	started, matched map[string]bool
-	owed             *owed // the answer that the next event may be
+	owed             *owed // the answer that may be the next event
 }
 
 func (p *planner) attachment(*attachmentLine) error { return p.ctx.Err() }
@@ -79,7 +82,7 @@ func (p *planner) event(l *eventLine, e *parley.Event, head journal.Head, backup
 	return nil
 }
 
-// find gives a conversation, with its head in the journal when it is met first.
+// find returns a conversation. The first call for it reads its head from the journal.
 func (p *planner) find(id string) (*planned, error) {
 	if c := p.conversations[id]; c != nil {
 		return c, nil
@@ -110,7 +113,7 @@ func (c *planned) apply(l *eventLine, e *parley.Event) error {
 	if err == nil {
 		err = c.owe(&before, e)
 	}
-	if err != nil { // which is no answer to a call, whatever the check has made of it
+	if err != nil { // it is not a refusal of a call, although check returned one
 		return fmt.Errorf("no hub would take it: %v", err)
 	}
 	c.state = after
@@ -143,7 +146,8 @@ func (c *planned) checkSystem(e *parley.Event) error {
 	return checkKind(&c.state, e, &sys)
 }
 
-// startsOnce refuses a session that was started before, and has ended meanwhile: one that runs the fold knows.
+// startsOnce refuses a session that was started before and has ended. The fold checks those that
+// run.
 func (c *planned) startsOnce(session string) error {
 	if c.started[session] {
 		return fmt.Errorf("the session %.80q was started before", session)
@@ -156,10 +160,11 @@ func (c *planned) startsOnce(session string) error {
 }
 
 func forks(there journal.Head) error {
-	return fmt.Errorf("the log has other events than the archive: at seq %d the log's hash is %.12s", there.Seq, hex.EncodeToString(there.Hash[:]))
+	return fmt.Errorf("the log has other events than the archive: at seq %d the log's hash is %.12s", there.Seq,
+		hex.EncodeToString(there.Hash[:]))
 }
 
-// The hub's own conversations: its tokens, and what runners have said.
+// The reserved conversations of the hub: tokens and runners.
 const (
 	tokensConversation  = "~tokens"
 	runnersConversation = "~runners"
@@ -167,14 +172,16 @@ const (
 
 func own(id string) bool { return id == tokensConversation || id == runnersConversation }
 
-// inKept are the kinds in a conversation that an adapter keeps, where nobody speaks.
+// inKept are the kinds in a conversation in which an adapter keeps data. It has no messages.
 var (
-	inKept  = map[string]bool{parley.KindConversationCreated: true, parley.KindParticipantPrivate: true, parley.KindNote: true}
+	inKept = map[string]bool{parley.KindConversationCreated: true, parley.KindParticipantPrivate: true,
+		parley.KindNote: true}
 	errKept = errors.New("in a conversation that an adapter keeps there are notes and nothing else")
 )
 
-// checkConversation refuses ids that no hub makes. The hub's own conversations are taken from backups only: an export of one may be an old
-// part of it, and a token that was revoked since would be good again, a runner that has left would be there. Those that an adapter keeps likewise.
+// checkConversation refuses ids that no hub creates. Reserved conversations are accepted from
+// backups only. An export of one may be old: a token that was revoked since would be valid again,
+// and a runner that left would return.
 func checkConversation(id string, backup bool) error {
 	switch {
 	case strings.HasPrefix(id, "~") && !backup:
@@ -187,7 +194,7 @@ func checkConversation(id string, backup bool) error {
 	return nil
 }
 
-// finish looks at the conversations of which the journal has more than the archive.
+// finish checks the conversations of which the journal has more than the archive.
 func (p *planner) finish() error {
 	for id, c := range p.conversations {
 		if err := c.borrowed(); err != nil {
@@ -207,9 +214,10 @@ func (p *planner) finish() error {
 	return nil
 }
 
-// Import appends what r has and j has not. r has passed CheckImport with the same j, and nobody else writes to j. An import that was
-// interrupted, or failed for want of room, can be made again: it goes on where the first one ended. (After one that found no room, conversations
-// may be listed in another order than that of r.)
+// Import appends the events of r that j does not have. r has passed CheckImport with the same j,
+// and no other writer uses j. After an interruption or an error, such as a full disk, the same
+// import continues where the first one ended. After a full disk, conversations may be listed in
+// another order than in r.
 func Import(ctx context.Context, r io.Reader, j journal.Journal, o *CheckOptions) (Imported, error) {
 	a := newAppender(ctx, j)
 	report, err := checkLines(r, o, a)

@@ -17,7 +17,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
-// TestBackupAndBack: what is imported from a backup is the log that it was taken of: its records, lists, files and tokens.
+// TestBackupAndBack: the import of a backup restores the log: its records, lists, files and tokens.
 func TestBackupAndBack(t *testing.T) {
 	t.Parallel()
 	from, to := newBolt(t), newBolt(t)
@@ -25,7 +25,8 @@ func TestBackupAndBack(t *testing.T) {
 	withHub(t, from, func(h *hub.Hub) { token = talk(t, h) })
 	file := backupOf(t, from)
 	report := must[archive.Report](t)(archive.Check(bytes.NewReader(file), nil))
-	if report.Backup == nil || report.Backup.HubVersion != "test" || journal.Position(report.Events) != from.Last() || report.Attachments != 2 || len(report.Conversations) != 4 {
+	if report.Backup == nil || report.Backup.HubVersion != "test" || journal.Position(report.Events) != from.Last() ||
+		report.Attachments != 2 || len(report.Conversations) != 4 {
 		t.Fatalf("the backup is %+v", report)
 	}
 	done := importInto(t, to, file)
@@ -53,7 +54,8 @@ func TestBackupAndBack(t *testing.T) {
 // sameLists holds the lists of two journals against each other.
 func sameLists(t *testing.T, from, to journal.Journal) {
 	t.Helper()
-	for _, id := range []string{"", eventdata.SeatLabel("ann"), eventdata.SeatLabel("bob"), eventdata.SeatLabel("carl"), eventdata.SeatLabel("hub")} {
+	for _, id := range []string{"", eventdata.SeatLabel("ann"), eventdata.SeatLabel("bob"), eventdata.SeatLabel("carl"),
+		eventdata.SeatLabel("hub")} {
 		want, got := must[[]journal.Listed](t)(from.Labeled(id, 0, 100)), must[[]journal.Listed](t)(to.Labeled(id, 0, 100))
 		if fmt.Sprint(want) != fmt.Sprint(got) {
 			t.Errorf("label %q: %v, expected %v", id, got, want)
@@ -84,7 +86,8 @@ func TestBackupHasNoSecrets(t *testing.T) {
 	}
 }
 
-// TestImportExport: an export has what was said and nothing of the hub's own, and its order of creation.
+// TestImportExport: an export has the conversations in the order of their creation, and no reserved
+// one.
 func TestImportExport(t *testing.T) {
 	t.Parallel()
 	from, to := newBolt(t), newBolt(t)
@@ -100,7 +103,8 @@ func TestImportExport(t *testing.T) {
 	}
 }
 
-// TestImportIsRepeatable: the same again changes nothing; more goes on from what is there; less is a part of it.
+// TestImportIsRepeatable: the same import again changes nothing, a longer archive continues the
+// journal, and a shorter one is a part of it.
 func TestImportIsRepeatable(t *testing.T) {
 	t.Parallel()
 	from, to := newBolt(t), newBolt(t)
@@ -110,7 +114,8 @@ func TestImportIsRepeatable(t *testing.T) {
 		must[*parley.SendResult](t)(as(t, h, "carl").SendMessage(t.Context(), &parley.SendMessageParams{
 			ConversationID: "c1", Finality: parley.FinalityConversation, Payload: []byte(`{"text":"more"}`),
 		}))
-		must[*parley.CreateTokenResult](t)(as(t, h, "admin", parley.ScopeAdmin).CreateToken(t.Context(), &parley.CreateTokenParams{AgentID: "eve"}))
+		must[*parley.CreateTokenResult](t)(as(t, h, "admin", parley.ScopeAdmin).CreateToken(t.Context(),
+			&parley.CreateTokenParams{AgentID: "eve"}))
 	})
 	late := backupOf(t, from)
 	n := int64(len(lines(early)) - 4) // without the first line, the last, and two files
@@ -137,7 +142,8 @@ func TestImportOfNothing(t *testing.T) {
 		t.Errorf("%+v", done)
 	}
 	file := backupOf(t, j)
-	if r, err := archive.Check(bytes.NewReader(file), nil); err != nil || r.Backup == nil || r.Events != 0 || len(lines(file)) != 2 {
+	if r, err := archive.Check(bytes.NewReader(file), nil); err != nil || r.Backup == nil || r.Events != 0 ||
+		len(lines(file)) != 2 {
 		t.Errorf("the backup of an empty log: %+v, %v", r, err)
 	}
 	importInto(t, j, file)
@@ -214,7 +220,7 @@ func TestImportGoesOn(t *testing.T) {
 		importInto(t, j, file)
 		journaltest.CheckInvariants(t, j)
 		got, want := lines(exportOf(t, j)), lines(exportOf(t, from))
-		slices.SortFunc(got, bytes.Compare) // what found no room may have come later than what did
+		slices.SortFunc(got, bytes.Compare) // a batch without room may follow a later one
 		slices.SortFunc(want, bytes.Compare)
 		if !slices.EqualFunc(got, want, bytes.Equal) {
 			t.Error("the export of the copy is another")

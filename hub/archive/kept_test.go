@@ -19,7 +19,8 @@ func TestKeptConversations(t *testing.T) {
 		j := memory.New()
 		t.Cleanup(func() { _ = j.Close() })
 		for i, e := range []string{created, event} {
-			if _, err := journal.Append(t.Context(), j, journal.Batch{Conversation: id, After: int64(i), Events: [][]byte{[]byte(e)}}); err != nil {
+			if _, err := journal.Append(t.Context(), j, journal.Batch{Conversation: id, After: int64(i),
+				Events: [][]byte{[]byte(e)}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -17,7 +17,7 @@ import (
 // Version is the version of backups that this package writes and reads.
 const Version = 1
 
-// Bounds of lines in bytes, the line feed included.
+// Bounds of lines in bytes, including the line feed.
 const (
 	maxEventLine      = parley.MaxEventBytes + 1<<10
 	maxAttachmentLine = (parley.MaxAttachmentBytes+2)/3*4 + 1<<10
@@ -26,10 +26,10 @@ const (
 // Header is the first line of a backup.
 type Header struct {
 	Version int `json:"parleyBackup"`
-	// HubVersion is the version of the program that wrote the backup, and At when it began.
+	// HubVersion is the version of the program, and At the start of the backup.
 	HubVersion string           `json:"hubVersion"`
 	At         parley.Timestamp `json:"at"`
-	// Position is how far the log went when the backup began: the number of its events.
+	// Position is the number of events that the log had at the start of the backup.
 	Position journal.Position `json:"position"`
 }
 
@@ -38,11 +38,11 @@ type Trailer struct {
 	End           bool  `json:"end"`
 	Records       int64 `json:"records"`
 	Conversations int64 `json:"conversations"`
-	// SHA256 is that of all bytes before this line, in lower-case hex.
+	// SHA256 is the hash of all bytes before this line, in lower-case hex.
 	SHA256 string `json:"sha256"`
 }
 
-// eventLine is an event of a conversation. What a parsed one refers to is the line's.
+// eventLine is an event of a conversation. A parsed one refers to the bytes of the line.
 type eventLine struct {
 	conversation string
 	seq          int64
@@ -50,7 +50,7 @@ type eventLine struct {
 	data         []byte
 }
 
-// attachmentLine is a file, or says that there is none where one was asked for.
+// attachmentLine is a file, or marks a missing one.
 type attachmentLine struct {
 	hash    journal.Hash
 	size    int64
@@ -58,7 +58,7 @@ type attachmentLine struct {
 	missing bool
 }
 
-// The beginnings of lines, by which their kind is known.
+// The first bytes of a line, which identify its kind.
 var (
 	headerStart     = []byte(`{"parleyBackup":`)
 	attachmentStart = []byte(`{"attachment":"`)
@@ -66,12 +66,12 @@ var (
 	trailerStart    = []byte(`{"end":`)
 )
 
-// missingEnd is the end of an attachment's line that has no file.
+// missingEnd is the end of the line of a missing file.
 var missingEnd = []byte(`,"missing":true}` + "\n")
 
 func (l *eventLine) append(b []byte) []byte {
 	b = append(b, eventStart...)
-	b = append(b, l.conversation...) // nothing to escape: see validID
+	b = append(b, l.conversation...) // nothing has to be escaped: see validID
 	b = append(b, `","seq":`...)
 	b = strconv.AppendInt(b, l.seq, 10)
 	b = append(b, `,"hash":"`...)
@@ -94,7 +94,7 @@ func (l *attachmentLine) append(b []byte) []byte {
 	return append(b, "\"}\n"...)
 }
 
-// encodeLine gives a header or trailer as a line.
+// encodeLine returns a header or a trailer as a line.
 func encodeLine(v any) ([]byte, error) {
 	b, err := json.Marshal(v)
 	return append(b, '\n'), err
@@ -112,7 +112,7 @@ func validID(id string) bool {
 
 var errNotWritten = errors.New("not written as an archive writes it")
 
-// parseEvent reads a line that begins with eventStart. The event itself is not looked into.
+// parseEvent parses a line that begins with eventStart, but not the event in it.
 func parseEvent(line []byte) (l eventLine, err error) {
 	id, rest, ok := bytes.Cut(line[len(eventStart):], []byte(`","seq":`))
 	if l.conversation = string(id); !ok || !validID(l.conversation) {
@@ -132,7 +132,7 @@ func parseEvent(line []byte) (l eventLine, err error) {
 	return l, nil
 }
 
-// parseAttachment reads a line that begins with attachmentStart, and holds the file against its hash.
+// parseAttachment parses a line that begins with attachmentStart, and checks the hash of the file.
 func parseAttachment(line []byte) (l attachmentLine, err error) {
 	hash, rest, ok := bytes.Cut(line[len(attachmentStart):], []byte(`","size":`))
 	if !ok || !parseHash(hash, &l.hash) {
@@ -151,7 +151,7 @@ func parseAttachment(line []byte) (l attachmentLine, err error) {
 	return parseFile(l, rest)
 }
 
-// parseFile reads the data of an attachment's line and what follows it.
+// parseFile parses the rest of the line of an attachment, from its data on.
 func parseFile(l attachmentLine, rest []byte) (attachmentLine, error) {
 	text, ok := bytes.CutSuffix(rest, []byte("\"}\n"))
 	if !ok || bytes.ContainsAny(text, "\r\n") { // the decoder would skip them
@@ -170,7 +170,7 @@ func parseFile(l attachmentLine, rest []byte) (attachmentLine, error) {
 	return l, nil
 }
 
-// parseObject reads a header or trailer, which must be written as encodeLine writes it.
+// parseObject parses a header or a trailer. It must be encoded as encodeLine does.
 func parseObject(line []byte, into any) error {
 	if err := json.Unmarshal(line, into); err != nil {
 		return errNotWritten
@@ -182,14 +182,14 @@ func parseObject(line []byte, into any) error {
 	return nil
 }
 
-// parseNumber reads decimal digits as strconv writes them.
+// parseNumber parses decimal digits as strconv writes them.
 func parseNumber(b []byte, n *int64) bool {
 	v, err := strconv.ParseInt(string(b), 10, 64)
 	*n = v
 	return err == nil && v >= 0 && strconv.FormatInt(v, 10) == string(b)
 }
 
-// parseHash reads lower-case hex.
+// parseHash parses lower-case hex.
 func parseHash(b []byte, h *journal.Hash) bool {
 	if len(b) != hex.EncodedLen(len(h)) || bytes.ContainsAny(b, "ABCDEF") {
 		return false

@@ -20,7 +20,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
-// blobFile gives where a journal keeps a file.
+// blobFile returns where a journal stores a file.
 func blobFile(j *bolt.Journal, data string) string {
 	name := hashOf(data)
 	return filepath.Join(j.Dir(), "blobs", name[:2], name[2:])
@@ -31,7 +31,8 @@ func hashOf(data string) string {
 	return hex.EncodeToString(h[:])
 }
 
-// talkAndLose fills a journal and then takes one of its two files away and damages the other. It gives a backup from before that.
+// talkAndLose fills a journal, and then removes one of its two files and damages the other. It
+// returns a backup from before that.
 func talkAndLose(t *testing.T, j *bolt.Journal) (whole []byte) {
 	t.Helper()
 	withHub(t, j, func(h *hub.Hub) { talk(t, h) })
@@ -45,7 +46,8 @@ func talkAndLose(t *testing.T, j *bolt.Journal) (whole []byte) {
 	return whole
 }
 
-// TestBackupWithoutItsFiles: a file that is gone or damaged is named in the hub's log and missing in the backup, which is whole but for it.
+// TestBackupWithoutItsFiles: a missing or damaged file is logged by the hub and marked in the
+// backup, which is complete otherwise.
 func TestBackupWithoutItsFiles(t *testing.T) {
 	t.Parallel()
 	j := newBolt(t)
@@ -63,7 +65,8 @@ func TestBackupWithoutItsFiles(t *testing.T) {
 		}
 	}
 	r := must[archive.Report](t)(archive.Check(bytes.NewReader(file.Bytes()), nil))
-	if r.Events != trailer.Records || r.Attachments != 0 || r.Missing != 2 || len(r.Lost) != 2 || hex.EncodeToString(r.Lost[0][:]) != hashOf("one file") {
+	if r.Events != trailer.Records || r.Attachments != 0 || r.Missing != 2 || len(r.Lost) != 2 ||
+		hex.EncodeToString(r.Lost[0][:]) != hashOf("one file") {
 		t.Errorf("%+v", r)
 	}
 	if line := `{"attachment":"` + hashOf("another") + `","size":7,"missing":true}` + "\n"; bytes.Count(file.Bytes(), []byte(line)) != 1 {
@@ -111,7 +114,7 @@ func TestImportOfMissingFiles(t *testing.T) {
 	}
 }
 
-// losing is a journal that fails to give one of its files.
+// losing is a journal that fails to return one of its files.
 type losing struct {
 	journal.Journal
 	hash journal.Hash
@@ -125,7 +128,7 @@ func (l *losing) GetBlob(h journal.Hash) ([]byte, error) {
 	return l.Journal.GetBlob(h)
 }
 
-// TestBackupFailsWithTheDisk: an error that says nothing about the file is none of it missing.
+// TestBackupFailsWithTheDisk: an error that does not mean that the file is lost ends the backup.
 func TestBackupFailsWithTheDisk(t *testing.T) {
 	t.Parallel()
 	j := memory.New()
@@ -139,7 +142,8 @@ func TestBackupFailsWithTheDisk(t *testing.T) {
 	}
 }
 
-// TestMissingIsSaidOnce: a file is in an archive or missing there, and that stands before the event that first names it.
+// TestMissingIsSaidOnce: a file is in an archive, or marked as missing, once, before the event that
+// first names it.
 func TestMissingIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	j := memory.New()

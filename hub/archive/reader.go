@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// lineReader reads lines, none longer than its kind may be.
+// lineReader reads lines up to the maximum length for their kind.
 type lineReader struct {
 	in   *bufio.Reader
 	line []byte
@@ -20,7 +20,8 @@ func newLineReader(r io.Reader) *lineReader {
 
 var errHalfLine = errors.New("the line has no end: the rest is cut off")
 
-// next gives a line with its line feed; it is good until the next call. At the end it gives io.EOF.
+// next returns a line with its line feed, which is valid until the next call. At the end it returns
+// io.EOF.
 func (r *lineReader) next() ([]byte, error) {
 	r.line = r.line[:0]
 	for {

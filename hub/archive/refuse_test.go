@@ -21,13 +21,14 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// samples gives a backup and an export of the same log, and an export of it when it has lost a file.
+// samples returns a backup and an export of the same log, and an export of it after it lost a file.
 func samples(t testing.TB) map[string][]byte {
 	j := memory.New()
 	defer j.Close()
 	withHub(t, j, func(h *hub.Hub) { talk(t, h) })
 	lost := &losing{j, sha256.Sum256([]byte("another")), journal.ErrNoBlob}
-	return map[string][]byte{"backup": backupOf(t, j), "export": exportOf(t, j), "export without a file": exportOf(t, lost)}
+	return map[string][]byte{"backup": backupOf(t, j), "export": exportOf(t, j),
+		"export without a file": exportOf(t, lost)}
 }
 
 // wrong fails unless both a check and an import refuse a file and say where.
@@ -136,7 +137,7 @@ func TestForeignChain(t *testing.T) {
 	wrong(t, mixed, "a foreign line")
 }
 
-// system gives the second event of a conversation, one of the system.
+// system returns the second event of a conversation, a system event.
 func system(from, payload string) string {
 	return fmt.Sprintf(`{"seq":2,"type":"system","from":%q,"at":"2026-01-01T00:00:00.000Z","payload":%s}`, from, payload)
 }
@@ -146,7 +147,7 @@ func claimed(runner string) string {
 	return fmt.Sprintf(`{"kind":"turn_claimed","turn":1,"agentId":"bob","runner":%q,"attempt":1,"claimHash":"%s","durationMs":5}`, runner, strings.Repeat("0", 64))
 }
 
-// TestImportRefusesEvents: the chain is right, but no hub has written these.
+// TestImportRefusesEvents: events with a valid chain that no hub writes are refused.
 func TestImportRefusesEvents(t *testing.T) {
 	t.Parallel()
 	starts := strings.Replace(created, `"limits"`, `"startsWith":"bob","limits"`, 1)
@@ -200,7 +201,8 @@ func TestImportRefusesEvents(t *testing.T) {
 			j := memory.New()
 			defer j.Close()
 			err := archive.CheckImport(t.Context(), bytes.NewReader(forge(t, "c", c.events...)), j, nil)
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), fmt.Sprintf("line %d: ", len(c.events))) {
+			if err == nil || !strings.Contains(err.Error(), c.want) ||
+				!strings.HasPrefix(err.Error(), fmt.Sprintf("line %d: ", len(c.events))) {
 				t.Errorf("%v, expected %q", err, c.want)
 			}
 		})
@@ -210,7 +212,7 @@ func TestImportRefusesEvents(t *testing.T) {
 	}
 }
 
-// TestImportTakesLogs: what hubs have written of all kinds is taken.
+// TestImportTakesLogs: events of all kinds that hubs write are accepted.
 func TestImportTakesLogs(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob(filepath.Join("..", "fold", "testdata", "*.jsonl"))
@@ -277,7 +279,7 @@ func TestLinesAreBounded(t *testing.T) {
 	}
 }
 
-// endless gives a line that never ends.
+// endless returns a line that never ends.
 type endless struct {
 	begin *strings.Reader
 	read  int64

@@ -6,29 +6,30 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// CheckOptions are what a check can be told. Nil and the zero value are valid.
+// CheckOptions are the options of a check. Nil and the zero value are valid.
 type CheckOptions struct {
-	// WithoutAttachments takes events that name a file which is not there.
+	// WithoutAttachments accepts events that name a missing file.
 	WithoutAttachments bool
 }
 
-// Report is what a check counted.
+// Report is the result of a check.
 type Report struct {
 	// Backup is the first line of a backup; nil for an export.
 	Backup      *Header `json:"backup,omitempty"`
 	Events      int64   `json:"events"`
 	Attachments int64   `json:"attachments"`
-	// Missing counts the attachments that are named and not there.
+	// Missing counts the named attachments that are missing.
 	Missing int64 `json:"missing,omitempty"`
-	// UnseenForks counts the forks whose shared events do not stand together in the archive: they were not held against the hash that the fork says. The log itself can
-	// be checked for it once they are in one.
+	// UnseenForks counts the forks whose shared events are not consecutive lines, so that their
+	// hash was not checked. CheckForks checks them in the journal after an import.
 	UnseenForks int64 `json:"unseenForks,omitempty"`
-	// Lost are those of them of which the archive says so itself, because they were gone or damaged when it was written.
+	// Lost has the missing attachments that the archive marks as missing or damaged.
 	Lost          []journal.Hash `json:"-"`
 	Conversations []Head         `json:"conversations"`
 }
 
-// Head is the end of a conversation. Compare it with headHash of a snapshot to know that nothing was cut off an export.
+// Head is the end of a conversation. Compare it with headHash of a snapshot to detect missing lines
+// at the end of an export.
 type Head struct {
 	ConversationID string `json:"conversationId"`
 	Seq            int64  `json:"seq"`
@@ -36,10 +37,10 @@ type Head struct {
 	Closed         bool   `json:"closed"`
 }
 
-// LineError says which line of an archive is wrong, and why.
+// LineError is the error of one line of an archive.
 type LineError struct {
 	Line         int
-	Conversation string // empty for a line that is no event
+	Conversation string // empty for a line that has no event
 	Seq          int64
 	What         error
 }

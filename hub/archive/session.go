@@ -20,7 +20,7 @@ func validSession(id string) bool {
 	return strings.HasPrefix(id, sessionPrefix) && parley.ValidConversationID(id)
 }
 
-// checkSession refuses a session that a hub would not have begun so.
+// checkSession refuses the start of a session that no hub writes.
 func checkSession(id string, sys *parley.System) error {
 	r := sys.Session
 	if r == nil {
@@ -33,7 +33,8 @@ func checkSession(id string, sys *parley.System) error {
 		return fmt.Errorf("a session of %.80q, of type %.80q", r.Agent, r.Type)
 	case r.Mode == "" || !r.Mode.Valid() || r.Mode == parley.ModeAsyncCallback && r.Parent == "":
 		return fmt.Errorf("a session in mode %.80q", r.Mode)
-	case r.Caller != sys.CreatedBy || r.Caller == r.AgentID || len(sys.Participants) != 2 || !seated(sys, r.Caller, parley.KindPeer) || !seated(sys, r.AgentID, parley.KindAgent):
+	case r.Caller != sys.CreatedBy || r.Caller == r.AgentID || len(sys.Participants) != 2 ||
+		!seated(sys, r.Caller, parley.KindPeer) || !seated(sys, r.AgentID, parley.KindAgent):
 		return errors.New("a session has its caller, a peer, and its agent")
 	}
 	if err := checkTree(id, r); err != nil {
@@ -52,21 +53,23 @@ func seated(sys *parley.System, id string, kind parley.ParticipantKind) bool {
 	return slices.ContainsFunc(sys.Participants, func(p parley.Participant) bool { return p.ID == id && p.Kind == kind })
 }
 
-// checkTree holds where a session is in its tree against what can be.
+// checkTree checks the place of a session in its tree.
 func checkTree(id string, r *parley.SessionRecord) error {
 	switch {
 	case r.Parent == "" && r.Root == id && r.Depth == 1:
 		return nil
-	case parley.ValidConversationID(r.Parent) && parley.ValidConversationID(r.Root) && r.Root != id && r.Parent != id && r.Depth >= 1 && r.Depth <= limits.MaxSessionDepth:
+	case parley.ValidConversationID(r.Parent) && parley.ValidConversationID(r.Root) && r.Root != id && r.Parent != id &&
+		r.Depth >= 1 && r.Depth <= limits.MaxSessionDepth:
 		return nil
 	}
 	return fmt.Errorf("a session of parent %.80q, root %.80q, depth %d", r.Parent, r.Root, r.Depth)
 }
 
-// checkRun holds how a session is run against its type.
+// checkRun checks the fields of a session that depend on its type.
 func checkRun(r *parley.SessionRecord) error {
 	switch {
-	case r.Deterministic() && (r.TimeoutMs < limits.MinDurationMs || r.TimeoutMs > limits.MaxSessionTimeoutMs), !r.Deterministic() && r.TimeoutMs != 0:
+	case r.Deterministic() && (r.TimeoutMs < limits.MinDurationMs || r.TimeoutMs > limits.MaxSessionTimeoutMs),
+		!r.Deterministic() && r.TimeoutMs != 0:
 		return fmt.Errorf("a session of type %s with timeoutMs %d", r.Type, r.TimeoutMs)
 	case r.Hosted && r.Deterministic():
 		return fmt.Errorf("a session of type %s that is hosted", r.Type)
@@ -85,8 +88,8 @@ func checkRunnerRef(r *parley.RunnerRef) error {
 	return nil
 }
 
-// checkChild refuses an event about a session, in the log of its parent or in its own, that a hub would not have written; s is the state before it. Which sessions
-// run the fold knows.
+// checkChild refuses an event about a session, in the log of its parent or in its own, that no hub
+// writes on s, the state before it. The fold checks which sessions run.
 func checkChild(s *fold.State, sys *parley.System) error {
 	switch {
 	case sys.Kind == parley.KindSessionBound:
@@ -103,7 +106,7 @@ func checkChild(s *fold.State, sys *parley.System) error {
 	case s.MatchIndex(sys.SessionID) >= 0:
 		return checkStartOf(&s.Matches[s.MatchIndex(sys.SessionID)], sys)
 	case !s.HasParticipant(sys.AgentID):
-		return fmt.Errorf("a session of %.80q, who does not take part in the conversation", sys.AgentID)
+		return fmt.Errorf("a session of %.80q, which does not take part in the conversation", sys.AgentID)
 	case !parley.ValidAgentName(sys.Agent) || sys.Mode == "" || !sys.Mode.Valid():
 		return fmt.Errorf("a session of %.80q in mode %.80q", sys.Agent, sys.Mode)
 	case sys.Mode == parley.ModeAsyncCallback && s.Session.Deterministic():
@@ -117,7 +120,8 @@ func checkSessionTurn(r *parley.SessionRecord, sys *parley.System) error {
 	switch {
 	case !r.OfRunner():
 		return nil
-	case sys.Kind == parley.KindTurnClaimed && sys.AgentID == r.AgentID && (r.Runner == nil || sys.ExecutorID != r.Runner.RunnerID):
+	case sys.Kind == parley.KindTurnClaimed && sys.AgentID == r.AgentID &&
+		(r.Runner == nil || sys.ExecutorID != r.Runner.RunnerID):
 		return fmt.Errorf("a claim by %.80q, whose session it is not", sys.ExecutorID)
 	case !r.Deterministic():
 		return nil
@@ -127,7 +131,8 @@ func checkSessionTurn(r *parley.SessionRecord, sys *parley.System) error {
 	return nil
 }
 
-// checkInSession refuses a message that does not fit what its conversation is; s is the state before it.
+// checkInSession refuses a message that does not fit the type of its conversation; s is the state
+// before it.
 func checkInSession(s *fold.State, e *parley.Event, speech *check.Speech) error {
 	if e.From == parley.HubID {
 		if speech.Parameters || speech.Result != (s.Session != nil) {
@@ -141,8 +146,8 @@ func checkInSession(s *fold.State, e *parley.Event, speech *check.Speech) error 
 	return s.CheckSession(e.From, e.Finality, speech.Parameters, speech.Result)
 }
 
-// checkCallback refuses a message of the hub that ends a turn and is no callback as a hub writes it; s is the state before it. That the sessions have ended, and
-// were told of to nobody, the fold knows.
+// checkCallback refuses a message of the hub that ends a turn and is not a valid callback; s is the
+// state before it. The fold checks that the sessions ended and were not reported before.
 func checkCallback(s *fold.State, e *parley.Event) error {
 	if e.Finality != parley.FinalityTurn || !s.AtBoundary() {
 		return fmt.Errorf("a message of %s that neither closes the conversation nor calls back between two turns", parley.HubID)
@@ -172,7 +177,7 @@ func checkCallback(s *fold.State, e *parley.Event) error {
 	return checkCarries(e, nil, hops)
 }
 
-// checkRunnerKind refuses what is nothing about a runner.
+// checkRunnerKind refuses events that are not about a runner.
 func checkRunnerKind(sys *parley.System) error {
 	switch {
 	case sys.Kind == parley.KindRunnerLeft && sys.RunnerRef != nil:
@@ -183,7 +188,8 @@ func checkRunnerKind(sys *parley.System) error {
 	return fmt.Errorf("%s does not belong in %s", sys.Kind, runnersConversation)
 }
 
-// checkBlueprint holds what a blueprint is against what it says. Its config and subscriptions the hub reads when it starts, as it does its schemas.
+// checkBlueprint checks the fields of a blueprint that depend on its type. The hub checks its
+// config and subscriptions when it starts, like its schemas.
 func checkBlueprint(b *parley.Blueprint) error {
 	switch k := b.Kind(); {
 	case !slices.Contains(parley.AgentTypes, k):
@@ -198,7 +204,8 @@ func checkBlueprint(b *parley.Blueprint) error {
 	return nil
 }
 
-// checkRunner holds what a runner has said against the bounds. Its schemas the hub compiles when it starts, and leaves out what it does not take.
+// checkRunner checks the record of a runner. The hub compiles its schemas when it starts, and drops
+// a runner whose schemas it does not accept.
 func checkRunner(r *parley.RunnerRecord) error {
 	if err := checkRunnerRef(&r.RunnerRef); err != nil {
 		return err
@@ -216,7 +223,8 @@ func checkRunner(r *parley.RunnerRecord) error {
 		if err := checkBlueprint(b); err != nil {
 			return err
 		}
-		if !b.ParamsVia.Valid() || b.TimeoutMs < 0 || b.TimeoutMs > limits.MaxSessionTimeoutMs || len(b.ParametersSchema) == 0 {
+		if !b.ParamsVia.Valid() || b.TimeoutMs < 0 || b.TimeoutMs > limits.MaxSessionTimeoutMs ||
+			len(b.ParametersSchema) == 0 {
 			return fmt.Errorf("blueprint %s: params_via %.80q, timeout_ms %d", b.Name, b.ParamsVia, b.TimeoutMs)
 		}
 		if err := check.Labels("labels", b.Labels); err != nil {

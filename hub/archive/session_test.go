@@ -43,7 +43,7 @@ func answer[R any](t testing.TB, call func(done func(R, error))) R {
 	return b.r
 }
 
-// newBox registers a runner of the agent count; holding are the claims that it goes on with.
+// newBox registers a runner of the agent count; holding are the claims that it continues.
 func newBox(t testing.TB, h *hub.Hub, id string, labels map[string]string, holding ...string) *box {
 	t.Helper()
 	x := &box{t: t, h: h, offers: make(chan parley.RequestTurn, 100)}
@@ -53,7 +53,8 @@ func newBox(t testing.TB, h *hub.Hub, id string, labels map[string]string, holdi
 		}
 	}, nil))
 	answer(t, func(done func(parley.RegisterExecutorResult, error)) {
-		h.RegisterExecutor(x.p, &parley.RegisterExecutorParams{ExecutorID: id, Mode: parley.ModePush, Capacity: 20, GraceMs: limits.OfflineMs, Labels: labels, Holding: holding}, done)
+		h.RegisterExecutor(x.p, &parley.RegisterExecutorParams{ExecutorID: id, Mode: parley.ModePush, Capacity: 20,
+			GraceMs: limits.OfflineMs, Labels: labels, Holding: holding}, done)
 	})
 	x.register(parley.Blueprint{Name: "count", ParametersSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`), Labels: map[string]string{"l": "1"}})
 	return x
@@ -86,7 +87,7 @@ func (x *box) end(conversation, claim string, status parley.OutcomeStatus) {
 	})
 }
 
-// work is what begins has left: sessions that run, wait, or have ended, and the claim of the one that runs.
+// work is the result of begins: sessions that run, wait or ended, and the claim of the running one.
 type work struct{ parent, running, claim, pending, waits, ended string }
 
 // begins fills a hub, in a bubble, with all that sessions leave in logs.
@@ -95,7 +96,8 @@ func begins(t testing.TB, h *hub.Hub) work {
 	ann := as(t, h, "ann")
 	w := work{parent: "parent"}
 	must[*parley.Snapshot](t)(ann.CreateConversation(t.Context(), &parley.CreateConversationParams{
-		ConversationID: "parent", Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman}, {ID: "bob", Kind: parley.KindPeer}},
+		ConversationID: "parent", Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman},
+			{ID: "bob", Kind: parley.KindPeer}},
 	}))
 	x := newBox(t, h, "box", nil)
 	start := func(by string, mode parley.SessionMode, parent string, demands map[string]string) string {
@@ -109,7 +111,8 @@ func begins(t testing.TB, h *hub.Hub) work {
 	for _, by := range []string{"ann", "bob"} {
 		w.ended = start(by, parley.ModeAsyncCallback, "parent", nil)
 		o := x.take()
-		x.end(o.ConversationID, o.ClaimID, map[string]parley.OutcomeStatus{"ann": parley.OutcomeCompleted, "bob": parley.OutcomeFailed}[by])
+		x.end(o.ConversationID, o.ClaimID, map[string]parley.OutcomeStatus{"ann": parley.OutcomeCompleted,
+			"bob": parley.OutcomeFailed}[by])
 		synctest.Wait()
 	}
 	late := start("ann", parley.ModeAsyncPoll, "", map[string]string{"gpu": "1"})
@@ -118,7 +121,8 @@ func begins(t testing.TB, h *hub.Hub) work {
 	gpu.take()
 	gpu.register() // it leaves
 	synctest.Wait()
-	if s := must[*parley.Session](t)(ann.GetSession(t.Context(), &parley.GetSessionParams{SessionID: late})); s.Reason != parley.ReasonInterrupted {
+	if s := must[*parley.Session](t)(ann.GetSession(t.Context(),
+		&parley.GetSessionParams{SessionID: late})); s.Reason != parley.ReasonInterrupted {
 		t.Fatalf("%+v", s)
 	}
 	w.waits = start("bob", parley.ModeAsyncPoll, "parent", map[string]string{"gpu": "2"})
@@ -131,7 +135,8 @@ func begins(t testing.TB, h *hub.Hub) work {
 	return w
 }
 
-// TestSessionsBackUp: a log with sessions and runners is backed up and put back, and a hub goes on with the copy: runners come back, sessions end, and who waits is told.
+// TestSessionsBackUp: a log with sessions and runners is backed up and restored, and a hub
+// continues the copy: runners reconnect, sessions end, and waits are answered.
 func TestSessionsBackUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		from, to := memory.New(), memory.New()
@@ -144,7 +149,8 @@ func TestSessionsBackUp(t *testing.T) {
 			file, export = backupOf(t, from), exportOf(t, from) // while it runs
 		})
 		report := must[archive.Report](t)(archive.Check(bytes.NewReader(file), nil))
-		if !slices.ContainsFunc(report.Conversations, func(h archive.Head) bool { return h.ConversationID == "~runners" && h.Seq == 4 }) {
+		if !slices.ContainsFunc(report.Conversations,
+			func(h archive.Head) bool { return h.ConversationID == "~runners" && h.Seq == 4 }) {
 			t.Fatalf("%+v", report.Conversations)
 		}
 		importInto(t, to, file)
@@ -169,7 +175,8 @@ func TestSessionsBackUp(t *testing.T) {
 			}
 			synctest.Wait()
 			s := must[*parley.Session](t)(ann.GetSession(t.Context(), &parley.GetSessionParams{SessionID: w.running}))
-			if s.Status != parley.SessionCompleted || s.Callback != parley.CallbackDelivered || *s.Result.ResultText != "<forty-two>" {
+			if s.Status != parley.SessionCompleted || s.Callback != parley.CallbackDelivered ||
+				*s.Result.ResultText != "<forty-two>" {
 				t.Fatalf("%+v", s)
 			}
 		})
@@ -189,7 +196,8 @@ func TestSessionsExport(t *testing.T) {
 			synctest.Wait()
 			for id, want := range map[string]string{w.running: parley.ReasonInterrupted, w.pending: parley.ReasonNoRunner, w.waits: ""} {
 				p := as(t, h, "root", parley.ScopeAdmin)
-				if s := must[*parley.Session](t)(p.GetSession(t.Context(), &parley.GetSessionParams{SessionID: id})); s.Reason != want {
+				if s := must[*parley.Session](t)(p.GetSession(t.Context(),
+					&parley.GetSessionParams{SessionID: id})); s.Reason != want {
 					t.Errorf("%+v", s)
 				}
 			}
@@ -212,7 +220,7 @@ func sameListsOf(t *testing.T, from, to journal.Journal, ids ...string) {
 	}
 }
 
-// logs gives the events of conversations that begins has made, by what they are.
+// logs returns the events of the conversations of begins, by their kind.
 func logs(t *testing.T) map[string][]string {
 	out := map[string][]string{}
 	synctest.Test(t, func(t *testing.T) {
@@ -241,7 +249,7 @@ func logs(t *testing.T) map[string][]string {
 	return out
 }
 
-// TestSessionsForged: of logs of sessions as no hub has written them each is refused, and says why.
+// TestSessionsForged: logs of sessions that no hub writes are refused, with the reason.
 func TestSessionsForged(t *testing.T) {
 	t.Parallel()
 	all := logs(t)
@@ -307,7 +315,8 @@ func TestSessionsForged(t *testing.T) {
 			}
 			log[i] = strings.Replace(log[i], c.old, c.new, 1)
 			err := archive.CheckImport(t.Context(), bytes.NewReader(forge(t, id, log...)), nil, nil)
-			if err == nil || !strings.Contains(err.Error(), c.want) || c.want != "" && !strings.HasPrefix(err.Error(), fmt.Sprintf("line %d: ", i+1)) {
+			if err == nil || !strings.Contains(err.Error(), c.want) || c.want != "" &&
+				!strings.HasPrefix(err.Error(), fmt.Sprintf("line %d: ", i+1)) {
 				t.Errorf("%v, expected %q in line %d", err, c.want, i+1)
 			}
 		})
@@ -328,7 +337,7 @@ func TestSessionsForged(t *testing.T) {
 	add("told twice", "parent", parent[1:told+1], renumbered(strings.Replace(parent[told], `"turn":1,`, `"turn":2,`, 1)), "whose callback was sent before")
 	add("ended twice", "parent", parent[1:told+1], renumbered(parent[at(parent, "session_ended")]), "does not run")
 	add("started again", "parent", parent[1:told+1], renumbered(parent[2]), "was started before")
-	add("somebody who comes to a session", child[0], child[1:closes], sys(`{"kind":"participant_added","participant":{"id":"eve","kind":"peer"},"addedBy":"bob"}`), "come to a session")
+	add("somebody who comes to a session", child[0], child[1:closes], sys(`{"kind":"participant_added","participant":{"id":"eve","kind":"peer"},"addedBy":"bob"}`), "added to a session")
 	unclaimed := child[1:at(child, "turn_claimed")]
 	add("a command without a claim", child[0], unclaimed, `{"seq":0,"turn":2,"type":"message","from":"count","at":"2026-01-01T00:00:00.000Z","finality":"conversation","payload":{"text":"x"}}`, "without a claim")
 	open := append(slices.Clone(parent[1:told]), fmt.Sprintf(`{"seq":%d,"turn":1,"type":"message","from":"ann","at":"2000-01-01T00:00:00.000Z","finality":"none","payload":{"text":"x"}}`, told))
@@ -340,7 +349,8 @@ func TestSessionsForged(t *testing.T) {
 		if err := archive.CheckImport(t.Context(), bytes.NewReader(forge(t, log[0], log[1:]...)), nil, nil); err != nil {
 			t.Errorf("%s, as it is: %v", name, err)
 		}
-		if err := archive.CheckImport(t.Context(), bytes.NewReader(forge(t, "another", log[1:]...)), nil, nil); (err != nil) != (name != "parent") {
+		if err := archive.CheckImport(t.Context(), bytes.NewReader(forge(t, "another", log[1:]...)), nil,
+			nil); (err != nil) != (name != "parent") {
 			t.Errorf("%s, under another id: %v", name, err)
 		}
 	}
@@ -353,14 +363,16 @@ func TestSessionsForged(t *testing.T) {
 func TestRunnersForged(t *testing.T) {
 	t.Parallel()
 	log := logs(t)["~runners"][1:]
-	if err := archive.CheckImport(t.Context(), bytes.NewReader(forge(t, "~runners", log...)), nil, nil); err == nil || !strings.Contains(err.Error(), "from a backup only") {
+	if err := archive.CheckImport(t.Context(), bytes.NewReader(forge(t, "~runners", log...)), nil, nil); err == nil ||
+		!strings.Contains(err.Error(), "from a backup only") {
 		t.Errorf("of an export: %v", err)
 	}
 	whole := func(log []string) []byte {
 		j := memory.New()
 		defer j.Close()
 		for i, e := range log {
-			if _, err := journal.Append(t.Context(), j, journal.Batch{Conversation: "~runners", After: int64(i), Events: [][]byte{[]byte(e)}}); err != nil {
+			if _, err := journal.Append(t.Context(), j, journal.Batch{Conversation: "~runners", After: int64(i),
+				Events: [][]byte{[]byte(e)}}); err != nil {
 				t.Fatal(err)
 			}
 		}

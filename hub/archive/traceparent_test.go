@@ -8,7 +8,8 @@ import (
 	"github.com/parleyhub/parley/hub/archive"
 )
 
-// TestTraceparentInArchives: the span in which an event was said is imported with it, and what is none is refused, by line.
+// TestTraceparentInArchives: the traceparent of an event is imported, and an invalid one is refused
+// with its line.
 func TestTraceparentInArchives(t *testing.T) {
 	t.Parallel()
 	const good = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

@@ -10,7 +10,8 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// checkMatched refuses a trigger_matched that a hub would not have written; s is the state before it. That it follows the event that it matches, and wakes nobody twice, the fold knows.
+// checkMatched refuses a trigger_matched that no hub writes on s, the state before
+// it. The fold checks that it follows its event, and that it triggers no agent twice.
 func checkMatched(s *fold.State, e *parley.Event, t *parley.TriggerRecord) error {
 	if t.AgentID != "" || t.SessionID != "" || t.Reason != "" || len(t.Wakes) > len(s.Participants)+limits.MaxWatchers {
 		return fmt.Errorf("trigger_matched with %d wakes, or with what is for trigger_ended", len(t.Wakes))
@@ -32,7 +33,7 @@ func checkMatched(s *fold.State, e *parley.Event, t *parley.TriggerRecord) error
 	return nil
 }
 
-// checkWake refuses one that no event wakes so.
+// checkWake refuses a match that no event has.
 func checkWake(s *fold.State, w *parley.Wake) error {
 	switch w.Stopped {
 	case "", parley.StoppedMaxHops, parley.StoppedMaxWakes, parley.StoppedTooMany:
@@ -49,18 +50,19 @@ func checkWake(s *fold.State, w *parley.Wake) error {
 	case w.AnswerSchema != "" && check.Note(&parley.Note{Schema: w.AnswerSchema, Data: []byte("null")}) != nil:
 		return fmt.Errorf("%.80q is woken to answer with %.200q", w.AgentID, w.AnswerSchema)
 	case w.Workspace && (s.Workspace == "" || w.Agent != w.AgentID || !parley.ValidParticipantID(w.AgentID)):
-		return fmt.Errorf("%.80q watches a workspace, and has no such name or there is none", w.AgentID)
+		return fmt.Errorf("%.80q watches a workspace, but its name or the workspace is invalid", w.AgentID)
 	case w.Workspace:
 		return nil
 	}
 	seat := s.Seat(w.AgentID)
 	if seat < 0 || !s.Participants[seat].Kind.Claims() || fold.AgentName(s.Participants[seat]) != w.Agent {
-		return fmt.Errorf("%.80q, who is woken, is no agent of the conversation named %.80q", w.AgentID, w.Agent)
+		return fmt.Errorf("%.80q is triggered, but is no agent of the conversation named %.80q", w.AgentID, w.Agent)
 	}
 	return nil
 }
 
-// checkTriggerEnded refuses the end of a match that a hub would not have written. That it waits the fold knows.
+// checkTriggerEnded refuses the end of a match that no hub writes. The fold checks
+// that the match waits.
 func checkTriggerEnded(sys *parley.System) error {
 	if t := sys.Trigger; t.Reason != parley.TriggerNotStarted || len(t.Wakes) > 0 {
 		return fmt.Errorf("trigger_ended with reason %.80q and %d wakes", t.Reason, len(t.Wakes))
@@ -68,7 +70,7 @@ func checkTriggerEnded(sys *parley.System) error {
 	return check.Reason(sys.Detail)
 }
 
-// checkStarted holds why a session was started against what can be.
+// checkStarted checks the cause of a session.
 func checkStarted(r *parley.SessionRecord) error {
 	t, c := r.Trigger, r.Cause
 	switch {
@@ -86,15 +88,16 @@ func checkStarted(r *parley.SessionRecord) error {
 	return nil
 }
 
-// checkStartOf refuses a session_started that is another than its match says.
+// checkStartOf refuses a session_started that differs from its match.
 func checkStartOf(w *fold.Match, sys *parley.System) error {
 	if sys.AgentID != w.By || sys.Agent != w.Agent || sys.Mode != parley.ModeAsyncPoll {
-		return fmt.Errorf("a session of %.80q that %.80q has started, and the event %d of %s wakes %s", sys.Agent, sys.AgentID, w.Seq, w.By, w.Agent)
+		return fmt.Errorf("a session of %.80q that %.80q has started, and the event %d of %s wakes %s", sys.Agent,
+			sys.AgentID, w.Seq, w.By, w.Agent)
 	}
 	return nil
 }
 
-// checkCarries refuses an event with another cause than the hub gives it.
+// checkCarries refuses an event whose cause differs from the one that the hub sets.
 func checkCarries(e *parley.Event, cause *parley.Cause, hops int) error {
 	if e.Hops == hops && (e.Cause == nil) == (cause == nil) && (cause == nil || *e.Cause == *cause) {
 		return nil
@@ -112,7 +115,8 @@ func tellCause(c *parley.Cause, hops int) string {
 	return fmt.Sprintf("%d of %.80q after %d hops", c.Seq, c.ConversationID, hops)
 }
 
-// checkSystemCarries is checkCarries for a system event that answers nothing; s is the state before it.
+// checkSystemCarries is checkCarries for a system event that is not an answer; s is the state
+// before it.
 func checkSystemCarries(s *fold.State, e *parley.Event, sys *parley.System) error {
 	cause, hops := (*parley.Cause)(nil), 0
 	switch sys.Kind {
@@ -122,7 +126,7 @@ func checkSystemCarries(s *fold.State, e *parley.Event, sys *parley.System) erro
 		if i := s.ChildIndex(sys.SessionID); i >= 0 {
 			hops = s.Children[i].Hops
 		} else if sys.Kind == parley.KindSessionStarted {
-			hops = min(max(e.Hops, 0), limits.MaxHopsLimit) // what its caller carried when it began
+			hops = min(max(e.Hops, 0), limits.MaxHopsLimit) // as those of the caller at the start
 		}
 		if i := s.MatchIndex(sys.SessionID); i >= 0 {
 			hops = s.Matches[i].Hops + 1
@@ -131,7 +135,7 @@ func checkSystemCarries(s *fold.State, e *parley.Event, sys *parley.System) erro
 	return checkCarries(e, cause, hops)
 }
 
-// checkGranted holds the workspaces of a token against their bounds.
+// checkGranted checks the workspaces of a token.
 func checkGranted(workspaces []string) error {
 	if len(workspaces) > limits.MaxWorkspaces {
 		return fmt.Errorf("there are %d workspaces, expected at most %d", len(workspaces), limits.MaxWorkspaces)
@@ -144,10 +148,10 @@ func checkGranted(workspaces []string) error {
 	return nil
 }
 
-// anyWorkspace stands for every one in what a runner says.
+// anyWorkspace means every workspace in the record of a runner.
 const anyWorkspace = "*"
 
-// checkWatched holds the workspaces of a runner against their bounds.
+// checkWatched checks the workspaces of a runner.
 func checkWatched(workspaces []string) error {
 	if len(workspaces) == 1 && workspaces[0] == anyWorkspace {
 		return nil

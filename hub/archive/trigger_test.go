@@ -38,13 +38,15 @@ func listeners() []parley.Blueprint {
 func station(t testing.TB, h *hub.Hub, holding ...string) *box {
 	t.Helper()
 	x := &box{t: t, h: h, offers: make(chan parley.RequestTurn, 100)}
-	x.p = h.LocalPrincipal("ops").SpeakingAs("calc", "flow", "bot", "watch", "late").WithWorkspaces("lab").On(h.Connect(func(n parley.ExecutorNotification) {
+	x.p = h.LocalPrincipal("ops").SpeakingAs("calc", "flow", "bot", "watch",
+		"late").WithWorkspaces("lab").On(h.Connect(func(n parley.ExecutorNotification) {
 		if n.RequestTurn != nil {
 			x.offers <- *n.RequestTurn
 		}
 	}, nil))
 	answer(t, func(done func(parley.RegisterExecutorResult, error)) {
-		h.RegisterExecutor(x.p, &parley.RegisterExecutorParams{ExecutorID: "station", Agents: []string{"bot"}, Mode: parley.ModePush, Capacity: 20, GraceMs: limits.OfflineMs, Holding: holding}, done)
+		h.RegisterExecutor(x.p, &parley.RegisterExecutorParams{ExecutorID: "station", Agents: []string{"bot"},
+			Mode: parley.ModePush, Capacity: 20, GraceMs: limits.OfflineMs, Holding: holding}, done)
 	})
 	x.register(listeners()...)
 	return x
@@ -97,7 +99,9 @@ func (x *box) gives(o parley.RequestTurn, kind parley.AgentType) {
 // notes posts a note of ann's.
 func notes(t testing.TB, h *hub.Hub, schema, data string) int64 {
 	t.Helper()
-	return must[*parley.SeqResult](t)(as(t, h, "ann").SendNote(t.Context(), &parley.SendNoteParams{ConversationID: "lab1", Payload: parley.Note{Schema: schema, Data: json.RawMessage(data)}})).Seq
+	return must[*parley.SeqResult](t)(as(t, h, "ann").SendNote(t.Context(),
+		&parley.SendNoteParams{ConversationID: "lab1", Payload: parley.Note{Schema: schema,
+			Data: json.RawMessage(data)}})).Seq
 }
 
 // counts waits until the log of lab1 has n events with the words.
@@ -105,7 +109,8 @@ func counts(t testing.TB, h *hub.Hub, n int, words string) {
 	t.Helper()
 	c := as(t, h, "root", parley.ScopeAdmin)
 	for after := int64(0); n > 0; {
-		r := must[*parley.Snapshot](t)(c.GetConversation(t.Context(), &parley.GetConversationParams{ConversationID: "lab1", SinceSeq: after, Limit: 100}))
+		r := must[*parley.Snapshot](t)(c.GetConversation(t.Context(),
+			&parley.GetConversationParams{ConversationID: "lab1", SinceSeq: after, Limit: 100}))
 		for _, e := range r.Events {
 			if after = e.Seq; strings.Contains(string(e.Raw()), words) {
 				n--
@@ -114,7 +119,8 @@ func counts(t testing.TB, h *hub.Hub, n int, words string) {
 		if len(r.Events) > 0 {
 			continue
 		}
-		if w := must[*parley.WaitForChangeResult](t)(c.WaitForChange(t.Context(), &parley.WaitForChangeParams{ConversationID: "lab1", SinceSeq: after, TimeoutMs: 10_000})); w.LatestSeq == after {
+		if w := must[*parley.WaitForChangeResult](t)(c.WaitForChange(t.Context(),
+			&parley.WaitForChangeParams{ConversationID: "lab1", SinceSeq: after, TimeoutMs: 10_000})); w.LatestSeq == after {
 			t.Fatalf("%d of %s are missing", n, words)
 		}
 	}
@@ -123,17 +129,20 @@ func counts(t testing.TB, h *hub.Hub, n int, words string) {
 // crowd is how many events wake one agent: more than may run at once.
 const crowd = limits.MaxLiveSessions/2 + 3
 
-// wakes fills a hub with all that events that wake leave in logs. It gives the claims that stand: of a turn and of a session.
+// wakes fills a hub with all records that triggers leave in logs. It returns the current claims, of
+// a turn and of a session.
 func wakes(t testing.TB, h *hub.Hub) (bot, watch parley.RequestTurn) {
 	t.Helper()
 	ann := h.Client(h.LocalPrincipal("ann").WithWorkspaces("lab"))
 	t.Cleanup(func() { ann.Close() })
 	must[*parley.Snapshot](t)(ann.CreateConversation(t.Context(), &parley.CreateConversationParams{
 		ConversationID: "lab1", Workspace: "lab", Policy: &parley.Policy{Kind: parley.PolicyTriggers}, Limits: &parley.Limits{MaxHops: 2, MaxWakesPerMinute: 1}, Participants: []parley.Participant{
-			{ID: "ann", Kind: parley.KindHuman}, {ID: "calc", Kind: parley.KindTool}, {ID: "flow", Kind: parley.KindTool}, {ID: "bot", Kind: parley.KindAgent},
+			{ID: "ann", Kind: parley.KindHuman}, {ID: "calc", Kind: parley.KindTool}, {ID: "flow",
+				Kind: parley.KindTool}, {ID: "bot", Kind: parley.KindAgent},
 		},
 	}))
-	must[*parley.CreateTokenResult](t)(as(t, h, "admin", parley.ScopeAdmin).CreateToken(t.Context(), &parley.CreateTokenParams{AgentID: "eve", Workspaces: []string{"lab"}}))
+	must[*parley.CreateTokenResult](t)(as(t, h, "admin", parley.ScopeAdmin).CreateToken(t.Context(),
+		&parley.CreateTokenParams{AgentID: "eve", Workspaces: []string{"lab"}}))
 	x := station(t, h)
 	notes(t, h, "ask.v1", `{"input":{"n":1}}`)
 	x.gives(x.takes("calc"), parley.AgentTypeFunction)
@@ -154,8 +163,8 @@ func wakes(t testing.TB, h *hub.Hub) (bot, watch parley.RequestTurn) {
 	return bot, watch
 }
 
-// TestTriggersBackUp: a log with workspaces and all that events wake is backed up and put back, and a hub goes on with the copy: the turn and the session that run come to their end, and
-// the matches that wait are worked at, each once.
+// TestTriggersBackUp: a log with workspaces and triggers is backed up and restored, and a hub
+// continues the copy: the running turn and session end, and each waiting match is served once.
 func TestTriggersBackUp(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -180,14 +189,17 @@ func TestTriggersBackUp(t *testing.T) {
 	withHub(t, to, func(h *hub.Hub) {
 		eve := h.Client(h.LocalPrincipal("eve").WithWorkspaces("lab"))
 		t.Cleanup(func() { eve.Close() })
-		if r := must[*parley.ListConversationsResult](t)(eve.ListConversations(t.Context(), &parley.ListConversationsParams{Workspace: "lab"})); len(r.Conversations) != 1 || r.Conversations[0].Workspace != "lab" {
+		if r := must[*parley.ListConversationsResult](t)(eve.ListConversations(t.Context(),
+			&parley.ListConversationsParams{Workspace: "lab"})); len(r.Conversations) != 1 ||
+			r.Conversations[0].Workspace != "lab" {
 			t.Errorf("%+v", r.Conversations)
 		}
 		x := station(t, h, bot.ClaimID, watch.ClaimID)
 		said := answer(t, func(done func(parley.SendResult, error)) {
 			h.SendMessage(x.p, &parley.SendMessageParams{ConversationID: "lab1", ClaimID: bot.ClaimID, Finality: parley.FinalityTurn, Payload: json.RawMessage(`{"text":"hi"}`)}, done)
 		})
-		r := must[*parley.Snapshot](t)(eve.GetConversation(t.Context(), &parley.GetConversationParams{ConversationID: "lab1", SinceSeq: said.Seq - 1, Limit: 1}))
+		r := must[*parley.Snapshot](t)(eve.GetConversation(t.Context(),
+			&parley.GetConversationParams{ConversationID: "lab1", SinceSeq: said.Seq - 1, Limit: 1}))
 		if e := r.Events[0]; e.Cause == nil || e.Hops != 1 {
 			t.Errorf("the turn goes on without its cause: %s", e.Raw())
 		}
@@ -201,7 +213,7 @@ func TestTriggersBackUp(t *testing.T) {
 		counts(t, h, crowd, `{"agent":"late","session_id"`)
 		counts(t, h, 2, `{"agent":"flow","session_id"`)
 	})
-	importInto(t, newBolt(t), backupOf(t, to)) // what it has said since is taken too
+	importInto(t, newBolt(t), backupOf(t, to)) // the later events are imported too
 }
 
 // TestTriggersExport: without their runner the matches that wait end, each with an answer.
@@ -217,7 +229,7 @@ func TestTriggersExport(t *testing.T) {
 	importInto(t, newBolt(t), backupOf(t, to))
 }
 
-// logOf gives the id and the events of a conversation.
+// logOf returns the id and the events of a conversation.
 func logOf(t testing.TB, j *bolt.Journal, id string) []string {
 	t.Helper()
 	log := []string{id}
@@ -227,7 +239,7 @@ func logOf(t testing.TB, j *bolt.Journal, id string) []string {
 	return log
 }
 
-// TestTriggersForged: of logs of what events wake as no hub has written them each is refused, and says why.
+// TestTriggersForged: logs of triggers that no hub writes are refused, with the reason.
 func TestTriggersForged(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -313,12 +325,13 @@ func TestTriggersForged(t *testing.T) {
 	again := fmt.Sprintf(`{"seq":%d,"type":"system","from":"hub","at":"2999-01-01T00:00:00.000Z","payload":{"kind":"trigger_matched","trigger":{"seq":%d,"wakes":[{"agent":"calc","agentId":"calc","selector":0,"sessionId":"%s","answerSchema":"a.v1"}]}}}`,
 		len(lab)+1, len(lab), sessionIn(lab, `"session_ended"`))
 	note := fmt.Sprintf(`{"seq":%d,"type":"system","from":"ann","at":"2999-01-01T00:00:00.000Z","payload":{"kind":"note","schema":"x.v1","data":{}}}`, len(lab))
-	if err := archive.CheckImport(t.Context(), bytes.NewReader(forge(t, "lab1", append(slices.Clone(lab[1:]), note, again)...)), nil, nil); err == nil || !strings.Contains(err.Error(), "was started before") {
+	if err := archive.CheckImport(t.Context(), bytes.NewReader(forge(t, "lab1", append(slices.Clone(lab[1:]), note,
+		again)...)), nil, nil); err == nil || !strings.Contains(err.Error(), "was started before") {
 		t.Errorf("a session twice: %v", err)
 	}
 }
 
-// sessionIn gives the session that the first event with the words names.
+// sessionIn returns the session that the first event with the words names.
 func sessionIn(log []string, words string) string {
 	i := slices.IndexFunc(log, func(e string) bool { return strings.Contains(e, words) })
 	_, rest, _ := strings.Cut(log[i], `"sessionId":"`)
@@ -326,12 +339,13 @@ func sessionIn(log []string, words string) string {
 	return id
 }
 
-// wholeOf gives a backup of one log.
+// wholeOf returns a backup of one log.
 func wholeOf(t testing.TB, id string, log []string) []byte {
 	t.Helper()
 	j := newBolt(t)
 	for i, e := range log {
-		if _, err := journal.Append(t.Context(), j, journal.Batch{Conversation: id, After: int64(i), Events: [][]byte{[]byte(e)}}); err != nil {
+		if _, err := journal.Append(t.Context(), j, journal.Batch{Conversation: id, After: int64(i),
+			Events: [][]byte{[]byte(e)}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// checkTurn refuses an event of turns that a hub would not have written itself; s is the state before it. What stands in the way of claims the fold knows.
+// checkTurn refuses an event of a turn that no hub writes; s is the state before it.
+// The fold checks the claim.
 func checkTurn(s *fold.State, sys *parley.System) error {
 	if err := check.Reason(sys.Detail); err != nil {
 		return err
@@ -30,13 +31,13 @@ func checkTurn(s *fold.State, sys *parley.System) error {
 	switch sys.Kind {
 	case parley.KindTurnClaimed:
 		if seat := s.Seat(sys.AgentID); seat < 0 || !s.Participants[seat].Kind.Claims() {
-			return fmt.Errorf("%.80q is no agent of the conversation, and claims", sys.AgentID)
+			return fmt.Errorf("%.80q is no agent of the conversation, but claims", sys.AgentID)
 		}
 		if attempts := s.Attempts(sys.AgentID); attempts >= s.Limits.Attempts() {
 			return fmt.Errorf("a claim after %d attempts", attempts)
 		}
 		if !s.MaySpeak(sys.AgentID) {
-			return fmt.Errorf("a claim of %s, who does not have the floor", sys.AgentID)
+			return fmt.Errorf("a claim of %s, which does not have the floor", sys.AgentID)
 		}
 	case parley.KindClaimRenewed:
 		if why := parley.ClaimEnd(sys.Reason); why != "" && why != parley.ClaimDisconnected {
@@ -50,11 +51,11 @@ func checkTurn(s *fold.State, sys *parley.System) error {
 		}
 	case parley.KindTurnReoffered:
 		if !s.MaySpeak(sys.AgentID) {
-			return fmt.Errorf("turn_reoffered of %s, who does not have the floor", sys.AgentID)
+			return fmt.Errorf("turn_reoffered of %s, which does not have the floor", sys.AgentID)
 		}
 	case parley.KindTurnEnded:
 		if f := s.Floor(); !f.Anyone && f.Speaker != sys.AgentID {
-			return fmt.Errorf("turn_ended of %s, who does not have the floor", sys.AgentID)
+			return fmt.Errorf("turn_ended of %s, which does not have the floor", sys.AgentID)
 		}
 		switch parley.TurnEnd(sys.Reason) {
 		case parley.TurnYielded, parley.TurnSkipped, parley.TurnCanceled:
@@ -65,7 +66,7 @@ func checkTurn(s *fold.State, sys *parley.System) error {
 	return nil
 }
 
-// checkHint refuses a turnHint that the policy would not have taken.
+// checkHint refuses a turnHint that the policy would not accept.
 func checkHint(s *fold.State, e *parley.Event) error {
 	if e.TurnHint == nil {
 		return nil

@@ -8,17 +8,18 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// Fetch gives a file that an event of a conversation names. The writer holds it against its hash and size. An error that IsLost knows says that
-// the file is gone; any other ends the writing.
+// Fetch returns a file that an event of a conversation names. The writer checks its hash and size.
+// After an error for which isLost is true, the file is marked as missing. Other errors end the
+// export.
 type Fetch func(conversation string, h journal.Hash, size int64) ([]byte, error)
 
-// Writer writes the lines of an export. Make one with NewWriter.
+// Writer writes the lines of an export; see NewWriter.
 type Writer struct {
-	// Events and Attachments count what was written.
+	// Events and Attachments count the written lines.
 	Events, Attachments int64
-	// Missing are the files that were lost: the lines say so in their place.
+	// Missing has the lost files, whose lines mark them as missing.
 	Missing []journal.Hash
-	// Lost, if it is set, is told of each of them, once.
+	// Lost, if not nil, is called once for each of them.
 	Lost func(h journal.Hash, err error)
 
 	out   io.Writer
@@ -30,12 +31,14 @@ type Writer struct {
 // keptBuffer bounds the buffer that a Writer keeps between lines.
 const keptBuffer = 2 << 20
 
-// NewWriter writes to out, one call of Write for each line. fetch gives the files; nil leaves them out.
+// NewWriter returns a Writer to out, with one call of Write for each line. fetch returns the files;
+// nil omits them.
 func NewWriter(out io.Writer, fetch Fetch) *Writer {
 	return &Writer{out: out, fetch: fetch, named: map[journal.Hash]struct{}{}}
 }
 
-// Event writes an event as stored, and before it the file that it is the first to name. The caller keeps the order and the chain.
+// Event writes an event as stored, after the file that it is the first to name. The caller ensures
+// the order and the hash chain.
 func (w *Writer) Event(conversation string, seq int64, hash journal.Hash, data []byte) error {
 	l := eventLine{conversation: conversation, seq: seq, hash: hash, data: data}
 	if !validID(conversation) {
@@ -59,21 +62,21 @@ func (w *Writer) attachment(l *eventLine) error {
 		return nil
 	}
 	data, err := w.fetch(l.conversation, *h, size)
-	if IsLost(err) {
+	if isLost(err) {
 		return w.missing(*h, size, err)
 	}
 	if err != nil {
 		return fmt.Errorf("attachment %x: %w", h[:6], err)
 	}
 	if int64(len(data)) != size || sha256.Sum256(data) != *h {
-		return fmt.Errorf("attachment %x: what was given is not the file", h[:6])
+		return fmt.Errorf("attachment %x: the fetched bytes are not the file", h[:6])
 	}
 	w.named[*h] = struct{}{}
 	w.Attachments++
 	return w.line((&attachmentLine{hash: *h, size: size, data: data}).append(w.buf[:0]))
 }
 
-// missing writes that a file is lost, and goes on: everything else is worth keeping.
+// missing marks a lost file. The export continues, because the other lines are intact.
 func (w *Writer) missing(h journal.Hash, size int64, err error) error {
 	if w.Lost != nil {
 		w.Lost(h, err)
@@ -91,7 +94,7 @@ func (w *Writer) line(b []byte) error {
 	return err
 }
 
-// FromJournal fetches files from a journal.
+// FromJournal returns a Fetch that reads a journal.
 func FromJournal(j journal.Journal) Fetch {
 	return func(_ string, h journal.Hash, _ int64) ([]byte, error) { return j.GetBlob(h) }
 }

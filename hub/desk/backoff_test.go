@@ -29,7 +29,8 @@ func TestBackoffLeavesTime(t *testing.T) {
 		for range 50 {
 			var d Desk
 			k := d.sawAsk(start, fold.Ask{AgentID: "a", Turn: 1, Since: 1, Offer: true, Attempts: 6, TimeoutMs: timeout})
-			if most := start + Time(min(timeout/2, maxBackoff)); k.next > most || k.next < start+Time(min(timeout/2, maxBackoff/2)) {
+			if most := start + Time(min(timeout/2, maxBackoff)); k.next > most ||
+				k.next < start+Time(min(timeout/2, maxBackoff/2)) {
 				t.Fatalf("a turn of %d ms is offered again after %d ms", timeout, k.next-start)
 			}
 		}

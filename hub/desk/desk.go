@@ -1,3 +1,15 @@
+// Package desk decides in memory which executors are asked to take a turn, which claims are
+// overdue, and when to look again. Like package fold it is pure: no clock, no I/O, no lock. Its
+// state may be lost, because the log has everything that is needed to rebuild it.
+//
+// # Guarantees
+//
+//   - Durations decide, not times of day: a Desk ends only what it watched for the whole duration,
+//     counted from when it saw the event that started it.
+//   - An offer is never withdrawn. It is valid until the turn is claimed.
+//   - The executor that lost the fewest claims of a turn is asked first. The next one is asked when
+//     a claim window passed without a claim.
+//   - Step returns the time of the next step, unless nothing will change without an event.
 package desk
 
 import (
@@ -8,10 +20,10 @@ import (
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
-// Time is in ms on a clock that only goes on.
+// Time is in ms on a clock that never goes back.
 type Time int64
 
-// Desk is where the turns of one conversation are handed out. The zero Desk is ready.
+// Desk offers the turns of one conversation to executors. The zero Desk is ready.
 type Desk struct {
 	seq    int64 // of the state seen last
 	turn   int64
@@ -27,43 +39,44 @@ type held struct {
 	fold.Claim
 	taken   Time // when turn_claimed was seen
 	renewed Time // when the event was seen from which its duration counts
-	lost    Time // since when no connection holds it; 0 when one does, or none ever did
+	lost    Time // since when no connection holds it; 0 while one does, or if none ever did
 	here    bool // a connection of this hub holds it
-	slept   Time // what its deadline is put off by because the hub was not running
-	revived bool // since it was made short
+	slept   Time // how much later its deadline is, because the hub was not running
+	revived bool // since it was shortened
 	guessed bool // another hub may have seen that event long before this one
-	told    bool // that it is over: nothing is to be done until the state moves
-	waits   bool // its turn, for an approval: its deadline does not run
-	since   Time // when that was seen; of use while waits
-	waited  Time // before that, all in all
+	told    bool // its end was returned: there is nothing to do until the state changes
+	waits   bool // its turn waits for an approval, and its deadline does not run
+	since   Time // when the wait was seen; valid while waits is set
+	waited  Time // the total of the waits before
 }
 
 // asking is a participant whose turn it is.
 type asking struct {
 	fold.Ask
 	seen   Time // when the event was seen from which its time counts
-	from   Time // before that nobody is asked, after a failed attempt
+	from   Time // no executor is asked before, after a failed attempt
 	next   Time // when another one is asked
-	rounds int  // how often all were asked
+	rounds int  // how often all executors were asked
 	asked  []string
-	told   bool // that its time is over
+	told   bool // its timeout was returned
 }
 
 // Offer is a turn that an executor was asked to take.
 type Offer struct {
 	Hash     eventdata.ClaimHash
 	AgentID  string
-	Executor string // key of the executor
+	Executor string // the key of the executor
 	Turn     int64
 }
 
-// Backoff bounds the pause after a failed attempt: 250 ms, doubled with each, 5 s at most, up to a half less by chance.
+// Backoff bounds the pause after a failed attempt: 250 ms, doubled with each attempt, at most 5 s,
+// and randomly shorter by up to a half.
 const (
 	firstBackoff int64 = 250
 	maxBackoff   int64 = 5_000
 )
 
-// backoff is how long nobody is asked after a number of failed attempts.
+// backoff returns the pause after a number of failed attempts.
 func backoff(attempts int) Time {
 	if attempts < 1 {
 		return 0
@@ -75,7 +88,7 @@ func backoff(attempts int) Time {
 	return Time(d - rand.Int64N(d/2+1))
 }
 
-// Saw tells the desk of a committed state. Older ones than it knows are let pass.
+// Saw updates the desk to a committed state. It ignores a state that is older than the current one.
 func (d *Desk) Saw(now Time, s *fold.State) {
 	if s.Seq < d.seq {
 		return
@@ -107,7 +120,7 @@ func (d *Desk) sawClaim(now Time, c *fold.Claim, waits bool) {
 	d.claim.wait(now, waits)
 }
 
-// wait keeps since when the turn of a claim waits for an approval, and how long it has.
+// wait records since when the turn of a claim waits for an approval, and how long it waited.
 func (c *held) wait(now Time, waits bool) {
 	switch {
 	case waits == c.waits:
@@ -121,7 +134,8 @@ func (c *held) wait(now Time, waits bool) {
 }
 
 func (d *Desk) sawAsk(now Time, a fold.Ask) asking {
-	i := slices.IndexFunc(d.asks, func(k asking) bool { return k.AgentID == a.AgentID && k.Since == a.Since && k.Turn == a.Turn })
+	i := slices.IndexFunc(d.asks,
+		func(k asking) bool { return k.AgentID == a.AgentID && k.Since == a.Since && k.Turn == a.Turn })
 	if i >= 0 {
 		k := d.asks[i]
 		k.Ask = a
@@ -129,19 +143,19 @@ func (d *Desk) sawAsk(now Time, a fold.Ask) asking {
 	}
 	pause := backoff(a.Attempts)
 	if a.TimeoutMs > 0 {
-		pause = min(pause, Time(a.TimeoutMs/2)) // else the turn's time would be over before it is offered again
+		pause = min(pause, Time(a.TimeoutMs/2)) // else the time of the turn would be over before it is offered again
 	}
 	from := now + max(pause, Time(a.DelayMs))
 	return asking{Ask: a, seen: now, from: from, next: from}
 }
 
-// Seq is that of the state seen last.
+// Seq is the seq of the current state.
 func (d *Desk) Seq() int64 { return d.seq }
 
-// Idle reports whether there is nothing to watch and nobody to ask.
+// Idle reports whether no claim is watched and no executor has to be asked.
 func (d *Desk) Idle() bool { return d.claim == nil && len(d.asks) == 0 }
 
-// Claim gives the claim that is watched.
+// Claim returns the current claim.
 func (d *Desk) Claim() (fold.Claim, bool) {
 	if d.claim == nil {
 		return fold.Claim{}, false
@@ -149,8 +163,8 @@ func (d *Desk) Claim() (fold.Claim, bool) {
 	return d.claim.Claim, true
 }
 
-// Watched tells how long the claim has stood and would still stand, in ms. The time in which its turn has waited for approvals does not count; while it does, the
-// claim would stand for its whole duration after that.
+// Watched returns how long the claim was held and how long it remains, in ms. Waits for approvals
+// do not count. During such a wait the claim remains for its whole duration.
 func (d *Desk) Watched(now Time, h eventdata.ClaimHash) (heldMs, leftMs int64) {
 	if d.claim == nil || d.claim.Hash != h {
 		return 0, 0
@@ -160,33 +174,34 @@ func (d *Desk) Watched(now Time, h eventdata.ClaimHash) (heldMs, leftMs int64) {
 		return heldMs - int64(now-d.claim.since), d.length
 	}
 	if d.claim.guessed {
-		return heldMs, 0 // no more can be promised than nothing
+		return heldMs, 0 // more cannot be promised
 	}
 	return heldMs, max(0, d.claim.DurationMs-int64(now-d.claim.renewed))
 }
 
-// Guessed tells that the claim may have stood for long before this hub saw it, and that another hub has watched it.
+// Guessed records that the claim may have started long before this hub saw it, and that another hub
+// watches it.
 func (d *Desk) Guessed() {
 	if d.claim != nil {
 		d.claim.guessed = true
 	}
 }
 
-// Lost tells that no connection holds the claim any more, Found that one does.
+// Lost records that no connection holds the claim.
 func (d *Desk) Lost(now Time, h eventdata.ClaimHash) {
 	if d.claim != nil && d.claim.Hash == h && d.claim.GraceMs > 0 && d.claim.lost == 0 {
 		d.claim.lost, d.claim.here = now, false
 	}
 }
 
-// Found tells that a connection holds the claim.
+// Found records that a connection holds the claim.
 func (d *Desk) Found(h eventdata.ClaimHash) {
 	if d.claim != nil && d.claim.Hash == h {
 		d.claim.lost, d.claim.here = 0, true
 	}
 }
 
-// Offered finds the offer of the current turn that an id was made for.
+// Offered returns the offer of the current turn with a claim id.
 func (d *Desk) Offered(h eventdata.ClaimHash) (Offer, bool) {
 	for _, o := range d.offers {
 		if o.Hash == h && o.Turn == d.turn {
@@ -196,31 +211,32 @@ func (d *Desk) Offered(h eventdata.ClaimHash) (Offer, bool) {
 	return Offer{}, false
 }
 
-// Asked reports whether the turn of an agent was offered to anybody since it began, or was offered anew.
+// Asked reports whether the turn of an agent was offered since it started.
 func (d *Desk) Asked(agent string) bool {
 	i := slices.IndexFunc(d.asks, func(k asking) bool { return k.AgentID == agent })
 	return i >= 0 && (len(d.asks[i].asked) > 0 || d.asks[i].rounds > 0)
 }
 
-// WindowMs is how long one executor is asked alone, DurationMs how long a claim lasts.
+// WindowMs is how long one executor is asked alone.
 func (d *Desk) WindowMs() int64 { return d.window }
 
 // DurationMs is how long a claim lasts without renewal.
 func (d *Desk) DurationMs() int64 { return d.length }
 
-// Waits reports for whose agents the desk waits until one of their executors is there, or has room.
+// Waits reports whether an agent waits until one of its executors connects or has room.
 func (d *Desk) Waits(serves string, internal bool) bool {
-	return slices.ContainsFunc(d.asks, func(k asking) bool { return k.Offer && k.Serves == serves && fold.AllowsPlace(k.Place, internal) })
+	return slices.ContainsFunc(d.asks,
+		func(k asking) bool { return k.Offer && k.Serves == serves && fold.AllowsPlace(k.Place, internal) })
 }
 
-// Due reports whether an executor of an agent, inside a hub or not, would be asked now if it had room.
+// Due reports whether an executor of an agent, internal or not, would be asked now if it had room.
 func (d *Desk) Due(now Time, serves string, internal bool) bool {
 	return slices.ContainsFunc(d.asks, func(k asking) bool {
 		return k.Offer && k.Serves == serves && now >= k.next && fold.AllowsPlace(k.Place, internal)
 	})
 }
 
-// Others reports whether one of the executors has not had the turn of an agent.
+// Others reports whether one of the executors has not lost a claim of the agent's turn.
 func (d *Desk) Others(agent string, all []Executor) bool {
 	i := slices.IndexFunc(d.asks, func(k asking) bool { return k.AgentID == agent })
 	if i < 0 {
@@ -231,7 +247,7 @@ func (d *Desk) Others(agent string, all []Executor) bool {
 	})
 }
 
-// WaitedMs is how long an agent's turn has been without a claim.
+// WaitedMs returns how long the turn of an agent has been without a claim.
 func (d *Desk) WaitedMs(now Time, agent string) (int64, bool) {
 	i := slices.IndexFunc(d.asks, func(k asking) bool { return k.AgentID == agent })
 	if i < 0 {
@@ -240,7 +256,7 @@ func (d *Desk) WaitedMs(now Time, agent string) (int64, bool) {
 	return int64(now - d.asks[i].seen), true
 }
 
-// Served gives what executors serve that may be asked.
+// Served returns what the executors that may be asked must serve.
 func (d *Desk) Served() []string {
 	names := make([]string, len(d.asks))
 	for i := range d.asks {

@@ -72,7 +72,7 @@ func (b *table) step(later bool) Todo {
 	return todo
 }
 
-// asked steps at a time, wants no commands, and gives who was asked.
+// asked steps at a time, expects no commands, and returns the executors that were asked.
 func (b *table) asked(at Time) []string {
 	b.t.Helper()
 	b.now = at
@@ -130,7 +130,7 @@ func (b *table) take(id string) eventdata.ClaimHash {
 	return h
 }
 
-// end ends the claim that stands.
+// end ends the current claim.
 func (b *table) end(reason parley.ClaimEnd) {
 	b.t.Helper()
 	c, ok := b.desk.Claim()
@@ -181,7 +181,8 @@ func TestLateOffer(t *testing.T) {
 	}
 }
 
-// TestFewestLost: who has lost a claim of the turn is asked after all who have not, also when it had the agent last.
+// TestFewestLost: an executor that lost a claim of the turn is asked after all that lost none, also
+// if it ran the agent last.
 func TestFewestLost(t *testing.T) {
 	b := newTable(t, parley.Limits{}, "x", "y", "z")
 	b.wantAsked(start, "x")
@@ -209,7 +210,7 @@ func TestAffinity(t *testing.T) {
 	b.wantAsked(b.now+2000, "z")
 }
 
-// TestCapacity: who is full is not asked; the next step comes with its room.
+// TestCapacity: a full executor is not asked. The next step follows when it has room.
 func TestCapacity(t *testing.T) {
 	b := newTable(t, parley.Limits{TurnTimeoutMs: 60_000}, "x")
 	b.executors[0].Full = true
@@ -229,7 +230,8 @@ func TestPlace(t *testing.T) {
 	for _, c := range []struct {
 		place parley.ExecutorPlace
 		want  []string
-	}{{parley.ExecutorAny, []string{"x", "y"}}, {parley.ExecutorInternal, []string{"y", "y"}}, {parley.ExecutorExternal, []string{"x", "x"}}} {
+	}{{parley.ExecutorAny, []string{"x", "y"}}, {parley.ExecutorInternal, []string{"y", "y"}},
+		{parley.ExecutorExternal, []string{"x", "x"}}} {
 		b := newTable(t, parley.Limits{}, "x", "y")
 		b.executors[1].Internal = true
 		b.state.Participants[0].Executor = c.place
@@ -240,7 +242,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestBackoff: after a failed attempt nobody is asked for 250 ms, doubling up to 5 s, up to a half less by chance; not after a yield or a restart.
+// TestBackoff: after a failed attempt there is a pause of 250 ms, doubled up to 5 s and randomly
+// shorter by up to a half; not after a yield or a restart.
 func TestBackoff(t *testing.T) {
 	b := newTable(t, parley.Limits{MaxAttempts: 20}, "x")
 	b.wantAsked(start, "x")
@@ -261,7 +264,7 @@ func TestBackoff(t *testing.T) {
 	b.wantAsked(start, "x")
 }
 
-// TestAttempts: when the attempts are used up nobody is asked, and the time runs.
+// TestAttempts: after the last attempt no executor is asked, and the time of the turn runs.
 func TestAttempts(t *testing.T) {
 	b := newTable(t, parley.Limits{MaxAttempts: 1, TurnTimeoutMs: 10_000}, "x")
 	b.wantAsked(start, "x")

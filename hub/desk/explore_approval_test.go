@@ -11,7 +11,7 @@ const (
 	labelAnswer = 62
 )
 
-// askApproval asks for the one approval of the turn, or meets what an attempt before has asked for.
+// askApproval requests the one approval of the turn, or finds the request of an earlier attempt.
 func (x *explorer) askApproval(w *world, i int) call {
 	named := w.reps[i].claim
 	q := &fold.RequestApproval{ExpiresInMs: 60_000}
@@ -25,7 +25,7 @@ func (x *explorer) askApproval(w *world, i int) call {
 	}}
 }
 
-// ofApproval is what becomes of an approval that is pending: somebody may answer it, or else its time is over.
+// ofApproval adds the moves for a pending approval: an answer or its timeout.
 func (x *explorer) ofApproval(all []move, w *world) []move {
 	pending := w.head.state.Pending()
 	if len(pending) == 0 {

@@ -64,7 +64,7 @@ func (x *explorer) decide(w *world, h, from int, c fold.Command) *fold.Decision 
 	return &d
 }
 
-// blindly is what a hub must not do: it numbers what it had decided anew.
+// blindly does what a hub must not do: it renumbers what it decided before.
 func (x *explorer) blindly(w *world, d fold.Decision) fold.Decision {
 	s := w.head.state
 	for i := range d.Events {
@@ -99,7 +99,7 @@ func (x *explorer) refold(w *world, before *snapshot, d *fold.Decision) {
 		}
 		s = next
 	}
-	if x.without.recheck { // what was written blindly was counted otherwise
+	if x.without.recheck { // records that were written blindly were counted differently
 		return
 	}
 	if !reflect.DeepEqual(s, d.State) {
@@ -220,7 +220,8 @@ func (w *world) readClaimEnded(sys *parley.System) {
 			w.violate("the claim of a replica that is connected has ended as disconnected")
 		}
 	}
-	if i := w.worker(); i >= 0 && sys.Reason == string(parley.ClaimExpired) && w.head.state.Claim.DurationMs == sharedGraceMs {
+	if i := w.worker(); i >= 0 && sys.Reason == string(parley.ClaimExpired) &&
+		w.head.state.Claim.DurationMs == sharedGraceMs {
 		w.violate("a claim that was made short has ended though its holder is connected")
 	}
 	for i := range f.words {
@@ -262,7 +263,8 @@ func (w *world) givenUp(before *snapshot) {
 		}
 		for _, t := range before.state.Tries {
 			last := before.state.Claim
-			if t.AgentID == agent && last != nil && fold.CountEnded(t.Ended, last.ExecutorID) > 0 && fold.CountEnded(t.Ended, name(i)) == 0 {
+			if t.AgentID == agent && last != nil && fold.CountEnded(t.Ended, last.ExecutorID) > 0 &&
+				fold.CountEnded(t.Ended, name(i)) == 0 {
 				w.violate("the attempts are used up, and a good replica was not asked again")
 			}
 		}
@@ -305,5 +307,5 @@ func (x *explorer) call(w *world, i, h int, attempt uint8, c fold.Command, isCop
 	return d
 }
 
-// hidden reports whether the fold hides an event, or it is none of the attempt that stands.
+// hidden reports whether the fold hides an event, or it does not belong to the current attempt.
 func (w *world) hidden(seq int64) bool { return w.head.state.IsWithdrawn(seq) }

@@ -16,7 +16,7 @@ type scenario struct {
 	reps   []kind
 	hubs   int
 	peer   parley.ParticipantKind
-	turns  int64 // it ends when so many have ended
+	turns  int64 // the number of ended turns after which it ends
 	limits parley.Limits
 	silent bool // b says nothing
 	// deferred: others may act between a hub's decision to end something and its writing that.
@@ -29,7 +29,7 @@ type scenario struct {
 // without selects the rules that the explorer breaks. Decide and Desk do not keep these rules,
 // their callers do. Package torture/plants breaks the rules of Decide and Desk.
 type without struct {
-	reading  bool // a hub decides without reading first what the other hub has written
+	reading  bool // a hub decides before it reads what the other hub wrote
 	recheck  bool // a hub writes a decision on a newer head than the one that it decided on
 	restart  bool // a hub that starts ends the claims of the log
 	grace    bool // a hub that sees an old connection end starts the grace period of its executor's claims
@@ -61,7 +61,7 @@ type edge struct {
 	label uint8
 }
 
-// found is what an exploration has come to.
+// found is the result of an exploration.
 type found struct {
 	states, moves int
 	capped        bool

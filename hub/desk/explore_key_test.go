@@ -11,7 +11,8 @@ import (
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
-// key tells states apart. It holds all that decides what may happen next: no seq and no time, but which of them are the same.
+// key identifies a state. It has everything that decides what may happen next: no seq and no time,
+// but which of them are equal.
 func (x *explorer) key(w *world) [16]byte {
 	k := keyer{b: x.buffer[:0]}
 	k.state(&w.head.state)
@@ -201,7 +202,8 @@ func (k *keyer) keys(s *snapshot) {
 func (k *keyer) memory(w *world, m *memory) {
 	view, head := &m.view.state, &w.head.state
 	if m.view != w.head {
-		k.bit(true, view.FloorSeq == head.FloorSeq, view.Claim != nil && head.Claim != nil && view.Claim.RenewedSeq == head.Claim.RenewedSeq)
+		k.bit(true, view.FloorSeq == head.FloorSeq, view.Claim != nil && head.Claim != nil &&
+			view.Claim.RenewedSeq == head.Claim.RenewedSeq)
 		k.bit(slices.EqualFunc(view.Asks(), head.Asks(), func(a, b fold.Ask) bool { return a.Since == b.Since }))
 		k.state(view)
 		k.keys(m.view)
@@ -244,7 +246,7 @@ func (k *keyer) replica(r *replica) {
 	k.hash(r.claim)
 }
 
-// finished reports whether a scenario has come to its end.
+// finished reports whether a scenario is at its end.
 func (x *explorer) finished(w *world) bool {
 	return w.head.state.Closed() || w.facts.ended >= x.turns || w.head.state.Status == parley.StatusClosed
 }

@@ -101,7 +101,8 @@ func (x *explorer) ofReplica(all []move, w *world, i int) []move {
 		add(7, true, "loses its connection", func(w *world) { w.drops--; w.upset = true; x.disconnect(w, i) })
 	}
 	if w.drops > 0 && w.facts.holder == int8(i) && r.works {
-		add(7, true, "is back on a new connection before the old one has ended", func(w *world) { w.drops--; w.upset = true; x.halfOpen(w, i) })
+		add(7, true, "is back on a new connection before the old one has ended",
+			func(w *world) { w.drops--; w.upset = true; x.halfOpen(w, i) })
 	}
 	if w.deaths > 0 && r.kind != dead {
 		add(7, true, "dies", func(w *world) {
@@ -158,8 +159,10 @@ func (x *explorer) addCalls(w *world, all *[]move, i int, act uint8, what string
 	*all = append(*all, move{label, false, name(i) + " " + what, func(w *world) { do(w, false, false) }})
 	if w.repeats > 0 {
 		*all = append(*all,
-			move{label, true, name(i) + " " + what + ", and a copy is on its way", func(w *world) { w.repeats--; do(w, false, true) }},
-			move{label, true, name(i) + " " + what + ", and the answer is lost", func(w *world) { w.repeats--; do(w, true, false) }})
+			move{label, true, name(i) + " " + what + ", and a copy is on its way",
+				func(w *world) { w.repeats--; do(w, false, true) }},
+			move{label, true, name(i) + " " + what + ", and the answer is lost",
+				func(w *world) { w.repeats--; do(w, true, false) }})
 	}
 }
 
@@ -172,7 +175,8 @@ func (x *explorer) takeOffer(w *world, i int) call {
 		turn = o.Turn
 	}
 	c := fold.Command{
-		Do:   &fold.Take{Turn: turn, Offered: ok && o.Executor == name(i), NewClaim: fold.NewClaim{New: id, GraceMs: limits.DefaultGraceMs}},
+		Do: &fold.Take{Turn: turn, Offered: ok && o.Executor == name(i),
+			NewClaim: fold.NewClaim{New: id, GraceMs: limits.DefaultGraceMs}},
 		From: agent, Named: &id,
 	}
 	return call{c, func(w *world, i int, d *fold.Decision) {
@@ -275,7 +279,8 @@ func (x *explorer) ofWork(all []move, w *world, i int) []move {
 	release := func(reason parley.ClaimEnd) func(w *world, i int) call {
 		return func(w *world, i int) call {
 			named := w.reps[i].claim
-			return call{fold.Command{Do: &fold.Release{Reason: reason}, From: agent, Named: &named}, func(w *world, i int, _ *fold.Decision) { w.reps[i].forget() }}
+			return call{fold.Command{Do: &fold.Release{Reason: reason}, From: agent, Named: &named},
+				func(w *world, i int, _ *fold.Decision) { w.reps[i].forget() }}
 		}
 	}
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// skip is for two attempts, and then the next one's turn; reoffer offers anew for ever.
+// skip has two attempts, and then the next turn; reoffer repeats its offers.
 var (
 	skip    = parley.Limits{MaxAttempts: 2, OnTurnTimeout: parley.TurnSkip, MaxClaimMs: 2 * limits.DefaultTurnTimeoutMs}
 	closes  = parley.Limits{MaxAttempts: 2, OnTurnTimeout: parley.TurnClose, MaxClaimMs: 2 * limits.DefaultTurnTimeoutMs}

@@ -50,7 +50,8 @@ func (x *explorer) ofHub(all []move, w *world, h int) []move {
 	return all
 }
 
-// late adds the end of a time. Where somebody healthy is about to act it comes only as often as the scenario lets the healthy be late.
+// late adds the end of a time limit. If a healthy replica is about to act, it comes only as often
+// as the scenario lets healthy replicas be late.
 func (x *explorer) late(w *world, prompt bool, label uint8, add func(uint8, bool, string, func(*world)), what string, do func(w *world)) {
 	switch {
 	case !prompt:
@@ -71,15 +72,16 @@ func (x *explorer) ofClaim(w *world, h int, add func(uint8, bool, string, func(*
 	if c.DurationMs <= sharedGraceMs && w.moving(x) {
 		return // in so short a time the other hubs read the log and act
 	}
-	x.late(w, w.worker() >= 0 && c.DurationMs > sharedGraceMs, tickDeadline+w.facts.renewed, add, "the time of the claim is over", func(w *world) {
-		c := w.hubs[h].desk.claim
-		c.renewed = now - Time(c.DurationMs) - sharedSlackMs
-		x.stepKeeping(w, h, func(d *Desk) {
-			if d.claim != nil {
-				d.claim.renewed = now
-			}
+	x.late(w, w.worker() >= 0 && c.DurationMs > sharedGraceMs, tickDeadline+w.facts.renewed, add,
+		"the time of the claim is over", func(w *world) {
+			c := w.hubs[h].desk.claim
+			c.renewed = now - Time(c.DurationMs) - sharedSlackMs
+			x.stepKeeping(w, h, func(d *Desk) {
+				if d.claim != nil {
+					d.claim.renewed = now
+				}
+			})
 		})
-	})
 	if c.lost != 0 {
 		holder := w.facts.holder
 		prompt := holder >= 0 && w.reps[holder].kind.healthy() && w.reps[holder].works && !w.reps[holder].gone
@@ -101,7 +103,7 @@ func (w *world) moving(x *explorer) bool {
 	return false
 }
 
-// worker is a healthy replica that works under the claim that stands and is connected; else -1.
+// worker is a healthy, connected replica that works under the current claim; else -1.
 func (w *world) worker() int {
 	for i := range w.reps {
 		r := &w.reps[i]

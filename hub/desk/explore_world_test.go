@@ -20,14 +20,14 @@ const (
 	hang                  // takes the turn, says something, and stops
 	mute                  // takes the turn, and stops
 	renewer               // takes the turn and does nothing but renew
-	decliner              // says something and gives the turn back
+	decliner              // sends a message and releases the turn
 	yielder               // says something and yields
 	slow                  // takes an offer only after the next one was made
-	restarter             // says something, begins anew without its memory, and is good from then on
+	restarter             // sends a message, restarts without its memory, and is healthy from then on
 	asker                 // says something, asks for an approval, and ends the turn when that is resolved
 	puller                // is never asked: speaks when guidance says that it may
 	taker                 // is never asked: takes the turn by its number
-	pullDies              // speaks as puller does, and begins anew each time it has said something
+	pullDies              // speaks like puller, and restarts after each message
 	oneShot               // is never asked: reads that it may speak, thinks, and says one final message without a claim
 )
 
@@ -74,7 +74,7 @@ type replica struct {
 	asked   bool // for its approval
 	read    bool
 
-	fresh bool // it was asked since the first attempt of the turn has ended
+	fresh bool // it was asked after the end of the first attempt of the turn
 }
 
 // sent is a copy of a call that is still on its way.
@@ -93,11 +93,11 @@ type word struct {
 
 // facts are what the events say, read without the fold.
 type facts struct {
-	ended   int64 // the last turn that has ended
+	ended   int64 // the last turn that ended
 	claimed bool
 	claim   eventdata.ClaimHash
 	holder  int8
-	tag     uint8 // of the attempt that stands: how many claims there were in this turn
+	tag     uint8 // of the current attempt: the number of claims of the turn so far
 	claims  uint8
 	renewed uint8
 	words   []word
@@ -118,7 +118,7 @@ type world struct {
 	races bool // a hub may end a claim whose holder comes back meanwhile
 	upset bool // there was a fault that takes replicas from hubs
 
-	bad string // what is violated
+	bad string // the violated rule
 }
 
 func (w *world) clone() *world {
@@ -147,7 +147,7 @@ func (d Desk) clone() Desk {
 	return d
 }
 
-// with gives the snapshot after events.
+// with returns the snapshot after events.
 func (s *snapshot) with(d *fold.Decision) *snapshot {
 	keys := s.keys.Clone()
 	for i := range d.Events {
@@ -206,7 +206,8 @@ func (x *explorer) step(w *world, h int, later bool) {
 	}
 }
 
-// deliver gives a request to its executor. What nobody will use any more is forgotten, so that there is an end of states.
+// deliver delivers a request to its executor. It drops state that is not used again, so that the
+// number of states is finite.
 func (w *world) deliver(h int, r *Request) {
 	for i := range w.reps {
 		p := &w.reps[i]
@@ -233,7 +234,7 @@ func (w *world) deliver(h int, r *Request) {
 	w.prune()
 }
 
-// prune lets desks forget the offers that nobody remembers, but for the last.
+// prune drops the offers that no replica remembers, except for the last.
 func (w *world) prune() {
 	for h := range w.hubs {
 		d := &w.hubs[h].desk
@@ -260,7 +261,8 @@ func (w *world) remembered(h eventdata.ClaimHash) bool {
 	})
 }
 
-// forgetUsed lets the head forget the ids of ended claims that nobody remembers: they may be made again, so that there is an end of states.
+// forgetUsed drops the ids of ended claims that no replica remembers. They may be used again, so
+// that the number of states is finite.
 func (w *world) forgetUsed() {
 	tries := slices.Clone(w.head.state.Tries)
 	for i := range tries {
@@ -304,7 +306,7 @@ func (w *world) used(h eventdata.ClaimHash) bool {
 	return w.offering(h)
 }
 
-// saw tells hub h what is in the log.
+// saw shows the log to hub h.
 func (x *explorer) saw(w *world, h int, takes int) {
 	hub := &w.hubs[h]
 	hub.view = w.head
@@ -352,7 +354,7 @@ func (r *replica) forget() {
 	r.works, r.said, r.asked, r.read, r.claim, r.attempt = false, false, false, false, eventdata.ClaimHash{}, 0
 }
 
-// stands reports whether the claim that a replica believes to have does stand.
+// stands reports whether the claim that a replica believes to hold is current.
 func (w *world) stands(r *replica) bool {
 	return w.facts.claimed && w.facts.claim == r.claim && w.facts.tag == r.attempt
 }

@@ -9,26 +9,29 @@ import (
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
-// Executor is one that is registered in push mode, as a desk sees it.
+// Executor is an executor in push mode.
 type Executor struct {
-	// Key tells it from all others, ID is what the log calls it.
+	// Key is unique. ID is the name in the log.
 	Key, ID  string
 	Internal bool
-	// Holds is how many claims it holds, Load that and how many it was just asked to take; Full is true when it takes no more.
+	// Holds is the number of its claims. Load also counts the turns that it was asked to take. Full
+	// is set if it takes no more.
 	Holds, Load int
 	Full        bool
 }
 
-// World is what a step looks at beside the desk.
+// World is what a step depends on besides the desk.
 type World struct {
 	Now Time
-	// Executors gives those in push mode that may be asked.
+	// Executors returns the executors in push mode that may be asked.
 	Executors func(a *fold.Ask) []Executor
-	// Mint makes the id of a claim.
+	// Mint returns a new claim id and its hash.
 	Mint func(turn int64) (id string, h eventdata.ClaimHash)
-	// Later is true when only requests can be made now: what else is due is left to a step that At tells to make at once.
+	// Later is set if the step must not return commands. Then At is the current time for those that
+	// are due.
 	Later bool
-	// Shared is true when other hubs serve the same log: then the end of a grace only makes the claim shorter, and the hub that has the holder renews it.
+	// Shared is set if other hubs serve the same log. Then the end of a grace period only shortens
+	// the claim, and the hub that has the holder renews it.
 	Shared bool
 }
 
@@ -39,11 +42,11 @@ type Request struct {
 	ClaimID  string
 }
 
-// Todo is what is to be done. It may be decided otherwise on the head.
+// Todo is the result of a step. The decision on the head may be different.
 type Todo struct {
 	Requests []Request
 	Commands []fold.Command
-	// At is when to step again; 0 is never.
+	// At is the time of the next step; 0 means never.
 	At Time
 }
 
@@ -54,22 +57,24 @@ func (t *Todo) at(when Time) {
 }
 
 const (
-	// sharedGraceMs is how long a claim is left for another hub to find its holder and renew it.
+	// sharedGraceMs is how long another hub has to find the holder of a claim and renew it.
 	sharedGraceMs = 1_000
-	// sharedSlackMs is how much later than that hub another one may have seen an event, and what it has promised counts from there.
+	// sharedSlackMs is how much earlier another hub may have seen the event from which a promised
+	// duration counts.
 	sharedSlackMs = 250
 )
 
-// never is the deadline of what has none.
+// never is the deadline of a claim without one.
 const never Time = 1 << 62
 
-// A hub that is so late was stopped, or its machine was: a claim gets that much more time, once, at most putOffMs.
+// If a step is later than lateMs, the hub or its machine was stopped. Then a claim is extended
+// once, by at most putOffMs.
 const (
 	lateMs   = 1_000
 	putOffMs = 5_000
 )
 
-// Step gives what is to be done now.
+// Step returns what is due now.
 func (d *Desk) Step(w World) Todo {
 	var todo Todo
 	if d.claim != nil {
@@ -82,7 +87,7 @@ func (d *Desk) Step(w World) Todo {
 	return todo
 }
 
-// watch ends a claim whose time is over, or whose holder is lost.
+// watch ends a claim that is overdue or whose holder is lost.
 func (d *Desk) watch(w World, todo *Todo) {
 	c := d.claim
 	if c.told {
@@ -94,7 +99,7 @@ func (d *Desk) watch(w World, todo *Todo) {
 	}
 	if c.waits {
 		if c.lost == 0 || w.Shared {
-			return // who has lost the holder makes it short when it runs again
+			return // the hub that lost the holder shortens the claim when its deadline runs again
 		}
 		deadline = never
 	}
@@ -111,7 +116,7 @@ func (d *Desk) watch(w World, todo *Todo) {
 		return
 	}
 	if late := w.Now - when; late > lateMs && c.slept == 0 {
-		c.slept = late + min(late, putOffMs) // the hub has slept, and has not read yet what has come meanwhile
+		c.slept = late + min(late, putOffMs) // the hub was stopped and has not read the messages that came meanwhile
 		todo.at(when + c.slept)
 		return
 	}
@@ -121,13 +126,13 @@ func (d *Desk) watch(w World, todo *Todo) {
 	}
 }
 
-// revives reports whether another hub, which has lost the holder, has made a claim short that is held here.
+// revives reports whether another hub lost the holder and shortened a claim that is held here.
 func (d *Desk) revives(w World) bool {
 	c := d.claim
 	return w.Shared && c.here && !c.revived && c.DurationMs <= sharedGraceMs && c.DurationMs < d.length
 }
 
-// judge is what becomes of the claim now.
+// judge returns the command for a claim that is due.
 func (d *Desk) judge(w World, deadline Time) fold.Command {
 	c := d.claim
 	cmd := fold.Command{From: parley.HubID, Named: &c.Hash}
@@ -151,7 +156,7 @@ func (d *Desk) judge(w World, deadline Time) fold.Command {
 	return cmd
 }
 
-// hurry tells that the time for a turn is over.
+// hurry returns the timeout of a turn.
 func (d *Desk) hurry(k *asking, w World, todo *Todo) {
 	if k.TimeoutMs == 0 || k.told {
 		return
@@ -168,11 +173,12 @@ func (d *Desk) hurry(k *asking, w World, todo *Todo) {
 	todo.Commands = append(todo.Commands, fold.Command{Do: late, From: parley.HubID})
 }
 
-// askedAgainMs is how often an executor is looked at that was asked to take as much as it can, and holds nothing.
+// askedAgainMs is how often a Full executor without claims is checked again.
 const askedAgainMs = 250
 
-// waitsOn reports whether the time for a turn, which is over, counts anew, because an executor works on as much as it can; one that was only asked to take so
-// much is given the time to do so.
+// waitsOn restarts the time of a turn if an executor works at full load. An executor that was only
+// asked to take that many turns gets one claim window to do so. It reports whether the turn
+// continues.
 func (d *Desk) waitsOn(k *asking, w World, todo *Todo) bool {
 	all := w.Executors(&k.Ask)
 	end := k.seen + Time(k.TimeoutMs+d.window)
@@ -188,7 +194,7 @@ func (d *Desk) waitsOn(k *asking, w World, todo *Todo) bool {
 	return true
 }
 
-// Again takes back that the time was told to be over: the command was not taken. It is tried again at the next step.
+// Again makes the next step return the same commands again, because they were not written.
 func (d *Desk) Again() {
 	if d.claim != nil {
 		d.claim.told = false
@@ -198,7 +204,7 @@ func (d *Desk) Again() {
 	}
 }
 
-// ask asks the next executor when it is time for that.
+// ask asks the next executor when it is time.
 func (d *Desk) ask(k *asking, w World, todo *Todo) {
 	if !k.Offer {
 		return
@@ -209,7 +215,7 @@ func (d *Desk) ask(k *asking, w World, todo *Todo) {
 	}
 	x, ok := k.choose(w.Executors(&k.Ask))
 	if !ok {
-		return // the next step comes with an executor, or its room
+		return // the next step follows when an executor connects or has room
 	}
 	id, h := w.Mint(k.Turn)
 	d.offers = append(d.offers, Offer{Hash: h, AgentID: k.AgentID, Executor: x.Key, Turn: k.Turn})
@@ -222,13 +228,15 @@ func (d *Desk) ask(k *asking, w World, todo *Todo) {
 	todo.Requests = append(todo.Requests, Request{Ask: k.Ask, Executor: x.Key, ClaimID: id})
 }
 
-// maxOffers bounds the offers of a turn that are remembered: older ones are of no use any more.
+// maxOffers bounds the remembered offers of a turn. Older ones are no longer used.
 const maxOffers = 256
 
-// choose gives the executor that has lost the fewest claims of this turn, of those that were not asked in this round; then the one that the agent
-// had last, then the one with the least to do.
+// choose returns the executor that lost the fewest claims of this turn, of those that were not
+// asked in this round. Of equal ones it prefers the last executor of the agent, then the one with
+// the least load.
 func (k *asking) choose(all []Executor) (Executor, bool) {
-	may := slices.DeleteFunc(slices.Clone(all), func(x Executor) bool { return x.Full || !fold.AllowsPlace(k.Place, x.Internal) })
+	may := slices.DeleteFunc(slices.Clone(all),
+		func(x Executor) bool { return x.Full || !fold.AllowsPlace(k.Place, x.Internal) })
 	if len(may) == 0 {
 		return Executor{}, false
 	}
@@ -246,7 +254,7 @@ func (k *asking) choose(all []Executor) (Executor, bool) {
 	}), true
 }
 
-// strange is 0 for the executor that the agent had last.
+// strange is 0 for the last executor of the agent.
 func (k *asking) strange(x Executor) int {
 	if x.ID == k.ExecutorID {
 		return 0

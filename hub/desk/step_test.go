@@ -8,7 +8,8 @@ import (
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
-// TestDeadline: a claim is ended when it was watched for its duration, from when its event was seen; a renewal begins it anew.
+// TestDeadline: a claim ends when it was watched for its duration, from when its event was seen. A
+// renewal restarts that.
 func TestDeadline(t *testing.T) {
 	b := newTable(t, parley.Limits{TurnTimeoutMs: 10_000}, "x")
 	b.wantAsked(start, "x")
@@ -22,7 +23,8 @@ func TestDeadline(t *testing.T) {
 	b.do(fold.Command{Do: &fold.Renew{LeftMs: 1}, From: "a", Named: &h, Executor: fold.Executor{ID: "x"}, HeldMs: 9999})
 	b.nothing(start+20_498, start+20_499)
 	c := b.command(start + 20_499)
-	if end, ok := c.Do.(*fold.EndClaim); !ok || *c.Named != h || end.Reason != parley.ClaimExpired || end.RenewedSeq != b.state.Seq {
+	if end, ok := c.Do.(*fold.EndClaim); !ok || *c.Named != h || end.Reason != parley.ClaimExpired ||
+		end.RenewedSeq != b.state.Seq {
 		t.Fatalf("%+v", c)
 	}
 	if held, _ := b.desk.Watched(b.now, eventdata.ClaimHash{}); held != 0 {
@@ -57,7 +59,7 @@ func TestNoGrace(t *testing.T) {
 	b.nothing(start+59_999, start+60_000)
 }
 
-// TestTold: what was told is not told again until the state moves, or it is taken back.
+// TestTold: a command is not returned again until the state changes, or Again is called.
 func TestTold(t *testing.T) {
 	b := newTable(t, parley.Limits{TurnTimeoutMs: 10_000}, "x")
 	b.wantAsked(start, "x")

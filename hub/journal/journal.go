@@ -1,19 +1,23 @@
-// Package journal says what a log must do to carry a hub, whatever is below it.
+// Package journal defines the contract of a log for hubs.
 //
 // # Guarantees of every journal
 //
-//   - Conditional: a batch names the seq that it expects to follow. If the conversation's head is another one, nothing of
-//     the batch is written and Done gets a *MovedError. Two batches can never both follow one seq.
-//   - Durable: when Done is called without error, the batch survives kill -9 and power loss.
-//   - Honest: an error other than ErrOutcomeUnknown means that nothing of the batch is or will ever be in the log.
-//   - Ordered: the seqs of a conversation are 1, 2, 3, ... without gap. Batches of one conversation that were
-//     submitted in order are decided in that order, and their Done are called in that order.
-//   - Chained: every record carries SHA-256(hash of the record before || data); the hash before the first is
-//     SHA-256 of the conversation's id (Genesis). A record that fails its checksum or its chain is named in a *DamageError; it is never
-//     served as if whole.
-//   - Final: after a batch with Final nothing more is taken for that conversation.
+//   - Conditional: a batch names the seq that it expects to follow. If the head of the conversation
+//     is another one, nothing of the batch is written and Done gets a *MovedError. Two batches
+//     never follow the same seq.
+//   - Durable: when Done is called without an error, the batch survives kill -9 and power loss.
+//   - Honest: an error other than ErrOutcomeUnknown means that nothing of the batch is or will be
+//     in the log.
+//   - Ordered: the seqs of a conversation are 1, 2, 3, ... without a gap. Batches of one
+//     conversation are decided in the order of their submission, and their Done are called in that
+//     order.
+//   - Chained: every record has SHA-256(hash of the record before || data). The hash before the
+//     first record is SHA-256 of the conversation's id (Genesis). A record that fails its checksum
+//     or its chain is reported in a *DamageError and never served as intact.
+//   - Final: after a batch with Final the conversation accepts no more batches.
 //
-// What Read, Scan, Last, Head, Open, Labeled and LabeledBefore give is committed; they never show a batch before it is durable.
+// Read, Scan, Last, Head, Open, Labeled and LabeledBefore return committed records. They never show
+// a batch before it is durable.
 package journal
 
 import (
@@ -23,28 +27,30 @@ import (
 	"fmt"
 )
 
-// Sentinel errors of every journal.
+// The errors of every journal.
 var (
-	// ErrStorageFull: there is no room. Nothing was written; reads go on, and writes resume when there is room again.
+	// ErrStorageFull means that there is no room. Nothing was written. Reads work, and writes work
+	// again when there is room.
 	ErrStorageFull = errors.New("journal: storage full")
-	// ErrOutcomeUnknown: the commit failed in a way that does not tell whether the batch is in the log. The journal takes
-	// no more writes; it must be opened again to know.
+	// ErrOutcomeUnknown means that the commit failed and the batch may be in the log. The journal
+	// accepts no more writes until it is opened again.
 	ErrOutcomeUnknown = errors.New("journal: outcome of the commit unknown")
-	// ErrClosed: the journal was closed. Nothing was written.
+	// ErrClosed means that the journal was closed. Nothing was written.
 	ErrClosed = errors.New("journal: closed")
-	// ErrOverloaded: more batches wait for their commit than the journal holds. Nothing was written; try again.
+	// ErrOverloaded means that too many batches wait for their commit. Nothing was written; try
+	// again.
 	ErrOverloaded = errors.New("journal: overloaded")
-	// ErrUnavailable: what the journal rests on cannot be reached. Nothing was written; try again.
+	// ErrUnavailable means that the storage cannot be reached. Nothing was written; try again.
 	ErrUnavailable = errors.New("journal: unavailable")
-	// ErrInvalid: the batch is outside the bounds that stand at Batch. Nothing was written.
+	// ErrInvalid means that the batch exceeds the bounds of Batch. Nothing was written.
 	ErrInvalid = errors.New("journal: invalid batch")
-	// ErrFinal: the conversation is closed. Nothing was written.
+	// ErrFinal means that the conversation is closed. Nothing was written.
 	ErrFinal = errors.New("journal: conversation is final")
-	// ErrInUse: another process has the journal open.
+	// ErrInUse means that another process has the journal open.
 	ErrInUse = errors.New("journal: in use by another process")
-	// ErrFormat: the data was written by a version of the format that this one does not read.
+	// ErrFormat means that the data has an unknown version of the format.
 	ErrFormat = errors.New("journal: unknown format version")
-	// ErrNoBlob: there is no blob of that hash.
+	// ErrNoBlob means that there is no blob with the hash.
 	ErrNoBlob = errors.New("journal: no such blob")
 )
 
@@ -64,14 +70,15 @@ func (h Hash) Next(data []byte) Hash {
 	return n
 }
 
-// Head is where a conversation stands. The zero Head means that it has no record.
+// Head is the end of a conversation. The zero Head means that it has no record.
 type Head struct {
 	Seq   int64
 	Hash  Hash
 	Final bool
 }
 
-// Position is a place in commit order: 1, 2, 3, ... over all conversations. 0 is before the first.
+// Position is the index of a record in commit order: 1, 2, 3, ... over all conversations. 0 is
+// before the first.
 type Position uint64
 
 // Record is one record of the log.
@@ -82,19 +89,18 @@ type Record struct {
 	Hash         Hash
 	// Final is set on the last record of a closed conversation.
 	Final bool
-	// Labels are those that the batch gave; they stand on its first record.
+	// Labels are those of the batch. Its first record has them.
 	Labels []string
-	// Data is the event as it is sent. It belongs to the receiver.
+	// Data is the event as stored. The receiver may change it.
 	Data []byte
 }
 
-// Bounds of a batch, in bytes. A batch outside them gets ErrInvalid.
+// Bounds of a batch, in bytes. A batch that exceeds them gets ErrInvalid.
 const (
-	// MaxNameBytes bounds a conversation's id and a label. Both have at least one byte.
+	// MaxNameBytes bounds the id of a conversation and a label. Both have at least one byte.
 	MaxNameBytes = 255
-	// MaxLabels bounds the labels of one batch.
-	MaxLabels = 255
-	// MaxBatchBytes bounds the events of one batch together.
+	MaxLabels    = 255
+	// MaxBatchBytes bounds the total size of the events of a batch.
 	MaxBatchBytes = 32 << 20
 )
 
@@ -103,17 +109,19 @@ type Batch struct {
 	Conversation string
 	// After is the seq that the batch expects to follow; 0 means that the conversation has no record.
 	After int64
-	// On, if it is there, is the hash that the head must have too. Who submits a batch behind one that is not answered yet gives it where others append to
-	// the same conversation: the seqs may be right when the events are not.
+	// On, if not nil, is the hash that the head must have too. It is set for a batch that follows
+	// an undecided one if others append to the same conversation: the seqs may match when the
+	// events do not.
 	On *Hash
-	// Events are the encoded events. The journal may keep the slices until Done; nobody changes them. A batch without events is a check: it writes nothing, and its
-	// Done tells whether After, and On, held at a time after Submit was called. Where others append to the same journal and a reader may be behind them, that is how
-	// one knows that a head is the head. Once Done is called, the reads show whatever was acknowledged anywhere before Submit, of any conversation: also a check that
-	// is good says so.
+	// Events are the encoded events. The journal may keep the slices until Done, and they must not
+	// be changed. A batch without events is a check. It writes nothing, and its Done reports
+	// whether After and On held at a time after Submit. If others append to the same journal, a
+	// check shows whether a head is current. Once Done is called, reads show everything that was
+	// acknowledged anywhere before Submit, for any conversation.
 	Events [][]byte
-	// Final: the last event closes the conversation.
+	// Final is set if the last event closes the conversation.
 	Final bool
-	// Labels: from now on the conversation is listed under these. One that it has already is not listed twice.
+	// Labels are added to the conversation. A label that it has already is not added again.
 	Labels []string
 	// Seal, if not nil, is called when the journal takes the batch from its queue. It sets After, On,
 	// Events, Final and Labels, which are empty before. It is called at most once, before Done, on a
@@ -132,7 +140,7 @@ func (b Batch) Sealed() Batch {
 	return b
 }
 
-// MovedError says that the head was not where a batch expected it.
+// MovedError means that the head differed from the one that a batch expected.
 type MovedError struct {
 	Conversation string
 	Expected     int64
@@ -143,11 +151,11 @@ func (e *MovedError) Error() string {
 	return fmt.Sprintf("journal: head of %s is %d, expected %d", e.Conversation, e.Head.Seq, e.Expected)
 }
 
-// DamageError names a place that is not what was written.
+// DamageError names a damaged place.
 type DamageError struct {
-	File         string // base name of the file, where there is one
+	File         string // the base name of the file, if there is one
 	Position     Position
-	Conversation string // empty where it cannot be told
+	Conversation string // empty if it is unknown
 	Seq          int64
 	What         string // one phrase, such as "checksum" or "hash chain"
 }
@@ -163,73 +171,77 @@ type Listed struct {
 	Position     Position
 }
 
-// Journal is a log of many conversations. All methods may be called from any goroutine. After Close those that return an error
-// return ErrClosed.
+// Journal is a log of many conversations. Its methods may be called from any goroutine. After
+// Close, those that return an error return ErrClosed.
 type Journal interface {
-	// Submit queues a batch and returns at once. One committer drains the queue into one commit after another; no timer waits
-	// for more. After Close, or after a commit with unknown outcome, Done gets ErrClosed or ErrOutcomeUnknown. When too much waits,
-	// Done gets ErrOverloaded.
+	// Submit queues a batch and returns at once. One committer writes the queue in one commit after
+	// another, and no timer waits for more batches. After Close, or after a commit with an unknown
+	// outcome, Done gets ErrClosed or ErrOutcomeUnknown. If too many batches wait, Done gets
+	// ErrOverloaded.
 	Submit(b Batch)
 
-	// Head gives the committed head.
+	// Head returns the committed head.
 	Head(conversation string) (Head, error)
 
-	// Read gives records after a seq, in order, at most limit of them and, but for the first, at most maxBytes of data. It is
-	// empty at the head. A limit below 1 is taken as 1, here and in all lists.
+	// Read returns records after a seq, in order: at most limit of them and, except for the first,
+	// at most maxBytes of data. The result is empty at the head. A limit below 1 means 1, here and
+	// in all lists.
 	Read(conversation string, after int64, limit, maxBytes int) ([]Record, error)
 
-	// Last gives the position of the last committed record; 0 when there is none.
+	// Last returns the position of the last committed record, or 0.
 	Last() Position
 
-	// Scan gives records of all conversations in commit order.
+	// Scan returns records of all conversations in commit order.
 	Scan(after Position, limit, maxBytes int) ([]Record, error)
 
-	// Watch gives a channel that is closed by the next commit after the call, or by Close.
+	// Watch returns a channel that the next commit after the call, or Close, closes.
 	Watch() <-chan struct{}
 
-	// Open gives the conversations that are not final, by id, after one.
+	// Open returns the conversations that are not final, by id, after an id.
 	Open(after string, limit int) ([]string, error)
 
-	// Labeled gives the conversations that have a label, in the order in which they got it, after a position. The empty label lists all
-	// conversations, by their first record.
+	// Labeled returns the conversations that have a label, in the order in which they got it, after
+	// a position. The empty label lists all conversations, by their first record.
 	Labeled(label string, after Position, limit int) ([]Listed, error)
 
-	// LabeledBefore is Labeled the other way: the last first, before a position. 0 is behind all.
+	// LabeledBefore is Labeled in the reverse order, before a position; 0 means the end.
 	LabeledBefore(label string, before Position, limit int) ([]Listed, error)
 
-	// SaveState keeps derived state of a conversation at a seq, replacing what was kept. It may be lost; it is never relied
-	// on. It fails with ErrOverloaded when too many states wait for the disk. LoadState gives it back, or nil.
+	// SaveState stores derived state of a conversation at a seq, and replaces the previous one. It
+	// may be lost. It fails with ErrOverloaded when too many states wait for the disk. LoadState
+	// returns it, or nil.
 	SaveState(conversation string, seq int64, state []byte) error
 	LoadState(conversation string) (seq int64, state []byte, err error)
 
-	// PutBlob keeps data under its SHA-256, durably. GetBlob checks it on the way out; ErrNoBlob when there is none.
+	// PutBlob stores data durably under its SHA-256. GetBlob checks the hash, and returns ErrNoBlob
+	// for a missing blob.
 	PutBlob(data []byte) (Hash, error)
 	GetBlob(h Hash) ([]byte, error)
 
-	// Verify reads everything and reports the first damage as a *DamageError, else what it counted.
+	// Verify reads everything. It returns the first damage as a *DamageError, or the counts.
 	Verify(ctx context.Context) (Report, error)
 
-	// Size is the bytes on disk.
+	// Size returns the number of bytes on disk.
 	Size() int64
 
-	// Close takes no more batches, commits those that were submitted, and gives the files back.
+	// Close accepts no more batches, commits the submitted ones, and closes the files.
 	Close() error
 }
 
-// Report is what Verify counted.
+// Report is the result of Verify.
 type Report struct {
 	Records       int64
 	Conversations int64
 	Bytes         int64
 }
 
-// Append submits b and waits for its Done, which b must not have. Only tests wait so: the hub is told by Done.
+// Append submits b, which must have no Done, and waits for its answer. It is for tests.
 func Append(ctx context.Context, j Journal, b Batch) (Head, error) {
 	type result struct {
 		head Head
 		err  error
 	}
-	c := make(chan result, 1) // Done never blocks, even when ctx ended first
+	c := make(chan result, 1) // Done never blocks, even if ctx ended first
 	b.Done = func(h Head, err error) { c <- result{h, err} }
 	j.Submit(b)
 	select {

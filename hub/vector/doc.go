@@ -1,9 +1,12 @@
-// Package vector finds texts that are like another: it turns texts into vectors, keeps those, and compares them.
+// Package vector finds similar texts. It turns texts into vectors, stores the vectors and compares
+// them.
 //
 // # Guarantees
 //
-//   - A [Store] gives the vector that was put, for that embedder and that text, or none. What was changed on disk, torn or written by others is never given.
-//   - What a Store has is derived: it may be deleted at any time, and is made again at the price of asking the [Embedder].
-//   - A Store knows texts by their SHA-256 only. Whether somebody may be told of a text is not its business: who searches gives the texts to search in.
-//   - [Lexical] and [Nearest] give the same on every machine.
+//   - A [Store] returns only the vector that was put for an embedder and a text. It never returns a
+//     record that is changed, incomplete or foreign.
+//   - A Store can be deleted at any time. Its vectors are then computed again by the [Embedder].
+//   - A Store identifies texts by their SHA-256. It checks no rights: the caller passes the texts
+//     that are searched.
+//   - [Lexical] and [Nearest] return the same results on every machine.
 package vector

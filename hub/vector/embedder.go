@@ -7,11 +7,14 @@ import (
 	"math"
 )
 
-// Embedder turns texts into vectors: the more alike two texts are, the smaller is the angle between theirs.
+// Embedder turns texts into vectors. The more similar two texts are, the smaller the angle between
+// their vectors.
 type Embedder interface {
-	// Name says which embedder, or model, it is: 1 to MaxNameBytes. Vectors of different names are never compared. What gives other vectors has another name.
+	// Name identifies the embedder or the model, in 1 to MaxNameBytes. Only vectors of one name are
+	// compared, so different vectors need a different name.
 	Name() string
-	// Embed gives a vector for each text, all of one length. It ends soon after ctx, and may be called from any goroutine.
+	// Embed returns a vector for each text, all of one length. It returns soon after ctx ends, and
+	// may be called from any goroutine.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
@@ -22,10 +25,10 @@ const (
 	MaxDimensions = 16_384
 )
 
-// ErrVectors is wrapped where an Embedder does not give what it should.
+// ErrVectors is wrapped if an Embedder breaks its contract.
 var ErrVectors = errors.New("vector: the embedder has not given a vector of finite numbers for each text")
 
-// Check holds what an Embedder gave for n texts against its contract.
+// Check checks the vectors of n texts against the contract of Embedder.
 func Check(vectors [][]float32, n int) error {
 	if len(vectors) != n {
 		return fmt.Errorf("%w: %d for %d texts", ErrVectors, len(vectors), n)

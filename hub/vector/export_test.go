@@ -1,4 +1,4 @@
 package vector
 
-// SetMax has a Store begin anew beyond so many bytes.
+// SetMax bounds the bytes of a Store.
 func SetMax(s *Store, n int64) { s.max = n }

@@ -13,14 +13,15 @@ const LexicalName = "lexical"
 // lexicalDimensions is the length of its vectors, a power of two.
 const lexicalDimensions = 512
 
-// What a word counts, and what each three letters of it. The letters are there for words that are alike: page, pages.
+// The weights of a word and of each three letters of it. The letters make similar words match, such
+// as page and pages.
 const (
 	wordWeight    = 4
 	trigramWeight = 1
 )
 
-// Lexical is an Embedder that needs no model: it hashes words, and groups of three letters, to places in the vector. Texts are alike to it as far as they have words
-// in common, whatever they mean.
+// Lexical is an Embedder without a model. It hashes words, and groups of three letters, to
+// dimensions of the vector. Texts are similar if they share words, whatever these mean.
 type Lexical struct{}
 
 var _ Embedder = Lexical{}
@@ -28,7 +29,7 @@ var _ Embedder = Lexical{}
 // Name is LexicalName.
 func (Lexical) Name() string { return LexicalName }
 
-// Embed gives vectors of length 1, or of zeros for a text without letters and digits.
+// Embed returns vectors of length 1, or of zeros for a text without letters and digits.
 func (Lexical) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	out := make([][]float32, len(texts))
 	for i, text := range texts {
@@ -55,7 +56,7 @@ func lexical(text string) []float32 {
 	return normalized(&counts)
 }
 
-// countWord counts a word, and its groups of three letters with where it begins and ends.
+// countWord counts a word and its groups of three letters, including its start and its end.
 func countWord(counts *[lexicalDimensions]int64, word []rune) {
 	if len(word) == 0 {
 		return
@@ -71,7 +72,8 @@ func countWord(counts *[lexicalDimensions]int64, word []rune) {
 	count(counts, trigramWeight, word[len(word)-2], word[len(word)-1], ' ')
 }
 
-// count adds weight at the place of some letters, or takes it away: so that letters that meet at one place do not make texts alike. It is FNV-1a over the runes.
+// count adds weight to the dimension of some letters, or subtracts it. So letters that share a
+// dimension do not make texts similar. It is FNV-1a over the runes.
 func count(counts *[lexicalDimensions]int64, weight int64, letters ...rune) {
 	h := uint64(14695981039346656037)
 	for _, r := range letters {
@@ -88,7 +90,8 @@ func count(counts *[lexicalDimensions]int64, weight int64, letters ...rune) {
 	counts[h%lexicalDimensions] += weight
 }
 
-// normalized damps what is there often, and gives the vector the length 1. Every step is rounded by itself: machines that multiply and add at once would round differently.
+// normalized damps frequent words and scales the vector to length 1. Every step is rounded
+// separately, because machines with fused multiply-add would round differently.
 func normalized(counts *[lexicalDimensions]int64) []float32 {
 	var damped [lexicalDimensions]float64
 	sum := 0.0

@@ -26,10 +26,12 @@ func embed(t testing.TB, texts ...string) [][]float32 {
 	return v
 }
 
-// TestLexicalIsTheSameEverywhere holds the bytes of the vectors: who changes them gives Lexical another name.
+// TestLexicalIsTheSameEverywhere compares the bytes of the vectors. Other vectors need another
+// name.
 func TestLexicalIsTheSameEverywhere(t *testing.T) {
 	d := sha256.New()
-	for _, v := range embed(t, "The refund of order 17 was refused.", "größe – Ölpreis, 東京", "", strings.Repeat("a b c ", 1000)) {
+	for _, v := range embed(t, "The refund of order 17 was refused.", "größe – Ölpreis, 東京", "",
+		strings.Repeat("a b c ", 1000)) {
 		for _, x := range v {
 			_ = binary.Write(d, binary.LittleEndian, math.Float32bits(x))
 		}
@@ -78,7 +80,8 @@ func TestNearest(t *testing.T) {
 func TestCheck(t *testing.T) {
 	nan := float32(math.NaN())
 	for name, bad := range map[string][][]float32{
-		"too few": {{1}}, "empty": {{1}, {}}, "of two lengths": {{1}, {1, 2}}, "no number": {{1}, {nan}}, "endless": {{1}, {float32(math.Inf(1))}},
+		"too few": {{1}}, "empty": {{1}, {}}, "of two lengths": {{1}, {1, 2}}, "no number": {{1}, {nan}}, "endless": {{1},
+			{float32(math.Inf(1))}},
 		"too long": {make([]float32, vector.MaxDimensions+1), make([]float32, vector.MaxDimensions+1)},
 	} {
 		if err := vector.Check(bad, 2); !errors.Is(err, vector.ErrVectors) {

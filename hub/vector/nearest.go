@@ -6,13 +6,14 @@ import (
 	"slices"
 )
 
-// Hit is a vector that Nearest has found: its index, and the cosine of the angle, -1 to 1.
+// Hit is a result of Nearest: the index of a vector and the cosine of the angle, -1 to 1.
 type Hit struct {
 	Index int
 	Score float64
 }
 
-// Cosine is the cosine of the angle between two vectors; 0 where one is all zeros, or they have different lengths.
+// Cosine returns the cosine of the angle between two vectors. It returns 0 if one is all zeros or
+// their lengths differ.
 func Cosine(a, b []float32) float64 {
 	if len(a) != len(b) {
 		return 0
@@ -20,7 +21,7 @@ func Cosine(a, b []float32) float64 {
 	var ab, aa, bb float64
 	for i := range a {
 		x, y := float64(a[i]), float64(b[i])
-		ab += float64(x * y) // rounded by itself, here as on every machine
+		ab += float64(x * y) // rounded separately, as on every machine
 		aa += float64(x * x)
 		bb += float64(y * y)
 	}
@@ -30,7 +31,8 @@ func Cosine(a, b []float32) float64 {
 	return ab / (math.Sqrt(aa) * math.Sqrt(bb))
 }
 
-// Nearest compares every vector with the query and gives the n most similar, the best first; of equal ones that with the smaller index.
+// Nearest returns the n vectors most similar to the query, the best first. Of equal ones, the
+// smaller index is first.
 func Nearest(query []float32, vectors [][]float32, n int) []Hit {
 	hits := make([]Hit, len(vectors))
 	for i, v := range vectors {

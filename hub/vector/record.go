@@ -7,12 +7,12 @@ import (
 	"math"
 )
 
-// The file of a Store is fileMagic and then records, one behind the other:
+// The file of a Store is fileMagic followed by records:
 //
-//	4 bytes  how many numbers, little endian; 1 to MaxDimensions
+//	4 bytes  the number of dimensions, little endian; 1 to MaxDimensions
 //	32       the key: SHA-256 of the embedder's name, a zero byte, and the text
 //	4 each   the numbers, IEEE 754, little endian
-//	8        the first bytes of the SHA-256 of all that stands before in the record
+//	8        the first bytes of the SHA-256 of the record up to here
 const fileMagic = "parley vectors 1\n"
 
 const (
@@ -22,7 +22,7 @@ const (
 	numberBytes = 4
 )
 
-// key is how a Store knows a text of an embedder.
+// key identifies a text of an embedder.
 type key [keyBytes]byte
 
 func keyOf(embedder, text string) key {
@@ -35,10 +35,8 @@ func keyOf(embedder, text string) key {
 	return k
 }
 
-// recordBytes is the size of a record of a vector with so many numbers.
 func recordBytes(dimensions int) int { return headBytes + numberBytes*dimensions + sumBytes }
 
-// appendRecord adds a record to out.
 func appendRecord(out []byte, k key, v []float32) []byte {
 	from := len(out)
 	out = binary.LittleEndian.AppendUint32(out, uint32(len(v)))
@@ -50,7 +48,7 @@ func appendRecord(out []byte, k key, v []float32) []byte {
 	return append(out, sum[:sumBytes]...)
 }
 
-// dimensionsOf reads how many numbers a record has; 0 where it is none.
+// dimensionsOf returns the dimensions of a record, or 0 if it is not valid.
 func dimensionsOf(head []byte) int {
 	n := binary.LittleEndian.Uint32(head)
 	if n > MaxDimensions {
@@ -59,14 +57,13 @@ func dimensionsOf(head []byte) int {
 	return int(n)
 }
 
-// whole reports whether a record is what was written.
+// whole reports whether a record has its checksum.
 func whole(record []byte) bool {
 	body := record[:len(record)-sumBytes]
 	sum := sha256.Sum256(body)
 	return bytes.Equal(sum[:sumBytes], record[len(body):])
 }
 
-// vectorOf reads the vector of a whole record.
 func vectorOf(record []byte) []float32 {
 	numbers := record[headBytes : len(record)-sumBytes]
 	v := make([]float32, len(numbers)/numberBytes)

@@ -10,17 +10,20 @@ import (
 	"sync"
 )
 
-// Bounds of a Store, in bytes. What would pass them begins anew: the vectors are derived.
+// Bounds of a Store, in bytes. A Store that would exceed them is emptied, because its vectors can
+// be computed again.
 const (
 	// MaxFileBytes bounds the file.
 	MaxFileBytes = 1 << 30
-	// MaxMemoryBytes bounds a Store that has no file.
-	MaxMemoryBytes = 64 << 20
+	// maxMemoryBytes bounds a Store that has no file.
+	maxMemoryBytes = 64 << 20
 )
 
-// Store keeps vectors by embedder and text, in a file or in memory. It is safe for concurrent use. One process at a time has the file.
+// Store stores vectors by embedder and text, in a file or in memory. It is safe for concurrent use.
+// Only one process may use the file.
 type Store struct {
-	// OnAside, unless nil, is told by which name a file was set aside that was foreign or damaged. It is set before the Store is used, and does not use it.
+	// OnAside, if not nil, is called with the new name of a file that was foreign or damaged. It
+	// must be set before the Store is used, and must not use it.
 	OnAside func(name string)
 
 	path string
@@ -30,27 +33,29 @@ type Store struct {
 	opened bool
 	closed bool
 	file   *os.File
-	size   int64 // of what was written whole, or of the memory
+	size   int64 // of the whole records, or of the memory
 	places map[key]place
 	memory map[key][]float32
 }
 
-// place is where a record begins in the file, and how many numbers it has.
+// place is the offset of a record in the file, and its dimensions.
 type place struct {
 	at         int64
 	dimensions int
 }
 
-// NewStore makes a Store on a file, which is opened, or made, when it is used first; in memory where path is empty.
+// NewStore returns a Store on a file, which is opened or created at the first use. If path is
+// empty, the Store is in memory.
 func NewStore(path string) *Store {
 	s := &Store{path: path, max: MaxFileBytes}
 	if path == "" {
-		s.max = MaxMemoryBytes
+		s.max = maxMemoryBytes
 	}
 	return s
 }
 
-// openLocked reads the file. One that is foreign or damaged is set aside, and a new one made; what is torn at the end is cut off.
+// openLocked opens the file. It renames a foreign or damaged file and creates a new one. It cuts
+// off an incomplete record at the end.
 func (s *Store) openLocked() error {
 	switch {
 	case s.closed:
@@ -70,7 +75,7 @@ func (s *Store) openLocked() error {
 	size, err := s.scanLocked(f)
 	if errors.Is(err, errDamaged) {
 		_ = f.Close() // it was only read
-		if f, err = s.anew(); err == nil {
+		if f, err = s.startNewFile(); err == nil {
 			size, err = s.scanLocked(f)
 		}
 	}
@@ -88,8 +93,8 @@ func (s *Store) openLocked() error {
 	return nil
 }
 
-// anew renames the file, to a name that nothing has, and makes an empty one.
-func (s *Store) anew() (*os.File, error) {
+// startNewFile renames the file to an unused name, and creates an empty one.
+func (s *Store) startNewFile() (*os.File, error) {
 	for i := 0; ; i++ {
 		aside := s.path + ".aside"
 		if i > 0 {
@@ -108,10 +113,11 @@ func (s *Store) anew() (*os.File, error) {
 	}
 }
 
-// errDamaged is what scanLocked gives for a file that is not what a Store has written.
+// errDamaged is returned by scanLocked for a file that no Store wrote.
 var errDamaged = errors.New("vector: the file is damaged, or of something else")
 
-// scanLocked finds the records of a file, and where the last whole one ends. An empty file gets its beginning.
+// scanLocked indexes the records of a file, and returns where the last whole one ends. It starts an
+// empty file.
 func (s *Store) scanLocked(f *os.File) (int64, error) {
 	clear(s.places)
 	info, err := f.Stat()
@@ -134,14 +140,14 @@ func (s *Store) scanLocked(f *os.File) (int64, error) {
 	for at < info.Size() {
 		record, err := readRecord(in)
 		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return at, nil // torn
+			return at, nil // incomplete
 		}
 		if err != nil {
 			return 0, err
 		}
 		if !whole(record) {
 			if at+int64(len(record)) == info.Size() {
-				return at, nil // torn: its last bytes were never written
+				return at, nil // incomplete: its last bytes were never written
 			}
 			return 0, errDamaged
 		}
@@ -151,7 +157,8 @@ func (s *Store) scanLocked(f *os.File) (int64, error) {
 	return at, nil
 }
 
-// readRecord reads one record, which may not be whole. It fails with io.ErrUnexpectedEOF where the file ends before.
+// readRecord reads one record, which may be damaged. It fails with io.ErrUnexpectedEOF if the file
+// ends in it.
 func readRecord(in io.Reader) ([]byte, error) {
 	head := make([]byte, headBytes)
 	if _, err := io.ReadFull(in, head); err != nil {
@@ -173,8 +180,8 @@ func unexpected(err error) error {
 	return err
 }
 
-// Get gives the vectors that are kept for some texts; nil for those that are not, or have another length than dimensions, where that is not 0. An error means that
-// nothing can be kept: then none is.
+// Get returns the stored vectors of some texts. A vector is nil if it is missing, or if dimensions
+// is not 0 and differs. After an error all are nil, because nothing can be stored.
 func (s *Store) Get(embedder string, texts []string, dimensions int) ([][]float32, error) {
 	out := make([][]float32, len(texts))
 	s.mu.Lock()
@@ -201,13 +208,13 @@ func (s *Store) getLocked(k key) []float32 {
 	record := make([]byte, recordBytes(p.dimensions))
 	_, err := s.file.ReadAt(record, p.at)
 	if err != nil || dimensionsOf(record) != p.dimensions || key(record[4:headBytes]) != k || !whole(record) {
-		delete(s.places, k) // it was changed since it was read first
+		delete(s.places, k) // it changed since it was indexed
 		return nil
 	}
 	return vectorOf(record)
 }
 
-// Put keeps vectors of texts, for later. After an error they may not be kept; what was there before is.
+// Put stores vectors of texts. After an error some may be missing; those before are kept.
 func (s *Store) Put(embedder string, texts []string, vectors [][]float32) error {
 	if err := Check(vectors, len(texts)); err != nil {
 		return err
@@ -241,7 +248,7 @@ func (s *Store) putLocked(k key, v []float32) error {
 		return nil
 	}
 	if _, err := s.file.WriteAt(appendRecord(nil, k, v), s.size); err != nil {
-		_ = s.file.Truncate(s.size) // what was written of it; where that fails too, it is torn
+		_ = s.file.Truncate(s.size) // if this fails too, the record is incomplete
 		return err
 	}
 	s.places[k] = place{at: s.size, dimensions: len(v)}
@@ -249,7 +256,6 @@ func (s *Store) putLocked(k key, v []float32) error {
 	return nil
 }
 
-// emptyLocked forgets everything.
 func (s *Store) emptyLocked() error {
 	clear(s.places)
 	clear(s.memory)
@@ -261,7 +267,7 @@ func (s *Store) emptyLocked() error {
 	return s.file.Truncate(s.size)
 }
 
-// Close gives the file back. Nothing is kept or given after that.
+// Close closes the file. After that, Get and Put fail.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

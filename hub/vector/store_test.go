@@ -32,7 +32,7 @@ func put(t testing.TB, s *vector.Store, embedder, text string, v ...float32) {
 	}
 }
 
-// has fails the test unless the store gives v for a text; none for no v.
+// has fails the test unless the store returns v for a text; a nil v means no vector.
 func has(t testing.TB, s *vector.Store, embedder, text string, v ...float32) {
 	t.Helper()
 	got, err := s.Get(embedder, []string{text}, 0)
@@ -58,7 +58,8 @@ func TestStoreKeepsByEmbedderAndText(t *testing.T) {
 			has(t, s, "n", "b")
 			put(t, s, "m", "a", 8, 9, 10)
 			has(t, s, "m", "a", 8, 9, 10)
-			if got, err := s.Get("m", []string{"a", "b", "c"}, 2); err != nil || got[0] != nil || !slices.Equal(got[1], []float32{6, 7}) || got[2] != nil {
+			if got, err := s.Get("m", []string{"a", "b", "c"}, 2); err != nil || got[0] != nil ||
+				!slices.Equal(got[1], []float32{6, 7}) || got[2] != nil {
 				t.Errorf("of length 2: %v, %v", got, err)
 			}
 			if err := s.Put("m", []string{"x"}, [][]float32{{}}); !errors.Is(err, vector.ErrVectors) {
@@ -81,7 +82,7 @@ func TestStoreKeepsByEmbedderAndText(t *testing.T) {
 	}
 }
 
-// filled makes a file of three vectors and gives its bytes.
+// filled creates a file of three vectors and returns its bytes.
 func filled(t testing.TB, path string) []byte {
 	t.Helper()
 	s := vector.NewStore(path)
@@ -100,7 +101,8 @@ func filled(t testing.TB, path string) []byte {
 
 var filledWith = map[string][]float32{"a": {1, 2}, "b": {3, 4}, "c": {5, 6}}
 
-// TestStoreNeverGivesAWrongVector flips every bit of a file, and cuts it everywhere: what is given then is what was put, or nothing, and more can be put.
+// TestStoreNeverGivesAWrongVector flips every bit of a file, and cuts it everywhere. The store
+// returns the vectors that were put, or none, and accepts more.
 func TestStoreNeverGivesAWrongVector(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -214,7 +216,8 @@ func TestStoreLooksAtTheChecksumEachTime(t *testing.T) {
 }
 
 func TestStoreWithoutAPlaceSaysSo(t *testing.T) {
-	for name, path := range map[string]string{"a directory": t.TempDir(), "below nothing": filepath.Join(t.TempDir(), "no", "vectors")} {
+	for name, path := range map[string]string{"a directory": t.TempDir(),
+		"below nothing": filepath.Join(t.TempDir(), "no", "vectors")} {
 		s := store(t, path)
 		got, err := s.Get("m", []string{"a"}, 0)
 		if err == nil || len(got) != 1 || got[0] != nil {

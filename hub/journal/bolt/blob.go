@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// blobPath gives blobs/ab/cdef..., relative to the directory.
+// blobPath returns blobs/ab/cdef..., relative to the directory.
 func blobPath(h journal.Hash) string {
 	name := hex.EncodeToString(h[:])
 	return filepath.Join(blobDir, name[:2], name[2:])
@@ -58,7 +58,7 @@ func (j *Journal) makeShelf(dir string) error {
 	return nil
 }
 
-// GetBlob gives the data of a hash.
+// GetBlob returns the data of a hash.
 func (j *Journal) GetBlob(h journal.Hash) ([]byte, error) {
 	if j.isClosed() {
 		return nil, journal.ErrClosed

@@ -32,7 +32,7 @@ func closeJournal(t testing.TB, j journal.Journal) {
 	}
 }
 
-// copyDir gives a copy of a directory, as it is.
+// copyDir returns a copy of a directory, as it is.
 func copyDir(t testing.TB, dir string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "copy")

@@ -12,7 +12,7 @@ import (
 )
 
 // TestCrashAfterCheckpoint: records that are committed while a checkpoint is being written are not in it, and are read from the log after a crash. Each is
-// of a conversation of its own: where a conversation goes on, its next record shows that one is missing.
+// of a conversation of its own: where a conversation continues, its next record shows that one is missing.
 func TestCrashAfterCheckpoint(t *testing.T) {
 	t.Parallel()
 	const every, meanwhile = 10, 7

@@ -106,7 +106,7 @@ func (j *Journal) publish(records []journal.Record, listed map[labelOf]bool, sum
 	j.watch = make(chan struct{})
 }
 
-// write commits records to log.db and gives the checksum of the last. Its error is journal.ErrStorageFull if nothing of them
+// write commits records to log.db and returns the checksum of the last. Its error is journal.ErrStorageFull if nothing of them
 // is or will be in the log; with any other error the journal has ended its writing.
 func (j *Journal) write(records []journal.Record, starts []bool) (sum uint32, err error) {
 	id, stuck, err := update(j.log, &journal.DamageError{File: logFile, Position: records[0].Position}, func(tx *bbolt.Tx) (err error) {
@@ -165,7 +165,7 @@ func (j *Journal) fail(err error) error {
 	return j.err
 }
 
-// Err says why the journal takes no more writes; nil while it does.
+// Err returns why the journal takes no more writes; nil while it does.
 func (j *Journal) Err() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

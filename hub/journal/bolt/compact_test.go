@@ -41,7 +41,7 @@ func fillLoose(t testing.TB, dir string) (kept, dropped journal.Hash) {
 	return kept, dropped
 }
 
-// recordsOf gives everything that a journal holds, as one text.
+// recordsOf returns everything that a journal holds, as one text.
 func recordsOf(t testing.TB, j journal.Journal) string {
 	t.Helper()
 	journaltest.CheckInvariants(t, j)

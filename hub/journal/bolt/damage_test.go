@@ -18,7 +18,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// sample fills a new journal, closed again, with some of everything, and gives its directory.
+// sample fills a new journal, closed again, with some of everything, and returns its directory.
 func sample(t testing.TB, conversations int) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -92,7 +92,7 @@ func contents(j journal.Journal) (string, error) {
 	return b.String(), nil
 }
 
-// outcome opens a directory and gives what it holds, after Verify and a few appends, or the error that one of them gave.
+// outcome opens a directory and returns what it holds, after Verify and a few appends, or the error that one of them gave.
 func outcome(t testing.TB, dir string) (string, bolt.Recovery, error) {
 	j, err := bolt.Open(dir, nil)
 	if err != nil {

@@ -9,7 +9,7 @@
 //     Open or by the call that meets it with a *journal.DamageError, never with a panic and never with other data.
 //   - Disk full: a commit for which there is no room writes nothing and gets journal.ErrStorageFull; the next is tried again.
 //   - Any other failure of a commit is journal.ErrOutcomeUnknown. The journal then takes no more writes (Err says why) until it is
-//     opened again; reads go on and show only what was known to be durable.
+//     opened again; reads continue and show only what was known to be durable.
 //   - Memory is bounded, however many conversations there are.
 //
 // # The directory

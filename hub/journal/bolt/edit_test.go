@@ -34,7 +34,7 @@ func pages(b []byte, flags uint16, fn func(id uint64, page []byte)) {
 	}
 }
 
-// leaf gives the first or the last leaf of the tree of records.
+// leaf returns the first or the last leaf of the tree of records.
 func leaf(b []byte, last bool) (leaf []byte) {
 	pages(b, 1, func(_ uint64, page []byte) {
 		at := 16

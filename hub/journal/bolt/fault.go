@@ -40,7 +40,7 @@ func view(db *bbolt.DB, place *journal.DamageError, fn func(*bbolt.Tx) error) er
 	return err
 }
 
-// update runs fn in a write transaction, whose id it gives, and commits it. With stuck, bbolt's locks could not be given back after a
+// update runs fn in a write transaction, whose id it returns, and commits it. With stuck, bbolt's locks could not be given back after a
 // panic: the database can be neither written nor closed any more.
 func update(db *bbolt.DB, place *journal.DamageError, fn func(*bbolt.Tx) error) (id int, stuck bool, err error) {
 	var tx *bbolt.Tx

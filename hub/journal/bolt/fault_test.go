@@ -25,7 +25,7 @@ func hookWrites(t testing.TB, db *bbolt.DB, hook func(b []byte, off int64, write
 	write := (*writeAt)(unsafe.Pointer(field.UnsafeAddr()))
 	real := *write
 	set := func(w writeAt) {
-		tx, err := db.Begin(true) // nobody else writes
+		tx, err := db.Begin(true) // no one else writes
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func batchOfPages(after int64) journal.Batch {
 	return b
 }
 
-// Every write of a commit in turn finds no room: nothing of the batch is in the log, reads go on, and the same batch
+// Every write of a commit in turn finds no room: nothing of the batch is in the log, reads continue, and the same batch
 // is taken when there is room.
 func TestStorageFullAtEveryWrite(t *testing.T) {
 	t.Parallel()
@@ -105,7 +105,7 @@ func TestStorageFullAtEveryWrite(t *testing.T) {
 	}
 }
 
-// An error of the meta page's write may leave the transaction in the file: nobody can say. bbolt's own readers see it by then;
+// An error of the meta page's write may leave the transaction in the file: no one can say. bbolt's own readers see it by then;
 // the journal's must not.
 func TestErrorAfterMetaIsUnknown(t *testing.T) {
 	t.Parallel()

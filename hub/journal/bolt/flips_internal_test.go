@@ -17,7 +17,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// sampleIndex makes an index.db with branches, long values, free pages and deleted entries, and gives its directory.
+// sampleIndex makes an index.db with branches, long values, free pages and deleted entries, and returns its directory.
 func sampleIndex(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -78,7 +78,7 @@ func find(db *bbolt.DB) (found, error) {
 	return found{tables.String(), states}, err
 }
 
-// lost gives how many states are in f and not in now, and whether all else is the same.
+// lost returns how many states are in f and not in now, and whether all else is the same.
 func (f found) lost(now found) (n int, same bool) {
 	for id, state := range now.states {
 		if f.states[id] != state {
@@ -273,7 +273,7 @@ func (r *indexTrial) structure(t *testing.T, id int, kind string) {
 	}
 }
 
-// pages gives the pages of a kind that are in use.
+// pages returns the pages of a kind that are in use.
 func (r *indexTrial) pages(t *testing.T, kind string) (ids []int) {
 	t.Helper()
 	if err := os.WriteFile(r.path, r.whole, 0o600); err != nil {

@@ -1,6 +1,6 @@
 package bolt
 
-// White-box: what a file holds is read by functions that nobody calls from outside.
+// White-box: what a file holds is read by functions that no one calls from outside.
 
 import (
 	"bytes"

@@ -61,7 +61,7 @@ func newIndex(db *bbolt.DB, c checkpoint, every int) *index {
 
 func (x *index) place() *journal.DamageError { return &journal.DamageError{File: indexFile} }
 
-// overlaysLocked gives what index.db may not have, older first.
+// overlaysLocked returns what index.db may not have, older first.
 func (x *index) overlaysLocked() []*overlay {
 	if x.old == nil {
 		return []*overlay{x.now}
@@ -86,7 +86,7 @@ func (x *index) publish(records []journal.Record, listed map[labelOf]bool, end t
 
 type labelOf struct{ conversation, label string }
 
-// listedBefore gives the labels of records that their conversations have already. Only the committer, who alone adds some, asks.
+// listedBefore returns the labels of records that their conversations have already. Only the committer, who alone adds some, asks.
 func (x *index) listedBefore(records []journal.Record) (map[labelOf]bool, error) {
 	listed := make(map[labelOf]bool)
 	for _, r := range records {
@@ -122,7 +122,7 @@ func (x *index) has(conversation, label string) (bool, error) {
 	return had, err
 }
 
-// head gives the head of a conversation, the zero Head if it has none.
+// head returns the head of a conversation, the zero Head if it has none.
 func (x *index) head(conversation string) (journal.Head, error) {
 	x.mu.Lock()
 	h, ok := x.headLocked(conversation)
@@ -163,7 +163,7 @@ func (x *index) headLocked(conversation string) (journal.Head, bool) {
 	return x.heads.get(conversation)
 }
 
-// positions gives where the records of a conversation from a seq on are, at most n.
+// positions returns where the records of a conversation from a seq on are, at most n.
 func (x *index) positions(conversation string, from int64, n int) ([]journal.Position, error) {
 	x.mu.Lock()
 	closed := x.closed
@@ -202,7 +202,7 @@ func (x *index) positions(conversation string, from int64, n int) ([]journal.Pos
 	return older[:min(n, len(older))], nil
 }
 
-// stored gives positions from index.db.
+// stored returns positions from index.db.
 func (x *index) stored(conversation string, from int64, n int) ([]journal.Position, error) {
 	var positions []journal.Position
 	err := view(x.db, x.place(), func(tx *bbolt.Tx) error {
@@ -230,7 +230,7 @@ func (x *index) stored(conversation string, from int64, n int) ([]journal.Positi
 	return positions, err
 }
 
-// open gives the conversations that are not final, by id.
+// open returns the conversations that are not final, by id.
 func (x *index) open(after string, limit int) ([]string, error) {
 	x.mu.Lock()
 	closed := x.closed
@@ -406,7 +406,7 @@ func (x *index) forget() {
 	x.now, x.old = newOverlay(), nil
 }
 
-// close flushes and closes index.db. All others are done with it, but for readers.
+// close flushes and closes index.db. All others are done with it, except for readers.
 func (x *index) close() error {
 	err := x.flush()
 	if err == nil {

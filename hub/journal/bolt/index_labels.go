@@ -10,7 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// labeled gives the conversations that got a label after a position.
+// labeled returns the conversations that got a label after a position.
 func (x *index) labeled(label string, after journal.Position, limit int) ([]journal.Listed, error) {
 	x.mu.Lock()
 	closed := x.closed
@@ -67,7 +67,7 @@ func (x *index) storedLabels(label string, after journal.Position, limit int) ([
 	return rows, err
 }
 
-// labeledBefore gives the conversations that got a label before a position, the last first; 0 is behind all.
+// labeledBefore returns the conversations that got a label before a position, the last first; 0 is behind all.
 func (x *index) labeledBefore(label string, before journal.Position, limit int) ([]journal.Listed, error) {
 	if before == 0 {
 		before = math.MaxUint64

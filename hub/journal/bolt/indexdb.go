@@ -98,7 +98,7 @@ func unseal(key, sealed []byte) ([]byte, error) {
 	return sealed[:n:n], nil
 }
 
-// lookup gives the value of a key, nil if there is none.
+// lookup returns the value of a key, nil if there is none.
 func lookup(tx *bbolt.Tx, bucket, key []byte) ([]byte, error) {
 	b := tx.Bucket(bucket)
 	if b == nil {
@@ -282,7 +282,7 @@ type indexFound struct {
 	counts     map[string]uint64 // entries of the buckets that are there
 }
 
-// readIndex reads index.db before it is opened, all but the values of the saved states, which are checked when they are asked for. It gives the
+// readIndex reads index.db before it is opened, all but the values of the saved states, which are checked when they are asked for. It returns the
 // checkpoint.
 func readIndex(path string) (checkpoint, error) {
 	found := &indexFound{counts: make(map[string]uint64)}

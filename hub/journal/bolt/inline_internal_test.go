@@ -39,7 +39,7 @@ func TestInlineBucketFlips(t *testing.T) {
 	}
 }
 
-// inlineHeaders gives where the pages of a bucket begin that lies in a page with others, old ones too.
+// inlineHeaders returns where the pages of a bucket begin that lies in a page with others, old ones too.
 func inlineHeaders(whole []byte, name string) func(func(int) bool) {
 	return func(yield func(int) bool) {
 		header := append([]byte(name), make([]byte, bucketSize)...) // no root, no sequence

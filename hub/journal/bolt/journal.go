@@ -168,7 +168,7 @@ func (j *Journal) isClosed() bool {
 	return j.closed
 }
 
-// Close commits what was submitted, brings index.db up to date and gives the files back. A failure to write index.db is not an
+// Close commits what was submitted, brings index.db up to date and closes the files. A failure to write index.db is not an
 // error: the next Open makes up for it.
 func (j *Journal) Close() error {
 	j.closing.Do(func() {
@@ -185,7 +185,7 @@ func (j *Journal) Close() error {
 	return j.closeErr
 }
 
-// release gives back what Open has taken.
+// release returns what Open has taken.
 func (j *Journal) release() error {
 	var errs []error
 	if j.index != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal/bolt"
 )
 
-// TestLook: what is in a directory is told without a change to it.
+// TestLook: Look reports what is in a directory, and does not change it.
 func TestLook(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")

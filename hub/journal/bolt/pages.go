@@ -41,7 +41,7 @@ const (
 	maxNodeBytes  = 1 << 30
 )
 
-// entries gives what is called with each key and value of a bucket, which it does not keep; nil: the values are not read.
+// entries returns what is called with each key and value of a bucket, which it does not keep; nil: the values are not read.
 type entries func(bucket []byte) func(key, value []byte) error
 
 type pageFile struct {
@@ -64,7 +64,7 @@ type meta struct {
 	freelist, high, txid uint64
 }
 
-// checkPages gives a *journal.DamageError if the bbolt file is not fit to be opened. With entries, it reads what they ask for.
+// checkPages returns a *journal.DamageError if the bbolt file is not fit to be opened. With entries, it reads what they ask for.
 func checkPages(path string, of entries) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -98,8 +98,8 @@ func (p *pageFile) damage(format string, args ...any) error {
 	return &journal.DamageError{File: p.name, What: fmt.Sprintf(format, args...)}
 }
 
-// metas gives the newer meta page. Each fits one sector, so no crash tears it: if one is bad, the last commit may be lost,
-// and it is not for us to go on without.
+// metas returns the newer meta page. Each fits one sector, so no crash tears it: if one is bad, the last commit may be lost,
+// and it is not for us to continue without.
 func (p *pageFile) metas() (meta, error) {
 	var m [2]meta
 	var at int64

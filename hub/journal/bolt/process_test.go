@@ -183,7 +183,7 @@ func TestKill(t *testing.T) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		for { // what it printed before it died counts, but for half a line
+		for { // what it printed before it died counts, except for half a line
 			line, err := out.ReadString('\n')
 			if err != nil {
 				break

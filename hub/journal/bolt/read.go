@@ -18,27 +18,27 @@ func (j *Journal) Last() journal.Position {
 	return j.last
 }
 
-// Watch gives a channel that is closed by the next commit or by Close.
+// Watch returns a channel that is closed by the next commit or by Close.
 func (j *Journal) Watch() <-chan struct{} {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.watch
 }
 
-// Head gives the committed head.
+// Head returns the committed head.
 func (j *Journal) Head(conversation string) (journal.Head, error) { return j.index.head(conversation) }
 
-// Open gives the conversations that are not final.
+// Open returns the conversations that are not final.
 func (j *Journal) Open(after string, limit int) ([]string, error) {
 	return j.index.open(after, max(limit, 1))
 }
 
-// Labeled gives the conversations that have a label.
+// Labeled returns the conversations that have a label.
 func (j *Journal) Labeled(label string, after journal.Position, limit int) ([]journal.Listed, error) {
 	return j.index.labeled(label, after, max(limit, 1))
 }
 
-// LabeledBefore gives the conversations that have a label, the last first.
+// LabeledBefore returns the conversations that have a label, the last first.
 func (j *Journal) LabeledBefore(label string, before journal.Position, limit int) ([]journal.Listed, error) {
 	return j.index.labeledBefore(label, before, max(limit, 1))
 }
@@ -48,12 +48,12 @@ func (j *Journal) SaveState(conversation string, seq int64, state []byte) error 
 	return j.index.saveState(conversation, seq, state)
 }
 
-// LoadState gives back what SaveState kept.
+// LoadState returns what SaveState kept.
 func (j *Journal) LoadState(conversation string) (int64, []byte, error) {
 	return j.index.loadState(conversation)
 }
 
-// Read gives records of a conversation after a seq.
+// Read returns records of a conversation after a seq.
 func (j *Journal) Read(conversation string, after int64, limit, maxBytes int) ([]journal.Record, error) {
 	after, limit = max(after, 0), max(limit, 1)
 	var page []journal.Record
@@ -148,7 +148,7 @@ func bucketOf(tx *bbolt.Tx) (*bbolt.Bucket, error) {
 	return b, nil
 }
 
-// Scan gives records of all conversations in commit order.
+// Scan returns records of all conversations in commit order.
 func (j *Journal) Scan(after journal.Position, limit, maxBytes int) ([]journal.Record, error) {
 	if j.isClosed() {
 		return nil, journal.ErrClosed
@@ -156,7 +156,7 @@ func (j *Journal) Scan(after journal.Position, limit, maxBytes int) ([]journal.R
 	return j.scan(after, j.Last(), limit, maxBytes, newHeadCache(max(limit, 2)))
 }
 
-// scan gives records up to last. known has heads that were verified before, and gets those that are now.
+// scan returns records up to last. known has heads that were verified before, and gets those that are now.
 func (j *Journal) scan(after, last journal.Position, limit, maxBytes int, known *headCache) ([]journal.Record, error) {
 	var page []journal.Record
 	limit = max(limit, 1)
@@ -200,7 +200,7 @@ func (j *Journal) link(r *journal.Record, known *headCache) error {
 	return err
 }
 
-// next checks that r follows a head and gives the head that it makes.
+// next checks that r follows a head and returns the head that it makes.
 func next(h journal.Head, r *journal.Record) (journal.Head, error) {
 	after, err := inOrder(h, r)
 	if err == nil {
@@ -238,7 +238,7 @@ func misplaced(r *journal.Record, what string) error {
 	return &journal.DamageError{File: logFile, Position: r.Position, Conversation: r.Conversation, Seq: r.Seq, What: what}
 }
 
-// before gives the head that r follows.
+// before returns the head that r follows.
 func (j *Journal) before(r *journal.Record) (journal.Head, error) {
 	if r.Seq == 1 {
 		return journal.Head{}, nil

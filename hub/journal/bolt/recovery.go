@@ -124,7 +124,7 @@ func (j *Journal) catchUp() error {
 	return err
 }
 
-// readEnd is catchUp but for the hashes, which c checks. What is written to index.db is checked before.
+// readEnd is catchUp except for the hashes, which c checks. What is written to index.db is checked before.
 func (j *Journal) readEnd(c *chains) error {
 	x := j.index
 	for x.end.position < j.last {
@@ -164,7 +164,7 @@ func (j *Journal) readEnd(c *chains) error {
 	return nil
 }
 
-// follows gives the head that each of records follows, up to one that is not in order.
+// follows returns the head that each of records follows, up to one that is not in order.
 func (x *index) follows(records []journal.Record) ([]journal.Head, error) {
 	heads := make(map[string]journal.Head)
 	before := make([]journal.Head, 0, len(records))
@@ -187,7 +187,7 @@ func (x *index) follows(records []journal.Record) ([]journal.Head, error) {
 	return before, nil
 }
 
-// sumAt gives the stored checksum of a record; 0 if there is none.
+// sumAt returns the stored checksum of a record; 0 if there is none.
 func (j *Journal) sumAt(p journal.Position) (sum uint32, err error) {
 	err = view(j.log, &journal.DamageError{File: logFile, Position: p}, func(tx *bbolt.Tx) error {
 		b, err := bucketOf(tx)

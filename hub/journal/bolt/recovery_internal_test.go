@@ -68,7 +68,7 @@ func follow(x *index, records []journal.Record) error {
 	return cmp.Or(c.close(), err)
 }
 
-// chain gives records, of some conversations in turns, as they are in a log.
+// chain returns records, of some conversations in turns, as they are in a log.
 func chain(n, conversations int) []journal.Record {
 	heads := make(map[string]journal.Head)
 	var records []journal.Record

@@ -15,7 +15,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// unindexed fills a new journal, of which index.db has nothing, and gives a copy as kill -9 leaves it.
+// unindexed fills a new journal, of which index.db has nothing, and returns a copy as kill -9 leaves it.
 func unindexed(t *testing.T, records int) string {
 	t.Helper()
 	j := open(t, filepath.Join(t.TempDir(), "data"), &bolt.Options{CheckpointRecords: 1 << 30, CheckpointInterval: time.Hour})

@@ -205,7 +205,7 @@ func (p *pageFile) check(g *page, t *tree, at spot) error {
 	return nil
 }
 
-// element gives an element of a branch or leaf. It has no value if those are not read.
+// element returns an element of a branch or leaf. It has no value if those are not read.
 func (p *pageFile) element(g *page, i int) (e element, err error) {
 	ne := binary.NativeEndian
 	at := uint64(pageHeader + i*elementSize)
@@ -238,12 +238,12 @@ func (p *pageFile) element(g *page, i int) (e element, err error) {
 	return e, err
 }
 
-// child gives the page below element i of a branch that was checked.
+// child returns the page below element i of a branch that was checked.
 func (g *page) child(i int) uint64 {
 	return binary.NativeEndian.Uint64(g.data[pageHeader+i*elementSize+8:])
 }
 
-// read gives a page, in the buffer of its depth. Of a leaf, whole says whether all of it is read.
+// read returns a page, in the buffer of its depth. Of a leaf, whole says whether all of it is read.
 func (p *pageFile) read(id uint64, whole bool) (page, error) {
 	if err := p.inFile(id, 1); err != nil {
 		return page{}, err
@@ -274,7 +274,7 @@ func pageOf(data []byte) page {
 	return page{id: ne.Uint64(data), flags: ne.Uint16(data[8:]), count: int(ne.Uint16(data[10:])), data: data}
 }
 
-// buffer gives n bytes that are as they are until the next page of the same depth.
+// buffer returns n bytes that are as they are until the next page of the same depth.
 func (p *pageFile) buffer(n int64) []byte {
 	for len(p.buffers) <= p.depth {
 		p.buffers = append(p.buffers, nil)
@@ -285,7 +285,7 @@ func (p *pageFile) buffer(n int64) []byte {
 	return p.buffers[p.depth][:n]
 }
 
-// length reads a page's header and gives how many pages belong to it, with itself.
+// length reads a page's header and returns how many pages belong to it, with itself.
 func (p *pageFile) length(id uint64) (uint64, error) {
 	var header [pageHeader]byte
 	if _, err := p.f.ReadAt(header[:], int64(id)*p.pageSize); err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // Verify reads every record and blob: positions and seqs without gap, checksums, hash chains, and that index.db finds each record where it
-// is. Appends go on meanwhile; what they add is not looked at.
+// is. Appends continue meanwhile; what they add is not looked at.
 func (j *Journal) Verify(ctx context.Context) (journal.Report, error) {
 	var rep journal.Report
 	if j.isClosed() {

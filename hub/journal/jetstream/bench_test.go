@@ -22,7 +22,8 @@ func BenchmarkAppend(b *testing.B) {
 	for _, servers := range []int{1, 3} {
 		c := cluster(b, &natscluster.Options{Servers: servers})
 		for _, writers := range []int{1, 64, 256, 1024} {
-			b.Run(fmt.Sprintf("servers=%d/writers=%d", servers, writers), func(b *testing.B) { benchmarkAppend(b, c, servers, writers) })
+			b.Run(fmt.Sprintf("servers=%d/writers=%d", servers, writers),
+				func(b *testing.B) { benchmarkAppend(b, c, servers, writers) })
 		}
 	}
 }
@@ -31,7 +32,8 @@ var benchNames atomic.Int64
 
 func benchmarkAppend(b *testing.B, c *natscluster.Cluster, servers, writers int) {
 	name := fmt.Sprint("bench-", benchNames.Add(1))
-	j := open(b, c.URL(), filepath.Join(b.TempDir(), "replica"), jetstream.Options{Name: name, Replicas: servers, System: c.SystemURL(), Patience: calm})
+	j := open(b, c.URL(), filepath.Join(b.TempDir(), "replica"),
+		jetstream.Options{Name: name, Replicas: servers, System: c.SystemURL(), Patience: calm})
 	plain := plainStream(b, c, name+"-plain", servers)
 	before := plain(writers)
 	b.ResetTimer()
@@ -54,7 +56,7 @@ func write(b *testing.B, j journal.Journal, writers, n int) {
 	var wg sync.WaitGroup
 	for w := range writers {
 		wg.Go(func() {
-			seqs := make(map[string]int64) // a writer has conversations of its own
+			seqs := make(map[string]int64) // each writer has separate conversations
 			done := make(chan error, 1)
 			for i := 0; next.Add(1) <= int64(n); i++ {
 				id := fmt.Sprintf("conversation-%d", i%each*writers+w)
@@ -73,12 +75,14 @@ func write(b *testing.B, j journal.Journal, writers, n int) {
 	wg.Wait()
 }
 
-// BenchmarkReplica is how fast a replica is made again from the stream, from Open until it has all: events of 500 B, written by one writer and by 256, whose events are together
-// in messages. The stream's bytes, and the replica's, stand beside it for an event.
+// BenchmarkReplica measures how fast a replica is restored from the stream, from Open until it is
+// complete: events of 500 B, written by one writer and by 256, whose events share messages. It also
+// reports the bytes of the stream and of the replica for an event.
 func BenchmarkReplica(b *testing.B) {
 	c := cluster(b, nil)
 	for _, fill := range []struct{ writers, events int }{{1, 5000}, {256, 100_000}} {
-		b.Run(fmt.Sprintf("writers=%d", fill.writers), func(b *testing.B) { benchmarkReplica(b, c, fill.writers, fill.events) })
+		b.Run(fmt.Sprintf("writers=%d", fill.writers),
+			func(b *testing.B) { benchmarkReplica(b, c, fill.writers, fill.events) })
 	}
 }
 
@@ -110,7 +114,8 @@ func benchmarkReplica(b *testing.B, c *natscluster.Cluster, writers, events int)
 	b.ReportMetric(float64(size)/float64(events), "replica-B/ev")
 }
 
-// plainStream gives what measures how many messages a second some publishers get acknowledged, each its own, one after another.
+// plainStream returns a function that measures how many messages a second some publishers get
+// acknowledged, each with one message under way.
 func plainStream(b *testing.B, c *natscluster.Cluster, name string, replicas int) func(publishers int) float64 {
 	b.Helper()
 	nc, err := nats.Connect(c.URL())
@@ -122,13 +127,15 @@ func plainStream(b *testing.B, c *natscluster.Cluster, name string, replicas int
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := js.CreateStream(b.Context(), natsjs.StreamConfig{Name: name, Subjects: []string{name}, Replicas: replicas}); err != nil {
+	if _, err := js.CreateStream(b.Context(), natsjs.StreamConfig{Name: name, Subjects: []string{name},
+		Replicas: replicas}); err != nil {
 		b.Fatal(err)
 	}
 	return func(publishers int) float64 {
 		const measured = time.Second
 		message := make([]byte, 500)
-		ctx, cancel := context.WithTimeout(b.Context(), time.Minute) // of one publish it would be 5 s, which is short for so many at three servers
+		// of one publish it would be 5 s, which is short for so many at three servers
+		ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
 		defer cancel()
 		var n atomic.Int64
 		var wg sync.WaitGroup

@@ -15,14 +15,16 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// Blobs are in a stream of their own, NAME-blobs, in pieces: NAME.blob.HASH.0, .1, ..., and at last NAME.blob.HASH.size, which says how many bytes there are. A subject has
-// one message, and whoever puts a blob again writes the same to the same subjects: nothing of one that is there can be lost by it, and what was damaged is mended. (The
-// object store of nats.go replaces an object whole: an attempt that fails half-way can take the one before with it.)
+// Blobs are in a separate stream, NAME-blobs, in pieces: NAME.blob.HASH.0, .1, ..., and then
+// NAME.blob.HASH.size with the number of bytes. A subject has one message. Whoever puts a blob
+// again writes the same bytes to the same subjects, so a second put loses nothing and repairs
+// damage. (The object store of nats.go replaces a whole object: an attempt that fails half-way can
+// remove the previous one.)
 const (
 	blobPieceBytes = 256 << 10
-	// blobPieces is how many pieces are on their way at once.
+	// blobPieces is the number of pieces that are sent at once.
 	blobPieces = 8
-	// blobPatience and blobRate are how long a blob may take.
+	// blobPatience and blobRate bound the time for a blob.
 	blobPatience = 10 * time.Second
 	blobRate     = 2 << 20
 )
@@ -54,7 +56,8 @@ func (j *Journal) openBlobs(ctx context.Context) error {
 	}
 	info := s.CachedInfo()
 	f := info.Config
-	if f.Storage != c.Storage || f.Retention != c.Retention || f.MaxAge != 0 || f.MaxMsgs > 0 || f.MaxBytes > 0 || f.MaxMsgsPerSubject != 1 || !f.DenyDelete || !f.DenyPurge || f.NoAck ||
+	if f.Storage != c.Storage || f.Retention != c.Retention || f.MaxAge != 0 || f.MaxMsgs > 0 || f.MaxBytes > 0 ||
+		f.MaxMsgsPerSubject != 1 || !f.DenyDelete || !f.DenyPurge || f.NoAck ||
 		j.opts.Replicas > 0 && f.Replicas != c.Replicas {
 		return fmt.Errorf("%w: limits, storage, replicas, deny_delete or deny_purge of the stream %s", ErrConfig, c.Name)
 	}
@@ -66,12 +69,12 @@ func (b *blobs) subject(h journal.Hash, piece string) string {
 	return b.j.opts.Name + ".blob." + hex.EncodeToString(h[:]) + "." + piece
 }
 
-// patience is how long a blob of so many bytes may take.
+// patience returns the time for a blob of a size.
 func (b *blobs) patience(bytes int) time.Duration {
 	return blobPatience + time.Duration(bytes/blobRate)*time.Second
 }
 
-// put keeps data durably.
+// put stores data durably.
 func (b *blobs) put(ctx context.Context, data []byte) (journal.Hash, error) {
 	h := journal.Hash(sha256.Sum256(data))
 	var waiting []jetstream.PubAckFuture
@@ -118,7 +121,7 @@ func (b *blobs) named(err error) error {
 	return unavailable(err)
 }
 
-// get gives the data of a hash.
+// get returns the data of a hash.
 func (b *blobs) get(ctx context.Context, h journal.Hash) ([]byte, error) {
 	size, err := b.last(ctx, b.subject(h, "size"))
 	if err != nil {
@@ -146,10 +149,12 @@ func (b *blobs) get(ctx context.Context, h journal.Hash) ([]byte, error) {
 }
 
 func (b *blobs) damaged(h journal.Hash) error {
-	return &journal.DamageError{File: fmt.Sprintf("stream %s-blobs, blob %x", b.j.opts.Name, h[:]), What: "hash of the blob"}
+	return &journal.DamageError{File: fmt.Sprintf("stream %s-blobs, blob %x", b.j.opts.Name, h[:]),
+		What: "hash of the blob"}
 }
 
-// last gives the message of a subject. The leader is asked: other replicas of the stream may be behind.
+// last returns the message of a subject. It asks the leader, because other replicas of the stream
+// may be behind.
 func (b *blobs) last(ctx context.Context, subject string) ([]byte, error) {
 	m, err := b.stream.GetLastMsgForSubject(ctx, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {

@@ -11,8 +11,8 @@ import (
 	"github.com/parleyhub/parley/internal/natscluster"
 )
 
-// TestServersComeAndGo: writers at three nodes go on while each of three servers stops and starts again, and then all at once. What was answered is there once, and the
-// nodes agree on all of it.
+// TestServersComeAndGo: writers at three nodes continue while each of three servers restarts, and
+// then all at once. Each acknowledged record is there once, and the nodes agree on all records.
 func TestServersComeAndGo(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

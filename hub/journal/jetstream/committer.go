@@ -15,11 +15,12 @@ import (
 )
 
 const (
-	// publishWait is the time between two tries of a publish that is refused at once.
+	// publishWait is the pause before a publish that was refused at once is tried again.
 	publishWait = 100 * time.Millisecond
-	// resendWait is how long an acknowledgement is waited for before the message is published again.
+	// resendWait is how long the committer waits for an acknowledgement before it publishes the
+	// message again.
 	resendWait = 2 * time.Second
-	// closePatience is how long Close waits for the outcome of what it has published.
+	// closePatience is how long Close waits for the outcome of published messages.
 	closePatience = 5 * time.Second
 )
 
@@ -30,9 +31,10 @@ func (j *Journal) Submit(b journal.Batch) {
 	}
 }
 
-// commitLoop takes what waits, decides it, has it published and answers it: one message at a time, so that what comes meanwhile is together in the next.
+// commitLoop takes the waiting batches, decides them, publishes a message and answers them. One
+// message is under way at a time, so the batches that come meanwhile share the next one.
 //
-//	queue -> plan (on the replica's heads) -> publish until it is acknowledged and has landed -> answer, or plan again what has moved
+//	queue -> plan (on the replica's heads) -> publish until acknowledged and landed -> answer, or plan again what moved
 func (j *Journal) commitLoop() {
 	for {
 		var items []submit.Item
@@ -49,7 +51,7 @@ func (j *Journal) commitLoop() {
 	}
 }
 
-// commit gives the answers to some items; those that are to be decided once more wait.
+// commit returns the answers to some items. Those that have to be decided again wait.
 func (j *Journal) commit(items []submit.Item) []submit.Call {
 	if err := j.away(); err != nil {
 		return submit.Refuse(items, err)
@@ -68,7 +70,7 @@ func (j *Journal) commit(items []submit.Item) []submit.Call {
 	return calls
 }
 
-// away says why nothing is published now.
+// away returns why nothing is published now, or nil.
 func (j *Journal) away() error {
 	if final, now := j.follower.failure(); final != nil || now != nil {
 		return cmp.Or(final, now)
@@ -79,7 +81,8 @@ func (j *Journal) away() error {
 	return j.health.away()
 }
 
-// resolve publishes a round until it is known what has come of it. With an error nothing of it was written, but for journal.ErrOutcomeUnknown.
+// resolve publishes a round until its outcome is known. After an error, except
+// journal.ErrOutcomeUnknown, nothing of it was written.
 func (j *Journal) resolve(r *round) error {
 	if err := j.seal(r); err != nil {
 		return err
@@ -94,7 +97,8 @@ func (j *Journal) resolve(r *round) error {
 	}
 }
 
-// seal gives a round its number and the data of its message, and keeps its parts elsewhere if they are more than a message can carry.
+// seal sets the number and the data of the message of a round. Parts that exceed a message are
+// stored as a blob.
 func (j *Journal) seal(r *round) error {
 	j.number++
 	r.number = j.number
@@ -114,19 +118,22 @@ func (j *Journal) seal(r *round) error {
 	return nil
 }
 
-// landing is called by the follower for each message before it is applied; what it gives is called once it is.
+// landing is called by the follower before it applies a message. The returned function is called
+// after that.
 func (j *Journal) landing(m *message, head func(string) (journal.Head, error)) func() {
 	r := j.current.Load()
 	if r == nil || m.writer != j.writer || m.number != r.number || r.over {
 		return nil
 	}
-	r.over = true // what copies come to says nothing
+	r.over = true // later copies do not change the outcome
 	r.judge(head)
 	return func() { close(r.landed) }
 }
 
-// publishing is a round on its way. The message may be published many times: on the heads of the first that lands the others come to nothing. The round is over once one
-// has landed, which says what has come of it, and one is acknowledged, which says that all up to it is durable.
+// publishing is a round that is being published. The message may be published many times, because
+// after the first copy landed the heads of the others have moved. The round is over once one copy
+// landed, which determines the outcome, and one is acknowledged, which means that everything up to
+// it is durable.
 type publishing struct {
 	j      *Journal
 	round  *round
@@ -146,9 +153,10 @@ func (p *publishing) publish() {
 	if p.acked {
 		return
 	}
-	future, err := p.j.js.PublishMsgAsync(&nats.Msg{Subject: p.j.subject(), Data: p.round.data}, jetstream.WithRetryAttempts(0))
+	future, err := p.j.js.PublishMsgAsync(&nats.Msg{Subject: p.j.subject(), Data: p.round.data},
+		jetstream.WithRetryAttempts(0))
 	if err != nil {
-		p.again = time.After(publishWait) // it is not sent: there is no connection
+		p.again = time.After(publishWait) // it was not sent: there is no connection
 		return
 	}
 	p.copies++
@@ -156,7 +164,7 @@ func (p *publishing) publish() {
 	p.ok, p.failed = future.Ok(), future.Err()
 }
 
-// wait waits until the round is over, or a copy is to be published again.
+// wait waits until the round is over, or until a copy has to be published again.
 func (p *publishing) wait() (done bool, err error) {
 	for {
 		select {
@@ -176,7 +184,7 @@ func (p *publishing) wait() (done bool, err error) {
 			}
 		case <-p.again:
 			if p.acked {
-				p.j.follower.again() // it is in the stream and does not come
+				p.j.follower.again() // the stream has it, and it does not arrive
 			}
 			return false, p.overdue()
 		}
@@ -186,10 +194,11 @@ func (p *publishing) wait() (done bool, err error) {
 	}
 }
 
-// Errors of servers that have no room for a message, and have not taken it.
+// The error codes of servers that have no room for a message and did not store it.
 var fullCodes = []jetstream.ErrorCode{10002, 10023, 10047}
 
-// A stream that has its max_bytes has no error of its own: it says so within that of a message which is not stored.
+// A stream that reached its max_bytes has no error code. Its text is within the error of a message
+// that is not stored.
 const (
 	notStoredCode  = 10077
 	notStoredBytes = "maximum bytes exceeded"
@@ -203,7 +212,8 @@ func full(err error) bool {
 	return slices.Contains(fullCodes, api.ErrorCode) || api.ErrorCode == notStoredCode && api.Description == notStoredBytes
 }
 
-// overdue refuses what waits behind a round that takes too long, but for the conversations that it decides about; and the round itself if nothing of it can be written any more.
+// overdue refuses the batches that wait behind a round for too long, except for the conversations
+// of the round. It refuses the round too if no copy of it can be written any more.
 func (p *publishing) overdue() error {
 	j := p.j
 	final, now := j.follower.failure()
@@ -213,7 +223,8 @@ func (p *publishing) overdue() error {
 	}
 	cause := cmp.Or(final, now)
 	if cause == nil {
-		cause = fmt.Errorf("%w: the NATS servers have not answered for %s", journal.ErrUnavailable, time.Since(p.began).Round(time.Millisecond))
+		cause = fmt.Errorf("%w: the NATS servers have not answered for %s", journal.ErrUnavailable,
+			time.Since(p.began).Round(time.Millisecond))
 	}
 	j.refuseOthers(p.round, cause)
 	switch {
@@ -225,7 +236,8 @@ func (p *publishing) overdue() error {
 	return nil
 }
 
-// refuseOthers refuses what waits for the round after this one, but for the conversations that this one decides about: their batches are answered in order.
+// refuseOthers refuses the batches that wait for the next round, except for the conversations of
+// this one, whose batches are answered in order.
 func (j *Journal) refuseOthers(r *round, err error) {
 	other := func(it *submit.Item) bool { return !r.has(it.Conversation) }
 	var kept []submit.Item

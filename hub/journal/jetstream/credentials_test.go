@@ -22,7 +22,7 @@ type operator struct {
 	key nkeys.KeyPair
 }
 
-// account makes an account, and gives its key, its name and what says so.
+// account creates an account, and returns its key, its name and its JWT.
 func (o *operator) account(name string, limits jwt.JetStreamLimits) (key nkeys.KeyPair, id, token string) {
 	o.t.Helper()
 	key = newKey(o.t, nkeys.CreateAccount)
@@ -80,7 +80,8 @@ func signed(t testing.TB, c jwt.Claims, by nkeys.KeyPair) string {
 	return token
 }
 
-// operated starts a server whose users have credentials, and gives where it is, where it tells about itself, and the key of the account with the streams.
+// operated starts a server whose users have credentials. It returns its URL, its monitoring
+// address, and the key of the account with the streams.
 func operated(t testing.TB) (url, monitor string, account nkeys.KeyPair) {
 	t.Helper()
 	o := &operator{t, newKey(t, nkeys.CreateOperator)}
@@ -112,19 +113,22 @@ func operated(t testing.TB) (url, monitor string, account nkeys.KeyPair) {
 	return s.ClientURL(), "http://" + s.MonitorAddr().String(), account
 }
 
-// TestCredentials: a node whose user is in a file with a signed JWT writes and reads; one of another account, without the file, or whose right has ended is refused.
+// TestCredentials: a node whose user is in a file with a signed JWT writes and reads. One of
+// another account, without the file, or with expired rights is refused.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	url, monitor, account := operated(t)
 	dir := t.TempDir()
 	other, bare := filepath.Join(dir, "other"), filepath.Join(dir, "bare")
 	seed, err := newKey(t, nkeys.CreateUser).Seed()
-	if err := errors.Join(err, os.WriteFile(other, []byte("a secret"), 0o600), os.WriteFile(bare, seed, 0o600)); err != nil {
+	if err := errors.Join(err, os.WriteFile(other, []byte("a secret"), 0o600),
+		os.WriteFile(bare, seed, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	later := time.Now().Add(time.Hour)
 	try := func(file string) (*jetstream.Journal, error) {
-		return tryOpen(t, url, filepath.Join(t.TempDir(), "replica"), jetstream.Options{Monitors: []string{monitor}, Credentials: file, Patience: calm})
+		return tryOpen(t, url, filepath.Join(t.TempDir(), "replica"),
+			jetstream.Options{Monitors: []string{monitor}, Credentials: file, Patience: calm})
 	}
 	for name, file := range map[string]string{
 		"none":            "",
@@ -134,7 +138,8 @@ func TestCredentials(t *testing.T) {
 		"something else":  other,
 		"a key alone":     bare,
 	} {
-		if _, err := try(file); !errors.Is(err, jetstream.ErrRefused) || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), string(seed)) {
+		if _, err := try(file); !errors.Is(err, jetstream.ErrRefused) || strings.Contains(err.Error(), "secret") ||
+			strings.Contains(err.Error(), string(seed)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

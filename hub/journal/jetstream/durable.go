@@ -24,14 +24,16 @@ const (
 	howToAsk   = "give the URL of a user of the system account (System) or the monitoring addresses of all servers that keep it (Monitors), so that they can be asked, or vouch for it (Vouch)"
 
 	askTimeout = 2 * time.Second
-	// maxAnswerBytes bounds what a server tells about itself.
+	// maxAnswerBytes bounds the description of a server.
 	maxAnswerBytes = 4 << 20
 )
 
-// checkDurable refuses a stream whose servers do not sync before they acknowledge, or do not tell.
+// checkDurable refuses a stream whose servers do not sync before they acknowledge, or do not report
+// whether they do.
 func (j *Journal) checkDurable(ctx context.Context, info *jetstream.StreamInfo) error {
 	if info.Config.PersistMode != jetstream.DefaultPersistMode {
-		return fmt.Errorf("%w: persist_mode of the stream %s is %s, expected default", ErrNotDurable, info.Config.Name, info.Config.PersistMode)
+		return fmt.Errorf("%w: persist_mode of the stream %s is %s, expected default", ErrNotDurable, info.Config.Name,
+			info.Config.PersistMode)
 	}
 	if j.opts.Vouch {
 		return nil
@@ -48,7 +50,8 @@ func (j *Journal) checkDurable(ctx context.Context, info *jetstream.StreamInfo) 
 	for _, name := range j.keepers(info) {
 		always, told := synced[name]
 		if told && !always {
-			return fmt.Errorf("%w: the server %q, which keeps the stream %s, does not sync always: %s", ErrNotDurable, name, info.Config.Name, howDurable)
+			return fmt.Errorf("%w: the server %q, which keeps the stream %s, does not sync always: %s", ErrNotDurable, name,
+				info.Config.Name, howDurable)
 		}
 		if !told {
 			silent = cmp.Or(silent, name)
@@ -64,14 +67,15 @@ func (j *Journal) checkDurable(ctx context.Context, info *jetstream.StreamInfo) 
 	return errors.Join(fmt.Errorf("%w: the server %q, which keeps the stream %s, does not tell whether it syncs always: %s", why, silent, info.Config.Name, howToAsk), errors.Join(errs...))
 }
 
-// late reports whether an answer has not come in time: what was not told may be yet.
+// late reports whether an answer did not come in time and may still come.
 func late(errs []error) bool {
 	return slices.ContainsFunc(errs, func(err error) bool {
-		return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
+		return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
+			errors.Is(err, nats.ErrTimeout)
 	})
 }
 
-// keepers are the names of the servers that have the stream.
+// keepers returns the names of the servers that store the stream.
 func (j *Journal) keepers(info *jetstream.StreamInfo) []string {
 	if info.Cluster == nil || info.Cluster.Leader == "" {
 		return []string{j.nc.ConnectedServerName()}
@@ -84,7 +88,7 @@ func (j *Journal) keepers(info *jetstream.StreamInfo) []string {
 	return slices.Compact(names)
 }
 
-// serverInfo is what a server tells about itself, by either way, as far as it matters here.
+// serverInfo has the needed parts of the description of a server, from either source.
 type serverInfo struct {
 	Name      string `json:"server_name"`
 	JetStream struct {

@@ -38,13 +38,13 @@ func (j *Journal) Moved() <-chan struct{} {
 // MaxParts bounds the parts of a message.
 func (j *Journal) MaxParts() int { return j.maxParts }
 
-// Written gives the stored form of a message with one event.
+// Written returns the stored form of a message with one event.
 func Written(conversation string, on journal.Head, event []byte) []byte {
 	p := part{conversation: conversation, first: true, on: on, events: [][]byte{event}}
 	return encodeMessage(&message{}, encodeParts([]part{p}))
 }
 
-// SetVersion gives a message another version.
+// SetVersion sets the version of a message.
 func SetVersion(b []byte, v byte) { b[0] = v }
 
 // ReplicaFile is the name of the file that says what a replica is of.

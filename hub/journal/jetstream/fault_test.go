@@ -93,8 +93,10 @@ func (r *refusals) Handle(_ context.Context, record slog.Record) error {
 func TestRefusedForAWhile(t *testing.T) {
 	t.Parallel()
 	c := cluster(t, nil)
-	said := &refusals{Handler: slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelDebug}), seen: make(chan struct{})}
-	j := open(t, c.URL(), filepath.Join(t.TempDir(), "replica"), jetstream.Options{System: c.SystemURL(), Patience: calm, Logger: slog.New(said)})
+	said := &refusals{Handler: slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelDebug}),
+		seen: make(chan struct{})}
+	j := open(t, c.URL(), filepath.Join(t.TempDir(), "replica"),
+		jetstream.Options{System: c.SystemURL(), Patience: calm, Logger: slog.New(said)})
 	journaltest.Append(t, j, "c", 0, "before")
 	config, err := os.ReadFile(c.Config(0))
 	if err != nil {
@@ -109,7 +111,7 @@ func TestRefusedForAWhile(t *testing.T) {
 	}
 	_, password := natscluster.Login()
 	again(strings.ReplaceAll(string(config), "password: "+password, "password: another"))
-	for range 4 { // nats.go gives up after the second
+	for range 4 { // nats.go closes the connection after the second refusal
 		select {
 		case <-said.seen:
 		case <-time.After(calm):
@@ -140,7 +142,8 @@ func TestLostQuestion(t *testing.T) {
 	opened := make(chan error, 1)
 	go func() {
 		for {
-			j, err := jetstream.Open(ctx, c.URLAt(w.addr()), filepath.Join(t.TempDir(), "replica"), &jetstream.Options{System: c.SystemURL()})
+			j, err := jetstream.Open(ctx, c.URLAt(w.addr()), filepath.Join(t.TempDir(), "replica"),
+				&jetstream.Options{System: c.SystemURL()})
 			if err == nil {
 				err = j.Close()
 			}
@@ -182,7 +185,7 @@ func TestLostMessage(t *testing.T) {
 	}
 }
 
-// TestUnansweredCheck: a check that nobody answers is refused, and is not held against the node later.
+// TestUnansweredCheck: a check without an answer is refused, and later ones are not affected.
 func TestUnansweredCheck(t *testing.T) {
 	t.Parallel()
 	c := cluster(t, nil)
@@ -190,7 +193,8 @@ func TestUnansweredCheck(t *testing.T) {
 	head := journaltest.Append(t, other, "c", 0, "x")
 	reach(t, j, 1)
 	w.toClient.shut.Store(true)
-	if a := <-submit(j, journal.Batch{Conversation: "c", After: 1, On: &head.Hash}); !errors.Is(a.err, journal.ErrUnavailable) {
+	if a := <-submit(j, journal.Batch{Conversation: "c", After: 1, On: &head.Hash}); !errors.Is(a.err,
+		journal.ErrUnavailable) {
 		t.Fatalf("%+v", a)
 	}
 	w.mend()
@@ -245,7 +249,8 @@ func TestServersAway(t *testing.T) {
 	w.unplug()
 	awaitAway(t, j)
 	for range 3 {
-		if _, err := journal.Append(t.Context(), j, journaltest.Batch("c", 1, "never")); !errors.Is(err, journal.ErrUnavailable) {
+		if _, err := journal.Append(t.Context(), j, journaltest.Batch("c", 1, "never")); !errors.Is(err,
+			journal.ErrUnavailable) {
 			t.Fatalf("append: %v", err)
 		}
 	}
@@ -264,20 +269,23 @@ func TestServersAway(t *testing.T) {
 	checkOnce(t, j, 3)
 }
 
-// TestServerRestarts: what was acknowledged before a server stops is there when it is back, and what was under way is answered then.
+// TestServerRestarts: acknowledged records survive the restart of a server, and pending batches are
+// answered after it.
 func TestServerRestarts(t *testing.T) {
 	t.Parallel()
 	c := cluster(t, nil)
 	var js []*jetstream.Journal
 	for range 2 {
-		js = append(js, open(t, c.URL(), filepath.Join(t.TempDir(), "replica"), jetstream.Options{System: c.SystemURL(), Patience: patience}))
+		js = append(js, open(t, c.URL(), filepath.Join(t.TempDir(), "replica"),
+			jetstream.Options{System: c.SystemURL(), Patience: patience}))
 	}
 	for i := range int64(10) {
 		journaltest.Append(t, js[0], "c", i, "before")
 	}
 	c.Stop(0)
 	awaitAway(t, js[0])
-	if _, err := journal.Append(t.Context(), js[0], journaltest.Batch("c", 10, "never")); !errors.Is(err, journal.ErrUnavailable) {
+	if _, err := journal.Append(t.Context(), js[0], journaltest.Batch("c", 10, "never")); !errors.Is(err,
+		journal.ErrUnavailable) {
 		t.Fatalf("append: %v", err)
 	}
 	if err := c.Restart(0); err != nil {

@@ -12,47 +12,49 @@ import (
 )
 
 const (
-	// pullBytes bounds what a server sends ahead.
+	// pullBytes bounds the bytes that a server sends ahead.
 	pullBytes     = 8 << 20
 	pullExpiry    = 10 * time.Second
 	pullHeartbeat = time.Second
-	// applyMessages and applyBytes bound what is applied in one transaction, unless one message alone is larger.
+	// applyMessages and applyBytes bound one transaction, unless one message is larger.
 	applyMessages = 64
 	applyBytes    = 8 << 20
 	retryWait     = 250 * time.Millisecond
-	// noteEvery is how often it is noted how far the stream is applied.
+	// noteEvery is how often the applied position is saved.
 	noteEvery = 2 * time.Second
-	// maxGaps is how often a message may be left out before it is lost.
+	// maxGaps is how often a message may be skipped before it counts as lost.
 	maxGaps = 5
 )
 
-// errGap: the stream has not given the message that comes next.
+// errGap means that the stream skipped the next message.
 var errGap = errors.New("the stream has left out a message")
 
-// follower applies the stream to the replica: the messages one after another, in the order of the stream. What each comes to depends on nothing but those before it, so
-// it is the same on every node; and a message that is applied twice changes nothing the second time, since the heads that it rests on have moved.
+// follower applies the messages of the stream to the replica, in order. The result of a message
+// depends only on the messages before it, so it is the same on every node. A message that is
+// applied twice changes nothing the second time, because its heads have moved.
 //
 //	ordered consumer -> inbox -> take -> decide (on heads) -> bolt.Journal.Apply -> landed
 type follower struct {
 	j     *Journal
 	inbox chan jetstream.Msg
-	reset chan struct{}           // the consumer shall be made again
+	reset chan struct{}           // the consumer must be created again
 	heads map[string]journal.Head // of what is decided and not applied yet
-	gaps  int                     // how often the next message was left out
+	gaps  int                     // how often the next message was skipped
 
 	mu      sync.Mutex    // guards the fields below
 	applied uint64        // of the stream
-	moved   chan struct{} // closed when applied has grown
-	err     error         // for ever
-	stuck   error         // the replica takes nothing for now
-	paused  chan struct{} // tests: closed when it may go on; nil while it does
+	moved   chan struct{} // closed when applied grows
+	err     error         // final
+	stuck   error         // the replica temporarily accepts nothing
+	paused  chan struct{} // tests: closed to continue; nil while the follower runs
 }
 
 func newFollower(j *Journal) *follower {
-	return &follower{j: j, inbox: make(chan jetstream.Msg, applyMessages), reset: make(chan struct{}, 1), heads: make(map[string]journal.Head), moved: make(chan struct{})}
+	return &follower{j: j, inbox: make(chan jetstream.Msg, applyMessages), reset: make(chan struct{}, 1),
+		heads: make(map[string]journal.Head), moved: make(chan struct{})}
 }
 
-// again has the consumer made again.
+// again makes the follower create its consumer again.
 func (f *follower) again() {
 	select {
 	case f.reset <- struct{}{}:
@@ -60,21 +62,21 @@ func (f *follower) again() {
 	}
 }
 
-// position gives how far the stream is applied, and a channel that is closed when it is further.
+// position returns the applied position, and a channel that is closed when it grows.
 func (f *follower) position() (uint64, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.applied, f.moved
 }
 
-// failure says why nothing is applied any more, or for now.
+// failure returns why nothing is applied: finally, or temporarily.
 func (f *follower) failure() (final, now error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.err, f.stuck
 }
 
-// run follows the stream until ctx ends, or until something is not what every node can read.
+// run follows the stream until ctx ends, or until a message that not every node can read.
 func (f *follower) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := f.consume(ctx)
@@ -92,7 +94,7 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// finalError ends a follower for ever.
+// finalError ends a follower.
 type finalError struct{ error }
 
 func (f *follower) end(err error) {
@@ -106,12 +108,13 @@ func (f *follower) end(err error) {
 // consume follows the stream with one consumer.
 func (f *follower) consume(ctx context.Context) error {
 	applied, _ := f.position()
-	c, err := f.j.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: applied + 1})
+	c, err := f.j.stream.OrderedConsumer(ctx,
+		jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: applied + 1})
 	if err != nil {
 		return err
 	}
 	for len(f.inbox) > 0 {
-		<-f.inbox // of the consumer before
+		<-f.inbox // of the previous consumer
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -145,7 +148,7 @@ func (f *follower) follow(ctx context.Context) error {
 		case <-note.C:
 			if applied, _ := f.position(); applied != noted {
 				noted = applied
-				f.j.replica.note(applied, false) // a failure only makes the next start longer
+				f.j.replica.note(applied, false) // a failure only makes the next start slower
 			}
 		case m := <-f.inbox:
 			if err := f.hold(ctx); err != nil {
@@ -158,7 +161,7 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// hold waits while a test has paused the follower.
+// hold waits while a test pauses the follower.
 func (f *follower) hold(ctx context.Context) error {
 	f.mu.Lock()
 	paused := f.paused
@@ -174,15 +177,15 @@ func (f *follower) hold(ctx context.Context) error {
 	}
 }
 
-// group is what is applied in one transaction.
+// group is the content of one transaction.
 type group struct {
 	last    uint64 // of the stream
 	batches []journal.Batch
-	landed  []func() // what follows from it, once it is applied
+	landed  []func() // called once it is applied
 	bytes   int
 }
 
-// take applies a message and what has come behind it.
+// take applies a message and those that have arrived behind it.
 func (f *follower) take(ctx context.Context, m jetstream.Msg) error {
 	g := &group{}
 	g.last, _ = f.position()
@@ -201,7 +204,7 @@ func (f *follower) take(ctx context.Context, m jetstream.Msg) error {
 	}
 }
 
-// decide adds to a group what a message comes to on the heads that are before it.
+// decide adds the result of a message to a group.
 func (f *follower) decide(ctx context.Context, g *group, raw jetstream.Msg) error {
 	meta, err := raw.Metadata()
 	if err != nil {
@@ -213,7 +216,8 @@ func (f *follower) decide(ctx context.Context, g *group, raw jetstream.Msg) erro
 		return nil // again
 	case at > g.last+1:
 		if f.gaps++; f.gaps > maxGaps {
-			return &finalError{&journal.DamageError{File: "stream " + f.j.opts.Name, What: fmt.Sprintf("message %d is missing", g.last+1)}}
+			return &finalError{&journal.DamageError{File: "stream " + f.j.opts.Name,
+				What: fmt.Sprintf("message %d is missing", g.last+1)}}
 		}
 		return fmt.Errorf("%w: after %d came %d", errGap, g.last, at)
 	}
@@ -233,7 +237,7 @@ func (f *follower) decide(ctx context.Context, g *group, raw jetstream.Msg) erro
 	return nil
 }
 
-// refuse makes err of a message final, unless it comes from the servers.
+// refuse makes the error of a message final, unless it comes from the servers.
 func (f *follower) refuse(at uint64, err error) error {
 	damage := (*journal.DamageError)(nil)
 	switch {
@@ -243,14 +247,15 @@ func (f *follower) refuse(at uint64, err error) error {
 		return &finalError{fmt.Errorf("message %d of the stream %s: %w", at, f.j.opts.Name, err)}
 	case errors.As(err, &damage):
 		if damage.Conversation != "" {
-			err = f.j.replica.seen(err) // this node's records are other ones than those of the node that has written: they are made again from the stream at the next start
+			// this node's records differ from those of the writer: the next start restores them from the stream
+			err = f.j.replica.seen(err)
 		}
 		return &finalError{fmt.Errorf("message %d of the stream %s: %w", at, f.j.opts.Name, err)}
 	}
 	return &finalError{&journal.DamageError{File: "stream " + f.j.opts.Name, What: fmt.Sprintf("message %d: %v", at, err)}}
 }
 
-// read decodes a message and fetches its parts if they are elsewhere.
+// read decodes a message, and fetches its parts if they are a blob.
 func (f *follower) read(ctx context.Context, data []byte) (message, error) {
 	m, err := decodeMessage(data)
 	if err != nil || m.blob == nil {
@@ -267,7 +272,7 @@ func (f *follower) read(ctx context.Context, data []byte) (message, error) {
 	return m, err
 }
 
-// head gives where a conversation stands behind what is decided.
+// head returns the head of a conversation after everything that is decided.
 func (f *follower) head(conversation string) (journal.Head, error) {
 	if h, ok := f.heads[conversation]; ok {
 		return h, nil
@@ -275,7 +280,7 @@ func (f *follower) head(conversation string) (journal.Head, error) {
 	return f.j.Head(conversation)
 }
 
-// parts adds the parts of those conversations whose heads are what they rest on.
+// parts adds the parts of the conversations whose heads match.
 func (f *follower) parts(g *group, parts []part) error {
 	taken := make(map[string]bool)
 	for i := range parts {
@@ -290,25 +295,28 @@ func (f *follower) parts(g *group, parts []part) error {
 			}
 		}
 		if taken[p.conversation] {
-			g.batches = append(g.batches, journal.Batch{Conversation: p.conversation, After: head.Seq, Events: p.events, Final: p.final, Labels: p.labels})
+			g.batches = append(g.batches, journal.Batch{Conversation: p.conversation, After: head.Seq, Events: p.events,
+				Final: p.final, Labels: p.labels})
 			f.heads[p.conversation] = extend(head, p)
 		}
 	}
 	return nil
 }
 
-// rests reports whether a part rests on a head. One that has the right seq and another hash was written by a node whose replica has other records.
+// rests reports whether a part is based on a head. A part with the right seq and another hash was
+// written by a node whose replica has other records.
 func rests(p *part, head journal.Head) (bool, error) {
 	if head.Final || head.Seq != p.on.Seq {
 		return false, nil
 	}
 	if head.Hash != p.on.Hash {
-		return false, &journal.DamageError{Conversation: p.conversation, Seq: head.Seq, What: "a node has another hash of this record"}
+		return false, &journal.DamageError{Conversation: p.conversation, Seq: head.Seq,
+			What: "a node has another hash of this record"}
 	}
 	return true, nil
 }
 
-// extend gives the head that a part leaves.
+// extend returns the head after a part.
 func extend(head journal.Head, p *part) journal.Head {
 	if head.Seq == 0 {
 		head.Hash = journal.Genesis(p.conversation)
@@ -321,7 +329,7 @@ func extend(head journal.Head, p *part) journal.Head {
 	return head
 }
 
-// apply writes a group to the replica. While that has no room, it waits for it.
+// apply writes a group to the replica. It waits while the replica has no room.
 func (f *follower) apply(ctx context.Context, g *group) error {
 	for len(g.batches) > 0 {
 		err := f.j.replica.records.Apply(g.batches)

@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/internal/natscluster"
 )
 
-// resize gives the log's stream a bound of bytes; -1 is none.
+// resize sets the bound of the log's stream in bytes; -1 means none.
 func resize(t testing.TB, js natsjs.JetStream, bytes int64) {
 	t.Helper()
 	s, err := js.Stream(t.Context(), "parley")
@@ -22,14 +22,15 @@ func resize(t testing.TB, js natsjs.JetStream, bytes int64) {
 	}
 	config := s.CachedInfo().Config
 	config.MaxBytes = bytes
-	ctx, cancel := context.WithTimeout(t.Context(), calm) // without a deadline the client gives up after 5 s
+	ctx, cancel := context.WithTimeout(t.Context(), calm) // without a deadline the client fails after 5 s
 	defer cancel()
 	if _, err := js.UpdateStream(ctx, config); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestFullStream: what has no room in the stream is refused by name, at every node; reads and checks go on; and so do writes when there is room again.
+// TestFullStream: batches that exceed the bound of the stream are refused by name, at every node.
+// Reads and checks work, and writes work again when there is room.
 func TestFullStream(t *testing.T) {
 	t.Parallel()
 	for _, servers := range []int{1, 3} {
@@ -43,7 +44,8 @@ func TestFullStream(t *testing.T) {
 			defer cancel()
 			for i := range 4 {
 				reach(t, js[i%2], 1)
-				if _, err := journal.Append(ctx, js[i%2], journaltest.Batch("c", 1, text)); !errors.Is(err, journal.ErrStorageFull) {
+				if _, err := journal.Append(ctx, js[i%2], journaltest.Batch("c", 1, text)); !errors.Is(err,
+					journal.ErrStorageFull) {
 					t.Fatalf("append without room: %v", err)
 				}
 			}
@@ -75,7 +77,8 @@ func TestNothingIsLostWhileFull(t *testing.T) {
 	reach(t, other, 1)
 	resize(t, client(t, c), 11_000) // room for checks
 
-	const small = 2000 // batches; of these and the large one, the small ones are taken at once, and some 800 of them fit into a message
+	// batches; of these and the large one, the small ones are taken at once, and some 800 of them fit into a message
+	const small = 2000
 	var answered [small]error
 	missing := errors.New("not answered")
 	for i := range answered {

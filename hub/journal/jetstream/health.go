@@ -13,23 +13,24 @@ import (
 
 const (
 	healthInterval = time.Second
-	// deafAfter is how long a server to which there is a connection may answer nothing before another is tried.
+	// deafAfter is how long a connected server may not answer before another one is tried.
 	deafAfter = 5 * time.Second
-	// stillAfter is how long the stream may be ahead of a replica that does not move before it is asked for again.
+	// stillAfter is how long the stream may be ahead of a replica that does not move before the
+	// consumer is created again.
 	stillAfter = 3 * time.Second
 	// readyLag is how many messages the replica may be behind for Ready.
 	readyLag = 1000
 )
 
-// health asks again and again where the stream ends: so a node that is cut off knows it.
+// health asks repeatedly for the end of the stream, so that a node notices when it is cut off.
 type health struct {
 	j     *Journal
 	blobs atomic.Int64 // bytes
 
 	mu       sync.Mutex // guards the fields below
 	answered time.Time  // the last time
-	last     uint64     // of the stream, then
-	err      error      // of the last question
+	last     uint64     // of the stream, at that time
+	err      error      // of the last request
 }
 
 func newHealth(j *Journal, last uint64) *health {
@@ -62,7 +63,8 @@ func (h *health) run(ctx context.Context) {
 			still = time.Now()
 		}
 		if silent > deafAfter && time.Since(turned) > deafAfter && h.j.nc.IsConnected() {
-			h.j.opts.Logger.Warn("journal: the NATS server does not answer, another is tried", "server", h.j.nc.ConnectedServerName())
+			h.j.opts.Logger.Warn("journal: the NATS server does not answer, another is tried", "server",
+				h.j.nc.ConnectedServerName())
 			h.j.nc.ForceReconnect()
 			turned = time.Now()
 		}
@@ -85,14 +87,15 @@ func (h *health) ask(ctx context.Context) {
 	}
 }
 
-// sign notes that a server has answered.
+// sign records that a server answered.
 func (h *health) sign() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.answered, h.err = time.Now(), nil
 }
 
-// away says that the servers have answered nothing for so long that it is better to publish nothing than to wait for the outcome.
+// away returns an error if the servers have not answered for so long that nothing should be
+// published.
 func (h *health) away() error {
 	patience := h.j.opts.Patience
 	if h.j.nc.IsConnected() {
@@ -104,10 +107,12 @@ func (h *health) away() error {
 	if silent < patience {
 		return nil
 	}
-	return fmt.Errorf("%w: the NATS servers have not answered for %s", journal.ErrUnavailable, silent.Round(time.Millisecond))
+	return fmt.Errorf("%w: the NATS servers have not answered for %s", journal.ErrUnavailable,
+		silent.Round(time.Millisecond))
 }
 
-// Reached says why this node can neither write nor know what others have written; nil while it can. The error is journal.ErrUnavailable, or what has ended the journal.
+// Reached returns why this node can neither write nor read new records, or nil. The error is
+// journal.ErrUnavailable, or the one that ended the journal.
 func (j *Journal) Reached() error {
 	final, now := j.follower.failure()
 	if err := errors.Join(final, now); err != nil {
@@ -124,7 +129,7 @@ func (j *Journal) Reached() error {
 	return nil
 }
 
-// Ready is Reached, and says whether this node is far behind.
+// Ready is Reached, and also fails if this node is far behind.
 func (j *Journal) Ready() error {
 	if err := j.Reached(); err != nil {
 		return err

@@ -84,7 +84,8 @@ func TestConformance(t *testing.T) {
 				return openAt(t, where{fmt.Sprint("test-", names.Add(1)), filepath.Join(t.TempDir(), "replica")})
 			},
 			Reopen: again,
-			// The process ends and the machine goes on: the files are there as they are, and it is not noted that they are whole.
+			// The process ends and the machine continues: the files are unchanged, and they are not
+			// marked as intact.
 			Crash: func(t testing.TB, j journal.Journal) journal.Journal {
 				w, _ := places.Load(j)
 				at := where{w.(where).name, filepath.Join(t.TempDir(), "replica")}

@@ -17,7 +17,7 @@ import (
 
 var _ journal.Journal = (*Journal)(nil)
 
-// Journal is a node's part of a journal that many share. Make one with Open.
+// Journal is the part of one node in a shared journal; see Open.
 type Journal struct {
 	opts    Options
 	nc      *nats.Conn
@@ -30,9 +30,10 @@ type Journal struct {
 	writer   [16]byte
 	maxParts int // bytes of the parts of a message
 	queue    *submit.Queue
-	planner  submit.Planner // the committer's
-	number   uint64         // the committer's: of its last message
-	waiting  []submit.Item  // the committer's: decided before on heads that have moved, or too much for a message
+	planner  submit.Planner // used by the committer only
+	number   uint64         // of the last message; used by the committer only
+	// decided before on heads that moved, or too large for the last message; used by the committer only
+	waiting  []submit.Item
 	current  atomic.Pointer[round]
 	follower *follower
 	health   *health
@@ -40,7 +41,7 @@ type Journal struct {
 
 	ctx       context.Context // ends when nothing is waited for any more
 	giveUp    context.CancelFunc
-	woken     chan struct{} // something has changed for the round that is on its way
+	woken     chan struct{} // something changed for the round that is under way
 	committer sync.WaitGroup
 	others    sync.WaitGroup
 	stop      context.CancelFunc // of the others
@@ -52,12 +53,15 @@ type Journal struct {
 // openPatience is how long Open tries to reach servers that do not answer.
 const openPatience = 10 * time.Second
 
-// Open connects to the servers that a URL names, several with commas between, finds the stream there or makes it, and opens the replica in a directory. It returns when the
-// replica has what the stream had when Open was called.
+// Open connects to the servers of a URL, which may be several separated by commas, finds or creates
+// the stream, and opens the replica in a directory. It returns when the replica has everything that
+// the stream had at the call.
 //
-// It fails with journal.ErrUnavailable if the servers do not answer for 10 s, or until ctx ends, ErrRefused if one side does not take the other, ErrNotDurable if they may lose what they acknowledge, ErrConfig if the stream is another kind of
-// stream, journal.ErrFormat if it, or the replica, is of another version, ErrOtherStream if the replica belongs to another one, and journal.ErrInUse if the directory is open
-// already.
+// It fails with journal.ErrUnavailable if the servers do not answer for 10 s or until ctx ends,
+// ErrRefused if one side refuses the other, ErrNotDurable if they may lose what they acknowledge,
+// ErrConfig if the stream has another configuration, journal.ErrFormat if the stream or the replica
+// has another version, ErrOtherStream if the replica belongs to another stream, and
+// journal.ErrInUse if the directory is open already.
 func Open(ctx context.Context, url, dir string, o *Options) (_ *Journal, err error) {
 	j := &Journal{opts: o.withDefaults(), queue: submit.NewQueue(), woken: make(chan struct{}, 1)}
 	j.ctx, j.giveUp = context.WithCancel(context.Background())
@@ -98,7 +102,8 @@ func Open(ctx context.Context, url, dir string, o *Options) (_ *Journal, err err
 	return j, nil
 }
 
-// persist calls f until it does not fail any more because servers do not answer, for openPatience at most: they may have been started a moment ago.
+// persist calls f again while servers do not answer, for at most openPatience. They may have just
+// been started.
 func persist(ctx context.Context, f func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, openPatience)
 	defer cancel()
@@ -115,7 +120,7 @@ func persist(ctx context.Context, f func() error) error {
 	}
 }
 
-// reach waits until the replica has the stream up to a place.
+// reach waits until the replica has the stream up to a position.
 func (j *Journal) reach(ctx context.Context, last uint64) error {
 	for {
 		applied, moved := j.follower.position()
@@ -134,7 +139,7 @@ func (j *Journal) reach(ctx context.Context, last uint64) error {
 	}
 }
 
-// wake has the committer look at its round again.
+// wake makes the committer look at its round again.
 func (j *Journal) wake() {
 	select {
 	case j.woken <- struct{}{}:
@@ -142,63 +147,63 @@ func (j *Journal) wake() {
 	}
 }
 
-// Rebuilt says why Open has made the replica from nothing; nil if it has not.
+// Rebuilt returns why Open restored the replica from the stream, or nil if it did not.
 func (j *Journal) Rebuilt() error { return j.replica.rebuilt }
 
-// Head gives the head as far as this node knows.
+// Head returns the head as far as this node knows.
 func (j *Journal) Head(conversation string) (journal.Head, error) {
 	v, err := j.replica.records.Head(conversation)
 	return v, j.replica.seen(err)
 }
 
-// Read gives records of a conversation after a seq, as far as this node knows.
+// Read returns records of a conversation after a seq, as far as this node knows.
 func (j *Journal) Read(conversation string, after int64, limit, maxBytes int) ([]journal.Record, error) {
 	v, err := j.replica.records.Read(conversation, after, limit, maxBytes)
 	return v, j.replica.seen(err)
 }
 
-// Last gives the position of the last record that this node knows.
+// Last returns the position of the last record that this node knows.
 func (j *Journal) Last() journal.Position { return j.replica.records.Last() }
 
-// Scan gives records in commit order, which is the same on every node.
+// Scan returns records in commit order, which is the same on every node.
 func (j *Journal) Scan(after journal.Position, limit, maxBytes int) ([]journal.Record, error) {
 	v, err := j.replica.records.Scan(after, limit, maxBytes)
 	return v, j.replica.seen(err)
 }
 
-// Watch gives a channel that is closed when this node knows more, or by Close.
+// Watch returns a channel that is closed when this node knows more, or by Close.
 func (j *Journal) Watch() <-chan struct{} { return j.replica.records.Watch() }
 
-// Open gives the conversations that are not final.
+// Open returns the conversations that are not final.
 func (j *Journal) Open(after string, limit int) ([]string, error) {
 	v, err := j.replica.records.Open(after, limit)
 	return v, j.replica.seen(err)
 }
 
-// Labeled gives the conversations that have a label.
+// Labeled returns the conversations that have a label.
 func (j *Journal) Labeled(label string, after journal.Position, limit int) ([]journal.Listed, error) {
 	v, err := j.replica.records.Labeled(label, after, limit)
 	return v, j.replica.seen(err)
 }
 
-// LabeledBefore gives the conversations that have a label, the last first.
+// LabeledBefore returns the conversations that have a label, the last first.
 func (j *Journal) LabeledBefore(label string, before journal.Position, limit int) ([]journal.Listed, error) {
 	v, err := j.replica.records.LabeledBefore(label, before, limit)
 	return v, j.replica.seen(err)
 }
 
-// SaveState keeps derived state on this node.
+// SaveState stores derived state on this node.
 func (j *Journal) SaveState(conversation string, seq int64, state []byte) error {
 	return j.replica.records.SaveState(conversation, seq, state)
 }
 
-// LoadState gives back what SaveState kept on this node.
+// LoadState returns the state that SaveState stored on this node.
 func (j *Journal) LoadState(conversation string) (int64, []byte, error) {
 	seq, state, err := j.replica.records.LoadState(conversation)
 	return seq, state, j.replica.seen(err)
 }
 
-// PutBlob keeps data under its hash, for all nodes.
+// PutBlob stores data under its hash, for all nodes.
 func (j *Journal) PutBlob(data []byte) (journal.Hash, error) {
 	if j.closed.Load() {
 		return journal.Hash{}, journal.ErrClosed
@@ -213,7 +218,7 @@ func (j *Journal) PutBlob(data []byte) (journal.Hash, error) {
 	return h, nil
 }
 
-// GetBlob gives the data of a hash, whichever node has put it.
+// GetBlob returns the data of a hash, from any node.
 func (j *Journal) GetBlob(h journal.Hash) ([]byte, error) {
 	if j.closed.Load() {
 		return nil, journal.ErrClosed
@@ -229,11 +234,12 @@ func (j *Journal) Verify(ctx context.Context) (journal.Report, error) {
 	return v, j.replica.seen(err)
 }
 
-// Size is the bytes of the replica's files, and of the blobs on the servers as far as this node knows.
+// Size returns the number of bytes of the replica's files, and of the blobs on the servers as far
+// as this node knows.
 func (j *Journal) Size() int64 { return j.replica.records.Size() + j.health.blobs.Load() }
 
-// Close takes no more batches and has those that were submitted written. If the servers do not answer meanwhile, it gives up after 5 s: what was published then gets
-// journal.ErrOutcomeUnknown, what was not gets journal.ErrUnavailable.
+// Close accepts no more batches, and writes those that were submitted. If the servers do not answer
+// for 5 s, published batches get journal.ErrOutcomeUnknown and others journal.ErrUnavailable.
 func (j *Journal) Close() error {
 	j.closing.Do(func() {
 		j.closed.Store(true)
@@ -246,7 +252,7 @@ func (j *Journal) Close() error {
 	return j.closeErr
 }
 
-// release gives back what Open has taken.
+// release closes what Open opened.
 func (j *Journal) release() error {
 	j.giveUp()
 	if j.stop != nil {

@@ -15,17 +15,18 @@ import (
 //	1       flags
 //	2..17   writer: random for each journal that is opened
 //	18..25  number: counted by the writer
-//	26..    the parts, or, with flagElsewhere, the SHA-256 under which they are kept as a blob
+//	26..    the parts, or, with flagElsewhere, the SHA-256 of the blob that has them
 //	last 4  CRC32C of all before
 //
-// The parts are a count and so many of these, each a batch:
+// The parts are a count and as many of these, each a batch:
 //
-//	flags, conversation; of the first part of a conversation in the message: the seq and the hash of the head that all its parts rest on;
+//	flags, conversation; in the first part of a conversation in the message: the seq and the hash of the head of all its parts;
 //	labels, events
 //
-// Numbers are uvarints, but for those at the top, which are big-endian. Strings and events have their length before them.
+// Numbers are uvarints, except for those at the top, which are big-endian. Strings and events are
+// preceded by their length.
 const (
-	messageVersion = 1 // what this package writes, and the newest version that it reads
+	messageVersion = 1 // written by this package, and the newest version that it reads
 	messageHeader  = 26
 	messageTrailer = 4
 
@@ -40,25 +41,25 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 var errLayout = errors.New("layout of the message")
 
-// message is what one publish carries.
+// message is the content of one publish.
 type message struct {
 	writer [16]byte
 	number uint64
-	blob   *journal.Hash // where the parts are, if they are not here
+	blob   *journal.Hash // has the parts; nil if the message has them
 	parts  []part
 }
 
-// part is a batch. All parts of a conversation in a message are taken or none.
+// part is a batch. All parts of a conversation in a message are accepted or none.
 type part struct {
 	conversation string
 	first        bool         // of its conversation in the message
-	on           journal.Head // with first: the head that the parts rest on
+	on           journal.Head // with first: the head on which the parts are based
 	events       [][]byte
 	final        bool
 	labels       []string
 }
 
-// partsSize bounds what appendPart appends.
+// partSize bounds the bytes that appendPart appends.
 func partSize(p *part) int {
 	n := 2 + len(p.conversation) + 2*binary.MaxVarintLen64 + len(p.on.Hash) + binary.MaxVarintLen64
 	for _, l := range p.labels {
@@ -107,7 +108,7 @@ func encodeParts(parts []part) []byte {
 	return b
 }
 
-// encodeMessage gives the stored form of a message whose parts are encoded already, or are elsewhere.
+// encodeMessage returns the stored form of a message whose parts are encoded or in a blob.
 func encodeMessage(m *message, parts []byte) []byte {
 	b := make([]byte, 0, messageHeader+len(parts)+len(journal.Hash{})+messageTrailer)
 	var flags byte
@@ -125,11 +126,13 @@ func encodeMessage(m *message, parts []byte) []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// decodeMessage reads a message, of which it keeps slices. Its error is journal.ErrFormat if somebody else, or a newer version, has written it.
+// decodeMessage decodes a message and keeps slices of b. It returns journal.ErrFormat if another
+// program or a newer version wrote it.
 func decodeMessage(b []byte) (message, error) {
 	var m message
 	if len(b) < messageHeader+messageTrailer || b[0] == 0 || b[0] > messageVersion {
-		return m, fmt.Errorf("%w: a message of %d bytes, that begins with %x, is not of version 1 to %d", journal.ErrFormat, len(b), b[:min(len(b), 8)], messageVersion)
+		return m, fmt.Errorf("%w: a message of %d bytes, that begins with %x, is not of version 1 to %d", journal.ErrFormat,
+			len(b), b[:min(len(b), 8)], messageVersion)
 	}
 	body := b[:len(b)-messageTrailer]
 	if binary.BigEndian.Uint32(b[len(body):]) != crc32.Checksum(body, castagnoli) {
@@ -154,7 +157,7 @@ func decodeMessage(b []byte) (message, error) {
 	return m, nil
 }
 
-// reader takes a message apart; once it has failed it gives nothing.
+// reader decodes a message. After an error it returns zero values.
 type reader struct {
 	b   []byte
 	bad bool

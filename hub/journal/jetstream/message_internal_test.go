@@ -1,4 +1,4 @@
-// These tests are in the package because the layout of a message is nobody else's.
+// These tests are in the package because the layout of a message is internal.
 package jetstream
 
 import (
@@ -15,7 +15,8 @@ import (
 var goldenMessage = message{
 	writer: [16]byte{1, 2, 3}, number: 7,
 	parts: []part{
-		{conversation: "c", first: true, on: journal.Head{Seq: 300, Hash: journal.Hash{0xaa}}, labels: []string{"l", "m"}, events: [][]byte{[]byte("one"), {}}},
+		{conversation: "c", first: true, on: journal.Head{Seq: 300, Hash: journal.Hash{0xaa}}, labels: []string{"l", "m"},
+			events: [][]byte{[]byte("one"), {}}},
 		{conversation: "d", first: true, events: [][]byte{[]byte("x")}, final: true},
 		{conversation: "c", events: [][]byte{[]byte("two")}},
 	},

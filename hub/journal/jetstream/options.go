@@ -6,28 +6,34 @@ import (
 	"time"
 )
 
-// Options are what Open can be told. The zero Options and nil are good where the servers let anybody in and tell that they sync always.
+// Options of Open. Nil and the zero value are valid for servers that accept any user and report
+// that they always sync.
 type Options struct {
-	// Name is that of the stream; what else the journal has in the account begins with it. "" means "parley".
+	// Name is the name of the stream, and the prefix of the other names in the account. Empty means
+	// "parley".
 	Name string
-	// Replicas is on how many servers each message is. Open makes a stream of so many, and refuses one that has another number. 0 takes the stream as it is, and makes
-	// one of 1.
+	// Replicas is the number of servers that store each message. Open creates a stream with this
+	// number, and refuses one with another. 0 accepts any stream, and creates one with 1.
 	Replicas int
-	// Existing refuses servers that have no such stream, with ErrNoStream, instead of making it.
+	// Existing makes Open fail with ErrNoStream instead of creating a stream.
 	Existing bool
-	// System is the URL of the servers for a user of the system account, by which Open asks them whether they sync always.
+	// System is the URL of the servers for a user of the system account. Open uses it to ask them
+	// whether they always sync.
 	System string
-	// Monitors are the addresses at which the servers tell about themselves ("http://host:8222"), which Open asks instead.
+	// Monitors are the monitoring addresses of the servers ("http://host:8222"), which Open asks
+	// instead.
 	Monitors []string
-	// Vouch says that somebody vouches for it: every server that keeps the stream has jetstream { sync_interval: always }. Open then does not ask.
+	// Vouch means that every server that stores the stream has jetstream { sync_interval: always }.
+	// Then Open does not ask.
 	Vouch bool
 	// Credentials is a file with a user's JWT and key.
 	Credentials string
 	// TLS is for connections that begin with tls://. nil means what the system trusts.
 	TLS *tls.Config
-	// Patience is how long a batch waits for servers that do not answer before it is refused. 0 means 2 s.
+	// Patience is how long a batch waits for servers that do not answer before it is refused. 0
+	// means 2 s.
 	Patience time.Duration
-	// Logger is told when the servers go and come. nil means nobody is.
+	// Logger receives messages when the servers stop or start to answer. It may be nil.
 	Logger *slog.Logger
 }
 

@@ -6,18 +6,20 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Peers carry bytes between the nodes of a journal, at most once and stored nowhere.
+// Peers transport bytes between the nodes of a journal, at most once and without storage.
 type Peers struct{ j *Journal }
 
-// Peers gives what carries bytes to the other nodes of the journal. It ends with the journal.
+// Peers returns the transport to the other nodes. It ends with the journal.
 func (j *Journal) Peers() *Peers { return &Peers{j} }
 
 func (p *Peers) subject() string { return p.j.opts.Name + ".peers" }
 
-// Send gives data to every other node at most once, those of one node in order. It does not wait and keeps nothing of data. With an error nobody gets it.
+// Send sends data to every other node at most once, those of one node in order. It neither blocks
+// nor keeps data. After an error no node gets it.
 func (p *Peers) Send(data []byte) error { return unavailable(p.j.nc.Publish(p.subject(), data)) }
 
-// Listen calls f with what other nodes send, from now on until stop, which waits for the last call, one call after another. The data is f's; it does not call stop.
+// Listen calls f with the messages of other nodes, one call after another, until stop is called,
+// which waits for the last call. f may keep the data, and must not call stop.
 func (p *Peers) Listen(f func(data []byte)) (stop func(), err error) {
 	var calling sync.Mutex // guards the variable below, and is held while f is called
 	stopped := false
@@ -32,7 +34,7 @@ func (p *Peers) Listen(f func(data []byte)) (stop func(), err error) {
 		return nil, unavailable(err)
 	}
 	return func() {
-		_ = s.Unsubscribe() // which lets the call go on that is under way
+		_ = s.Unsubscribe() // a call that is under way continues
 		calling.Lock()
 		defer calling.Unlock()
 		stopped = true

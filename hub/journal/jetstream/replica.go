@@ -18,8 +18,8 @@ import (
 // The directory of a replica:
 //
 //	LOCK      locked while it is open
-//	REPLICA   which stream it is of, and whether it is whole: written, and synced, when the replica is opened and closed
-//	applied   how far the stream is in the records at least, and how many they were then; not synced
+//	REPLICA   its stream, and whether it is intact: written and synced when the replica is opened and closed
+//	applied   a lower bound of the applied position, and the number of records then; not synced
 //	records/  a journal of package bolt
 const (
 	lockFile    = "LOCK"
@@ -31,16 +31,18 @@ const (
 	bootIDFile     = "/proc/sys/kernel/random/boot_id"
 )
 
-// replicaState is what REPLICA says.
+// replicaState is the content of REPLICA.
 type replicaState struct {
 	Version int    `json:"version"`
 	Stream  string `json:"stream"` // its id
-	// Boot is of the machine when the replica was opened: since another boot the files may be anything, unless Clean is set.
+	// Boot is the boot id of the machine when the replica was opened. After another boot the files
+	// may be damaged, unless Clean is set.
 	Boot  string `json:"boot"`
 	Clean bool   `json:"clean"`
-	// Damage, if there is some, was met in the records: they are made again.
+	// Damage, if not empty, was found in the records. Then they are restored.
 	Damage string `json:"damage,omitempty"`
-	// Seen is how far the stream went at least, when this was written: one that ends before has lost something.
+	// Seen is a lower bound of the end of the stream at the time of writing. A stream that ends
+	// before has lost messages.
 	Seen uint64 `json:"seen"`
 }
 
@@ -49,15 +51,16 @@ type replica struct {
 	dir     string
 	lock    *flock.Flock
 	records *bolt.Journal
-	applied uint64           // how far the stream is in the records at least
+	applied uint64           // a lower bound of the position of the stream that the records have
 	least   journal.Position // of the last record
-	rebuilt error            // why it was made from nothing; nil if it was not
+	rebuilt error            // why it was restored from the stream; nil if it was not
 
 	mu    sync.Mutex // guards the field below, and the file
 	state replicaState
 }
 
-// openReplica opens the directory, made first if there is none. What cannot be trusted any more is removed, to be made again from the stream; last is where that ends.
+// openReplica opens the directory, or creates it. It removes files that cannot be trusted, so that
+// they are restored from the stream; last is the end of the stream.
 func openReplica(dir, stream string, last uint64) (_ *replica, err error) {
 	r := &replica{dir: dir}
 	defer func() {
@@ -92,7 +95,7 @@ func openReplica(dir, stream string, last uint64) (_ *replica, err error) {
 	return r, r.openRecords()
 }
 
-// openRecords opens the records, and makes them from nothing if they are damaged.
+// openRecords opens the records. It removes damaged ones.
 func (r *replica) openRecords() (err error) {
 	for range 2 {
 		r.records, err = bolt.Open(filepath.Join(r.dir, recordsDir), &bolt.Options{Unsynced: true})
@@ -115,7 +118,7 @@ func (r *replica) openRecords() (err error) {
 	return err
 }
 
-// look decides whether what is there can be used.
+// look checks whether the existing files can be used.
 func (r *replica) look(stream string, last uint64) error {
 	b, err := os.ReadFile(filepath.Join(r.dir, replicaFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,7 +136,8 @@ func (r *replica) look(stream string, last uint64) error {
 		return fmt.Errorf("%w: %s says %d, this version reads %d", journal.ErrFormat, replicaFile, s.Version, replicaVersion)
 	}
 	if s.Stream != stream {
-		return fmt.Errorf("%w: it is of stream %s, and this is %s; if the replica may be thrown away, remove the directory", ErrOtherStream, s.Stream, stream)
+		return fmt.Errorf("%w: it is of stream %s, and this is %s; if the replica may be thrown away, remove the directory",
+			ErrOtherStream, s.Stream, stream)
 	}
 	r.applied, r.least = r.noted()
 	if seen := max(s.Seen, r.applied); seen > last {
@@ -149,7 +153,7 @@ func (r *replica) look(stream string, last uint64) error {
 	return nil
 }
 
-// lookNew refuses to put a replica beside files that are not one's.
+// lookNew refuses to create a replica beside other files.
 func (r *replica) lookNew() error {
 	entries, err := os.ReadDir(r.dir)
 	if err != nil {
@@ -163,7 +167,7 @@ func (r *replica) lookNew() error {
 	return nil
 }
 
-// wipe removes what is derived. How far it went goes first: the rest may stay for a while.
+// wipe removes the derived files, first the applied position.
 func (r *replica) wipe() error {
 	r.applied, r.least = 0, 0
 	if err := os.RemoveAll(filepath.Join(r.dir, appliedFile)); err != nil {
@@ -172,7 +176,8 @@ func (r *replica) wipe() error {
 	return os.RemoveAll(filepath.Join(r.dir, recordsDir))
 }
 
-// noted is what the file applied says; 0 if that cannot be read: the stream is then looked at from its beginning, which changes nothing.
+// noted returns the content of the file applied. It returns 0 if that cannot be read; then the
+// stream is applied from its start, which changes nothing.
 func (r *replica) noted() (applied uint64, least journal.Position) {
 	b, err := os.ReadFile(filepath.Join(r.dir, appliedFile))
 	if err != nil {
@@ -184,7 +189,7 @@ func (r *replica) noted() (applied uint64, least journal.Position) {
 	return applied, least
 }
 
-// note keeps how far the stream is in the records. Without sync it may be lost.
+// note saves the applied position. Without sync it may be lost.
 func (r *replica) note(applied uint64, sync bool) error {
 	return writeFile(filepath.Join(r.dir, appliedFile), fmt.Appendf(nil, "%d %d\n", applied, r.records.Last()), sync)
 }
@@ -197,7 +202,8 @@ func (r *replica) save() error {
 	return writeFile(filepath.Join(r.dir, replicaFile), append(b, '\n'), true)
 }
 
-// seen looks at an error of a call to the records, and gives it back. If they are damaged they are made again when the replica is opened the next time.
+// seen returns err, an error of a call to the records. If they are damaged, the next open restores
+// them.
 func (r *replica) seen(err error) error {
 	damage := (*journal.DamageError)(nil)
 	if !errors.As(err, &damage) {
@@ -212,7 +218,7 @@ func (r *replica) seen(err error) error {
 	return errors.Join(err, r.save())
 }
 
-// close gives the files back; applied is how far the stream is in them.
+// close closes the files; applied is the position of the stream that they have.
 func (r *replica) close(applied uint64) error {
 	noted := r.note(applied, true)
 	err := r.records.Close()
@@ -222,7 +228,7 @@ func (r *replica) close(applied uint64) error {
 		r.state.Clean, r.state.Seen = true, max(applied, r.state.Seen)
 		err = r.save()
 	}
-	return errors.Join(err, r.lock.Close()) // what could not be noted is only read again
+	return errors.Join(err, r.lock.Close()) // a position that is not saved only makes the next start slower
 }
 
 func (r *replica) release() error {
@@ -236,7 +242,7 @@ func (r *replica) release() error {
 	return errors.Join(errs...)
 }
 
-// bootID is another after each start of the machine; "" where that cannot be told.
+// bootID returns an id that changes with each boot of the machine, or "" if it is unknown.
 func bootID() string {
 	b, err := os.ReadFile(bootIDFile)
 	if err != nil {
@@ -247,7 +253,7 @@ func bootID() string {
 
 const tempPrefix = ".tmp-"
 
-// writeFile makes a file that is there whole or not at all.
+// writeFile writes a file as a whole or not at all.
 func writeFile(path string, data []byte, sync bool) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), tempPrefix) // mode 0600
 	if err != nil {

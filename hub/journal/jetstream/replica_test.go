@@ -18,7 +18,7 @@ import (
 	"github.com/parleyhub/parley/internal/natscluster"
 )
 
-// client gives JetStream itself.
+// client returns a plain JetStream client.
 func client(t testing.TB, c *natscluster.Cluster) natsjs.JetStream {
 	t.Helper()
 	nc, err := nats.Connect(c.URL())
@@ -88,7 +88,8 @@ func TestReplicaIsDerived(t *testing.T) {
 		{"nothing", func(*testing.T, string) {}, ""},
 		{"all is gone", func(t *testing.T, dir string) { remove(t, dir) }, ""},
 		{"it is not known how far it is", func(t *testing.T, dir string) { remove(t, dir, "applied") }, ""},
-		{"the records are gone", func(t *testing.T, dir string) { remove(t, dir, "records") }, "it has 0 records, and had 60"},
+		{"the records are gone", func(t *testing.T, dir string) { remove(t, dir, "records") },
+			"it has 0 records, and had 60"},
 		{"the log is gone", func(t *testing.T, dir string) { remove(t, dir, "records", "log.db") }, "file missing"},
 		{"the records have no format", func(t *testing.T, dir string) { remove(t, dir, "records", "FORMAT") }, "unknown format"},
 		{"the log is truncated", func(t *testing.T, dir string) {
@@ -96,7 +97,8 @@ func TestReplicaIsDerived(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "log.db"},
-		{"power was lost", func(t *testing.T, dir string) { set(t, dir, "clean", false); set(t, dir, "boot", "another") }, "the machine has stopped"},
+		{"power was lost", func(t *testing.T, dir string) { set(t, dir, "clean", false); set(t, dir, "boot", "another") },
+			"the machine has stopped"},
 		{"the process was killed", func(t *testing.T, dir string) { set(t, dir, "clean", false) }, ""},
 		{"it cannot be read what it is", func(t *testing.T, dir string) {
 			if err := os.WriteFile(filepath.Join(dir, jetstream.ReplicaFile), []byte("{"), 0o600); err != nil {
@@ -120,8 +122,9 @@ func TestReplicaIsDerived(t *testing.T) {
 	}
 }
 
-// TestOtherRecords: a replica whose records are whole, but not those of the stream, is found out by the first message that rests on the right ones, and made again when it is opened the
-// next time: so a server may give other messages for a while, and no node stays behind for ever.
+// TestOtherRecords: a replica whose records are intact, but not those of the stream, is detected at
+// the first message that is based on the right ones, and restored when it is opened the next time.
+// So a server may deliver other messages for a while, and no node stays behind forever.
 func TestOtherRecords(t *testing.T) {
 	t.Parallel()
 	c := cluster(t, nil)
@@ -140,7 +143,8 @@ func TestOtherRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(other.Apply([]journal.Batch{{Conversation: "c", Events: [][]byte{[]byte("two")}}}), other.Close()); err != nil {
+	if err := errors.Join(other.Apply([]journal.Batch{{Conversation: "c", Events: [][]byte{[]byte("two")}}}),
+		other.Close()); err != nil {
 		t.Fatal(err)
 	}
 	wrong := open(t, c.URL(), dir, o)
@@ -170,7 +174,7 @@ func TestDamagedRecord(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "replica")
 	o := jetstream.Options{System: c.SystemURL()}
 	j := open(t, c.URL(), dir, o)
-	secret := strings.Repeat("as written ", 3000) // on pages of its own, which nothing but a read of it looks at
+	secret := strings.Repeat("as written ", 3000) // on separate pages, which only a read of it reads
 	journaltest.Append(t, j, "c", 0, secret, "b")
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
@@ -180,7 +184,8 @@ func TestDamagedRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, []byte(strings.Replace(string(b), secret[:11000], strings.Repeat("not written", 1000), 1)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.Replace(string(b), secret[:11000], strings.Repeat("not written", 1000),
+		1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	j = open(t, c.URL(), dir, o)
@@ -225,7 +230,8 @@ func TestOtherStream(t *testing.T) {
 	if _, err := js.CreateStream(t.Context(), config); err != nil { // as after a loss of what was acknowledged
 		t.Fatal(err)
 	}
-	if _, err := jetstream.Open(t.Context(), c.URL(), dir, &o); !errors.Is(err, jetstream.ErrOtherStream) || !strings.Contains(err.Error(), "has lost what it had acknowledged") {
+	if _, err := jetstream.Open(t.Context(), c.URL(), dir, &o); !errors.Is(err, jetstream.ErrOtherStream) ||
+		!strings.Contains(err.Error(), "has lost what it had acknowledged") {
 		t.Fatalf("open: %v", err)
 	}
 	if err := js.DeleteStream(t.Context(), "parley"); err != nil {
@@ -254,7 +260,8 @@ func TestReplicaDirectory(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "thesis.txt"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := jetstream.Open(t.Context(), c.URL(), dir, &o); err == nil || !strings.Contains(err.Error(), "thesis.txt") {
+	if _, err := jetstream.Open(t.Context(), c.URL(), dir, &o); err == nil ||
+		!strings.Contains(err.Error(), "thesis.txt") {
 		t.Errorf("open beside other files: %v", err)
 	}
 }

@@ -5,27 +5,30 @@ import (
 	"github.com/parleyhub/parley/hub/journal/internal/submit"
 )
 
-// round is some batches that are decided on the heads of the replica, and what is published so that the decisions hold: a message, which may have no parts. They hold,
-// for a conversation, if its head is still the same at the message's place in the stream.
+// round has batches that are decided on the heads of the replica, and the message that makes the
+// decisions valid, which may have no parts. The decisions about a conversation are valid if its
+// head is still the same at the position of the message in the stream.
 type round struct {
 	items []submit.Item
 	calls []submit.Call           // of items
-	heads map[string]journal.Head // of the conversations, as they were decided on
-	sure  map[string]bool         // conversations whose decisions hold wherever their heads are by now
+	heads map[string]journal.Head // of the conversations, on which they were decided
+	sure  map[string]bool         // conversations whose decisions are valid on any later head
 	parts []part
 	bytes int             // of parts, at most
 	first map[string]bool // conversations that have parts
 
 	number uint64
 	data   []byte
-	held   map[string]bool // whether the decisions of a conversation held, once the message has landed
-	over   bool            // the follower's: it has landed
+	held   map[string]bool // whether the decisions about a conversation are valid, once the message landed
+	over   bool            // it has landed; used by the follower only
 	landed chan struct{}
 }
 
-// plan decides items in order; those that do not fit into one message any more are given back. A round has one item at least.
+// plan decides items in order. It returns those that do not fit into the message. A round has at
+// least one item.
 func (j *Journal) plan(items []submit.Item, limit int) (*round, []submit.Item) {
-	r := &round{heads: make(map[string]journal.Head), sure: make(map[string]bool), first: make(map[string]bool), landed: make(chan struct{})}
+	r := &round{heads: make(map[string]journal.Head), sure: make(map[string]bool), first: make(map[string]bool),
+		landed: make(chan struct{})}
 	j.planner.Head = func(conversation string) (journal.Head, error) {
 		h, err := j.replica.records.Head(conversation)
 		if err == nil {
@@ -44,7 +47,8 @@ func (j *Journal) plan(items []submit.Item, limit int) (*round, []submit.Item) {
 	return r, items[fit:]
 }
 
-// forget lets go of the conversations of items that did not fit, unless others of the round are theirs.
+// forget removes the conversations of items that did not fit, unless other items of the round have
+// them.
 func (r *round) forget(rest []submit.Item) {
 	mine := make(map[string]bool, len(r.items))
 	for i := range r.items {
@@ -57,7 +61,7 @@ func (r *round) forget(rest []submit.Item) {
 	}
 }
 
-// add takes an item into the round, unless its events do not fit any more.
+// add adds an item to the round, unless its events do not fit.
 func (r *round) add(it *submit.Item, c submit.Call, limit int) bool {
 	base, known := r.heads[it.Conversation]
 	switch {
@@ -92,12 +96,12 @@ func (r *round) has(conversation string) bool {
 	return ok
 }
 
-// past reports whether an item is refused by a head that is in the log, wherever that is by now.
+// past reports whether a committed head refuses an item, whatever the head is now.
 func past(it *submit.Item, head journal.Head) bool {
 	return head.Final || it.After < head.Seq || it.After == head.Seq && it.On != nil && head.Seq > 0 && head.Hash != *it.On
 }
 
-// settled reports whether all decisions hold without a message.
+// settled reports whether all decisions are valid without a message.
 func (r *round) settled() bool {
 	for _, sure := range r.sure {
 		if !sure {
@@ -107,7 +111,7 @@ func (r *round) settled() bool {
 	return true
 }
 
-// judge notes which decisions hold, on the heads at the message's place in the stream.
+// judge records which decisions are valid on the heads at the position of the message.
 func (r *round) judge(head func(conversation string) (journal.Head, error)) {
 	r.held = make(map[string]bool, len(r.heads))
 	for conversation, base := range r.heads {
@@ -116,7 +120,8 @@ func (r *round) judge(head func(conversation string) (journal.Head, error)) {
 	}
 }
 
-// divide gives the answers of a round that has landed, and the items to be decided again. Those of one conversation stay in order.
+// divide returns the answers of a round that landed, and the items that have to be decided again.
+// Those of one conversation stay in order.
 func (r *round) divide() (calls []submit.Call, again []submit.Item) {
 	for i := range r.items {
 		it := &r.items[i]

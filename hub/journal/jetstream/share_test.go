@@ -24,7 +24,8 @@ func nodes(t testing.TB, c *natscluster.Cluster, n, replicas int) []*jetstream.J
 	t.Helper()
 	js := make([]*jetstream.Journal, n)
 	for i := range js {
-		js[i] = open(t, c.URL(), filepath.Join(t.TempDir(), "replica"), jetstream.Options{Replicas: replicas, System: c.SystemURL(), Patience: calm})
+		js[i] = open(t, c.URL(), filepath.Join(t.TempDir(), "replica"),
+			jetstream.Options{Replicas: replicas, System: c.SystemURL(), Patience: calm})
 	}
 	return js
 }
@@ -71,7 +72,8 @@ func checkSame(t testing.TB, js []*jetstream.Journal) {
 	}
 }
 
-// TestOneWins: of batches that follow one head, submitted at three nodes at once, one is written, and the others are told so.
+// TestOneWins: of batches that follow one head, submitted at three nodes at once, one is written,
+// and the others are refused.
 func TestOneWins(t *testing.T) {
 	t.Parallel()
 	c := cluster(t, nil)
@@ -165,8 +167,8 @@ func checkOnce(t testing.TB, j journal.Journal, want int) {
 	}
 }
 
-// TestLaggingNode: a node that is behind refuses what rests on a head that has moved, with the head as it is; what has not moved goes on silently; and the head that it
-// shows is not taken for the head when it is asked whether it is.
+// TestLaggingNode: a node that is behind refuses batches on a head that moved, with the current
+// head. Batches on other heads are accepted. A check detects that the head of the node is old.
 func TestLaggingNode(t *testing.T) {
 	t.Parallel()
 	c := cluster(t, nil)

@@ -2,22 +2,24 @@ package jetstream
 
 import "sync/atomic"
 
-// Stats is what a node has counted since it was opened, and how it is now.
+// Stats has the counters of a node since it was opened, and its state.
 type Stats struct {
-	// Connected says that there is a connection to a server, which has answered.
+	// Connected is set if there is a connection to a server that answered.
 	Connected bool
-	// Lag is how many messages the replica has not that the stream had when a server answered last.
+	// Lag is how many messages the replica lacks of those that the stream had at the last answer of
+	// a server.
 	Lag uint64
-	// Published are messages, each with all that came together; Bare are those of them without events, which only tell whether a head is the head. Resent are copies,
-	// published because no answer came.
+	// Published counts messages, and Bare those of them without events, which only check heads.
+	// Resent counts copies that were published because no answer came.
 	Published, Bare, Resent int64
-	// Redone are batches that were decided again because another node had written to their conversation.
+	// Redone counts batches that were decided again because another node wrote to their
+	// conversation.
 	Redone int64
 }
 
 type counters struct{ published, bare, resent, redone atomic.Int64 }
 
-// sent counts a copy of a round that was published.
+// sent counts a published copy of a round.
 func (c *counters) sent(copies, parts int) {
 	switch {
 	case copies > 1:
@@ -29,7 +31,7 @@ func (c *counters) sent(copies, parts int) {
 	c.published.Add(1)
 }
 
-// Stats tells what the node has counted.
+// Stats returns the counters and the state of the node.
 func (j *Journal) Stats() Stats {
 	applied, _ := j.follower.position()
 	j.health.mu.Lock()

@@ -34,34 +34,36 @@ const (
 	reconnectWait  = 250 * time.Millisecond
 	pingInterval   = 2 * time.Second
 	requestTimeout = 2 * time.Second
-	refusedEvery   = time.Minute // that servers refuse the node is an error in the log so often
+	refusedEvery   = time.Minute // a refusal is logged as an error at most this often
 	ackTimeout     = 5 * time.Second
-	// maxMessageBytes bounds a message where servers would take larger ones.
+	// maxMessageBytes bounds a message if the servers would accept larger ones.
 	maxMessageBytes = 2 << 20
 	// messageMargin is room for what a publish adds to its data.
 	messageMargin = 4 << 10
 )
 
-// Errors of Open.
+// The errors of Open.
 var (
-	// ErrNotDurable: the servers may acknowledge what a loss of power takes away again.
+	// ErrNotDurable means that the servers may acknowledge what a power loss removes.
 	ErrNotDurable = errors.New("journal: the stream is not durable when it acknowledges")
-	// ErrConfig: the stream is not made as a journal needs it.
+	// ErrConfig means that the configuration of the stream does not suit a journal.
 	ErrConfig = errors.New("journal: the stream has another configuration")
-	// ErrNoStream: the stream is not there, and is not to be made.
+	// ErrNoStream means that the stream is missing and Existing is set.
 	ErrNoStream = errors.New("journal: there is no stream")
-	// ErrRefused: the servers do not take this node, because of its user, its password, its certificate or its credentials, or it does not take theirs. Trying again does not help.
+	// ErrRefused means that the servers refuse this node, because of its user, password,
+	// certificate or credentials, or that it refuses theirs. A retry does not help.
 	ErrRefused = errors.New("journal: refused")
-	// ErrOtherStream: the directory is the replica of another stream, or of this one when it had more.
+	// ErrOtherStream means that the directory is the replica of another stream, or of this one when
+	// it had more.
 	ErrOtherStream = errors.New("journal: the directory belongs to another stream")
 )
 
 func (j *Journal) dial(url string) error {
-	var told time.Time // of the last refusal that was an error in the log; ErrorHandler is called by one goroutine
+	var told time.Time // of the last refusal that was logged as an error; one goroutine calls ErrorHandler
 	o := []nats.Option{
 		nats.Name("parley " + j.opts.Name), nats.Timeout(dialTimeout), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.ReconnectBufSize(-1),
 		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(2), nats.NoEcho(),
-		nats.IgnoreAuthErrorAbort(), // else a connection that is refused twice is closed for good; Open fails with ErrRefused all the same
+		nats.IgnoreAuthErrorAbort(), // else a connection that is refused twice is closed for good; Open fails with ErrRefused anyway
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			level, what := slog.LevelWarn, "journal: NATS"
 			if refused(err) {
@@ -72,7 +74,9 @@ func (j *Journal) dial(url string) error {
 			}
 			j.opts.Logger.Log(context.Background(), level, what, "error", err)
 		}),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { j.opts.Logger.Warn("journal: the NATS server is gone", "error", err) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			j.opts.Logger.Warn("journal: the NATS server is gone", "error", err)
+		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
 			j.opts.Logger.Info("journal: connected to a NATS server", "server", nc.ConnectedServerName())
 			j.follower.again()
@@ -82,7 +86,7 @@ func (j *Journal) dial(url string) error {
 		if err := checkCredentials(j.opts.Credentials); err != nil {
 			return fmt.Errorf("%w: the credentials %s: %w", ErrRefused, j.opts.Credentials, err)
 		}
-		o = append(o, nats.UserCredentials(j.opts.Credentials)) // read anew for each connection: they may be renewed
+		o = append(o, nats.UserCredentials(j.opts.Credentials)) // read again for each connection, because they may be renewed
 	}
 	if j.opts.TLS != nil {
 		o = append(o, nats.Secure(j.opts.TLS))
@@ -95,37 +99,40 @@ func (j *Journal) dial(url string) error {
 		return unavailable(err)
 	}
 	j.nc = nc
-	j.js, err = jetstream.New(nc, jetstream.WithPublishAsyncTimeout(max(j.opts.Patience, ackTimeout)), jetstream.WithDefaultTimeout(requestTimeout))
+	j.js, err = jetstream.New(nc, jetstream.WithPublishAsyncTimeout(max(j.opts.Patience, ackTimeout)),
+		jetstream.WithDefaultTimeout(requestTimeout))
 	return err
 }
 
-// checkCredentials reads a file once before it is used: what is wrong with it does not become right by trying again.
+// checkCredentials reads a file before it is used, because a retry does not repair it.
 func checkCredentials(file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
 	defer clear(text)
-	if token, err := nkeys.ParseDecoratedJWT(text); err != nil || strings.Count(token, ".") != 2 { // without decoration it is all of the text, which nats.go would show to the server
+	// an undecorated file is the token itself, which nats.go would send to the server
+	if token, err := nkeys.ParseDecoratedJWT(text); err != nil || strings.Count(token, ".") != 2 {
 		return errors.New("expected the JWT of a user in it, as nsc writes it")
 	}
 	key, err := nkeys.ParseDecoratedUserNKey(text)
 	if err != nil {
-		return errors.New("expected the key of a user in it, as nsc writes it") // nkeys says what it has found
+		return errors.New("expected the key of a user in it, as nsc writes it") // the error of nkeys contains what it found
 	}
 	key.Wipe()
 	return nil
 }
 
-// refused tells whether an error of connecting comes from one side that does not take the other.
+// refused reports whether one side of a connection refuses the other.
 func refused(err error) bool {
 	certificate := (*tls.CertificateVerificationError)(nil)
 	switch {
-	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired),
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked),
+		errors.Is(err, nats.ErrAccountAuthExpired),
 		errors.Is(err, nats.ErrSecureConnWanted), errors.As(err, &certificate):
 		return true
 	}
-	return strings.Contains(err.Error(), "remote error: tls: ") // Go has no types for what the other side says
+	return strings.Contains(err.Error(), "remote error: tls: ") // Go has no types for the errors of the other side
 }
 
 func (j *Journal) subject() string { return j.opts.Name + ".log" }
@@ -133,12 +140,13 @@ func (j *Journal) subject() string { return j.opts.Name + ".log" }
 func (j *Journal) wanted() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: j.opts.Name, Subjects: []string{j.subject()}, Description: "Parley: the log of all conversations",
-		Storage: jetstream.FileStorage, Replicas: max(j.opts.Replicas, 1), Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew,
+		Storage: jetstream.FileStorage, Replicas: max(j.opts.Replicas, 1),
+		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew,
 		MaxMsgs: -1, MaxBytes: -1, MaxMsgsPerSubject: -1, MaxMsgSize: -1, MaxConsumers: -1, DenyDelete: true, DenyPurge: true,
 	}
 }
 
-// openStream finds the stream, or makes it, and gives where it ends.
+// openStream finds or creates the stream, and returns where it ends.
 func (j *Journal) openStream(ctx context.Context) (last uint64, err error) {
 	s, err := j.findStream(ctx)
 	if errors.Is(err, ErrNoStream) {
@@ -156,7 +164,8 @@ func (j *Journal) openStream(ctx context.Context) (last uint64, err error) {
 	return info.State.LastSeq, j.checkDurable(ctx, info)
 }
 
-// findStream gives the stream, which it makes where it is not there. A question that nobody answers, as while the servers have no leader, is not waited for: it is asked again.
+// findStream returns the stream, or creates it. A request that gets no answer, as while the servers
+// have no leader, is sent again.
 func (j *Journal) findStream(ctx context.Context) (jetstream.Stream, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -182,7 +191,8 @@ func (j *Journal) makeStream(ctx context.Context) (jetstream.Stream, error) {
 	return s, err
 }
 
-// checkConfig refuses a stream that could lose or change what it has acknowledged, and one of another version.
+// checkConfig refuses a stream that could lose or change acknowledged messages, and one of another
+// version.
 func (j *Journal) checkConfig(info *jetstream.StreamInfo) error {
 	c, want := info.Config, j.wanted()
 	found := c.Metadata[metaFormat]
@@ -196,7 +206,8 @@ func (j *Journal) checkConfig(info *jetstream.StreamInfo) error {
 		{metaID, c.Metadata[metaID] != ""},
 		{fmt.Sprintf("subjects %v, expected %v", c.Subjects, want.Subjects), slices.Equal(c.Subjects, want.Subjects)},
 		{"storage", c.Storage == want.Storage},
-		{fmt.Sprintf("replicas %d, expected %d", c.Replicas, want.Replicas), j.opts.Replicas == 0 || c.Replicas == want.Replicas},
+		{fmt.Sprintf("replicas %d, expected %d", c.Replicas, want.Replicas), j.opts.Replicas == 0 ||
+			c.Replicas == want.Replicas},
 		{"retention", c.Retention == want.Retention},
 		{"max_age", c.MaxAge == 0},
 		{"max_msgs", c.MaxMsgs <= 0},
@@ -219,7 +230,7 @@ func (j *Journal) checkConfig(info *jetstream.StreamInfo) error {
 	return nil
 }
 
-// unavailable gives err the name of what it comes from, unless it has one.
+// unavailable wraps err in journal.ErrUnavailable, unless it has another sentinel.
 func unavailable(err error) error {
 	if err == nil || errors.Is(err, journal.ErrUnavailable) {
 		return err

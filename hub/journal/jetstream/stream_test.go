@@ -19,7 +19,8 @@ import (
 	"github.com/parleyhub/parley/internal/natscluster"
 )
 
-// TestNotDurable: a stream is refused whose servers may lose what they have acknowledged, or do not tell.
+// TestNotDurable: a stream is refused if its servers may lose acknowledged messages, or do not
+// report whether they do.
 func TestNotDurable(t *testing.T) {
 	t.Parallel()
 	synced, unsynced := cluster(t, nil), cluster(t, &natscluster.Options{Unsynced: true})
@@ -28,41 +29,49 @@ func TestNotDurable(t *testing.T) {
 		o    jetstream.Options
 		says string // nothing: it is opened
 	}{
-		"synced, by the system account":       {synced, jetstream.Options{System: synced.SystemURL()}, ""},
-		"synced, by the monitoring address":   {synced, jetstream.Options{Monitors: synced.Monitors()}, ""},
-		"synced, and nobody tells":            {synced, jetstream.Options{}, "does not tell whether it syncs always"},
-		"synced, asked without rights":        {synced, jetstream.Options{System: synced.URL()}, "does not tell whether it syncs always"},
-		"synced, and another is asked":        {synced, jetstream.Options{Monitors: []string{"http://127.0.0.1:1"}}, "does not tell whether it syncs always"},
-		"unsynced, by the system account":     {unsynced, jetstream.Options{System: unsynced.SystemURL()}, "set jetstream { sync_interval: always }"},
-		"unsynced, by the monitoring address": {unsynced, jetstream.Options{Monitors: unsynced.Monitors()}, "set jetstream { sync_interval: always }"},
-		"unsynced, and somebody vouches":      {unsynced, jetstream.Options{Vouch: true}, ""},
+		"synced, by the system account":     {synced, jetstream.Options{System: synced.SystemURL()}, ""},
+		"synced, by the monitoring address": {synced, jetstream.Options{Monitors: synced.Monitors()}, ""},
+		"synced, and nobody tells":          {synced, jetstream.Options{}, "does not tell whether it syncs always"},
+		"synced, asked without rights": {synced, jetstream.Options{System: synced.URL()},
+			"does not tell whether it syncs always"},
+		"synced, and another is asked": {synced, jetstream.Options{Monitors: []string{"http://127.0.0.1:1"}},
+			"does not tell whether it syncs always"},
+		"unsynced, by the system account": {unsynced, jetstream.Options{System: unsynced.SystemURL()},
+			"set jetstream { sync_interval: always }"},
+		"unsynced, by the monitoring address": {unsynced, jetstream.Options{Monitors: unsynced.Monitors()},
+			"set jetstream { sync_interval: always }"},
+		"unsynced, and somebody vouches": {unsynced, jetstream.Options{Vouch: true}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j, err := tryOpen(t, tt.c.URL(), filepath.Join(t.TempDir(), "replica"), tt.o)
 			if err == nil {
 				j.Close()
 			}
-			if (err == nil) != (tt.says == "") || err != nil && (!errors.Is(err, jetstream.ErrNotDurable) || !strings.Contains(err.Error(), tt.says)) {
+			if (err == nil) != (tt.says == "") || err != nil && (!errors.Is(err, jetstream.ErrNotDurable) ||
+				!strings.Contains(err.Error(), tt.says)) {
 				t.Errorf("open: %v", err)
 			}
 		})
 	}
 }
 
-// TestToldTooLate: who has not told in time whether it syncs may do so yet; one that has told that it does not is refused, whoever else is silent.
+// TestToldTooLate: a server that has not answered in time may still sync. One that reports that it
+// does not is refused, although others have not answered.
 func TestToldTooLate(t *testing.T) {
 	t.Parallel()
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer silent.Close()
 	synced, unsynced := cluster(t, nil), cluster(t, &natscluster.Options{Unsynced: true})
 	o := jetstream.Options{Monitors: append(unsynced.Monitors(), silent.URL)}
-	if _, err := tryOpen(t, unsynced.URL(), filepath.Join(t.TempDir(), "replica"), o); !errors.Is(err, jetstream.ErrNotDurable) {
+	if _, err := tryOpen(t, unsynced.URL(), filepath.Join(t.TempDir(), "replica"), o); !errors.Is(err,
+		jetstream.ErrNotDurable) {
 		t.Errorf("open: %v, expected %v", err, jetstream.ErrNotDurable)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // Open waits longer by itself
 	defer cancel()
 	o = jetstream.Options{Monitors: []string{silent.URL}}
-	if _, err := jetstream.Open(ctx, synced.URL(), filepath.Join(t.TempDir(), "replica"), &o); !errors.Is(err, journal.ErrUnavailable) {
+	if _, err := jetstream.Open(ctx, synced.URL(), filepath.Join(t.TempDir(), "replica"), &o); !errors.Is(err,
+		journal.ErrUnavailable) {
 		t.Errorf("open: %v, expected %v", err, journal.ErrUnavailable)
 	}
 }
@@ -113,7 +122,8 @@ func TestStreamOfAnotherKind(t *testing.T) {
 				o.Replicas = 3
 			}
 			_, err := jetstream.Open(t.Context(), c.URL(), filepath.Join(t.TempDir(), "replica"), &o)
-			named := errors.Is(err, jetstream.ErrConfig) || errors.Is(err, journal.ErrFormat) || errors.Is(err, jetstream.ErrNotDurable)
+			named := errors.Is(err, jetstream.ErrConfig) || errors.Is(err, journal.ErrFormat) ||
+				errors.Is(err, jetstream.ErrNotDurable)
 			if !named || !strings.Contains(err.Error(), what) {
 				t.Errorf("open: %v", err)
 			}
@@ -121,7 +131,8 @@ func TestStreamOfAnotherKind(t *testing.T) {
 	}
 }
 
-// TestForeignMessage: a message that nobody of this version has written ends the journal by name, on every node at the same place.
+// TestForeignMessage: a message that no program of this version wrote ends the journal by name, on
+// every node at the same position.
 func TestForeignMessage(t *testing.T) {
 	t.Parallel()
 	newer := jetstream.Written("c", journal.Head{}, []byte("x"))
@@ -132,7 +143,8 @@ func TestForeignMessage(t *testing.T) {
 	for name, tt := range map[string]struct {
 		data   []byte
 		damage bool
-	}{"foreign": {[]byte("hello"), false}, "newer": {newer, false}, "empty": {nil, false}, "damaged": {damaged, true}, "of other records": {stranger, true}} {
+	}{"foreign": {[]byte("hello"), false}, "newer": {newer, false}, "empty": {nil, false}, "damaged": {damaged, true},
+		"of other records": {stranger, true}} {
 		t.Run(name, func(t *testing.T) {
 			c := cluster(t, nil)
 			js := nodes(t, c, 2, 0)
@@ -160,7 +172,8 @@ func TestForeignMessage(t *testing.T) {
 					t.Errorf("what is before it: %v, %v", r, err)
 				}
 			}
-			_, err := jetstream.Open(t.Context(), c.URL(), filepath.Join(t.TempDir(), "replica"), &jetstream.Options{System: c.SystemURL()})
+			_, err := jetstream.Open(t.Context(), c.URL(), filepath.Join(t.TempDir(), "replica"),
+				&jetstream.Options{System: c.SystemURL()})
 			check(err)
 		})
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// wire passes connections on to a server, until it is told to swallow what goes one way, or to cut them.
+// wire forwards connections to a server, until it has to drop one direction, or to cut them.
 type wire struct {
 	listener  net.Listener
 	target    string
@@ -47,7 +47,7 @@ func newWire(t testing.TB, target string) *wire {
 
 func (w *wire) addr() string { return w.listener.Addr().String() }
 
-// cut ends all connections. What comes after is passed on.
+// cut ends all connections. Later ones are forwarded.
 func (w *wire) cut() {
 	w.conns.Range(func(c, _ any) bool {
 		c.(net.Conn).Close()
@@ -63,7 +63,7 @@ func (w *wire) mend() {
 	w.cut()
 }
 
-// unplug cuts, and lets nobody connect.
+// unplug cuts all connections, and refuses new ones.
 func (w *wire) unplug() {
 	w.unplugged.Store(true)
 	w.cut()

@@ -52,11 +52,13 @@ func testMoved(t *testing.T, f Factory) {
 	CheckInvariants(t, j)
 }
 
-// testOn: a batch that rests on other events than those of the log is refused, though they have the same seqs.
+// testOn checks that a batch on events that differ from those of the log is refused, although the
+// seqs match.
 func testOn(t *testing.T, f Factory) {
 	j := f.Open(t)
 	head := Append(t, j, "c", 0, "a", "b")
-	for _, on := range []journal.Hash{{}, journal.Genesis("c"), journal.Genesis("c").Next([]byte("a")).Next([]byte("other"))} {
+	for _, on := range []journal.Hash{{}, journal.Genesis("c"),
+		journal.Genesis("c").Next([]byte("a")).Next([]byte("other"))} {
 		b := Batch("c", 2, "x")
 		b.On = &on
 		_, err := journal.Append(t.Context(), j, b)
@@ -111,7 +113,8 @@ func testInvalid(t *testing.T, f Factory) {
 		return b
 	}
 	for name, b := range map[string]journal.Batch{
-		"no conversation": Batch("", 0, "x"), "long conversation": Batch(long, 0, "x"), "final check": {Conversation: "c", Final: true}, "check with a label": {Conversation: "c", Labels: []string{"l"}},
+		"no conversation": Batch("", 0, "x"), "long conversation": Batch(long, 0, "x"), "final check": {Conversation: "c",
+			Final: true}, "check with a label": {Conversation: "c", Labels: []string{"l"}},
 		"negative after": Batch("c", -1, "x"), "empty label": labelled("a", ""), "long label": labelled(long),
 		"many labels": labelled(strings.Split(strings.Repeat("l", journal.MaxLabels+1), "")...),
 		"large":       Batch("c", 0, strings.Repeat("x", journal.MaxBatchBytes+1)),
@@ -125,7 +128,8 @@ func testInvalid(t *testing.T, f Factory) {
 	CheckInvariants(t, j)
 }
 
-// testCheck: a batch without events tells whether the head is what it says, behind batches before it too, and writes nothing.
+// testCheck checks that a batch without events reports whether its head is current, also behind
+// other batches, and writes nothing.
 func testCheck(t *testing.T, f Factory) {
 	j := f.Open(t)
 	if _, err := journal.Append(t.Context(), j, Batch("c", 0)); err != nil {
@@ -179,7 +183,7 @@ func testPipelined(t *testing.T, f Factory) {
 	j := f.Open(t)
 	const n = 500
 	var wg sync.WaitGroup
-	var done []int64 // appended to by Done only: they must not overlap
+	var done []int64 // appended to by Done only: the calls must not overlap
 	for i := range int64(n) {
 		b := Batch("c", i, fmt.Sprint("event ", i))
 		wg.Add(1)
@@ -301,7 +305,7 @@ func testManyWriters(t *testing.T, f Factory) {
 	}
 }
 
-// appendAnyway appends on whatever head there is.
+// appendAnyway appends on the current head.
 func appendAnyway(t *testing.T, j journal.Journal, id, event string) {
 	var after int64
 	for {
@@ -325,7 +329,7 @@ func testDone(t *testing.T, f Factory) {
 	last := make(chan struct{})
 	first := Batch("c", 0, "a")
 	first.Done = func(h journal.Head, err error) {
-		mu.Lock() // Submit holds it: Done must not be called inside
+		mu.Lock() // held during Submit: Done must not be called inside
 		calls++
 		mu.Unlock()
 		if got, e := j.Head("c"); e != nil || got != h {

@@ -1,7 +1,7 @@
-// Package journaltest is what every journal must pass, and helpers for tests that have one.
+// Package journaltest tests the contract of package journal, and has helpers for tests.
 //
-// Run checks each guarantee of package journal's doc; CheckInvariants scans a journal for what must hold whatever was done
-// to it, for the cleanup of other packages' tests.
+// Run checks each guarantee of package journal. CheckInvariants checks a journal at the end of a
+// test of another package.
 package journaltest
 
 import (
@@ -12,17 +12,18 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// Factory makes journals of one kind for one test. What it opens it also closes when the test ends.
+// Factory makes journals of one kind for one test, and closes them when the test ends.
 type Factory struct {
-	// Open gives a new empty journal.
+	// Open returns a new empty journal.
 	Open func(t testing.TB) journal.Journal
 	// Reopen closes a journal and opens it again.
 	Reopen func(t testing.TB, j journal.Journal) journal.Journal
-	// Crash gives what would be there if the process died now, while no batch is under way. The old journal is closed.
+	// Crash returns the journal as it would be if the process died now. No batch may be under way.
+	// It closes the old journal.
 	Crash func(t testing.TB, j journal.Journal) journal.Journal
 }
 
-// Run checks journals that newFactory makes; it is called once for each subtest.
+// Run checks the journals of newFactory, which it calls once for each subtest.
 func Run(t *testing.T, newFactory func(t *testing.T) Factory) {
 	for _, c := range []struct {
 		name string
@@ -59,8 +60,8 @@ func Run(t *testing.T, newFactory func(t *testing.T) Factory) {
 	}
 }
 
-// CheckInvariants scans j and fails t unless the seqs of every conversation are dense, its chain holds, nothing follows a final
-// record, Head and Open agree with the records, and Verify counts the same.
+// CheckInvariants fails t unless the seqs and the chain of every conversation are valid, no record
+// follows a final one, Head and Open match the records, and Verify counts the same.
 func CheckInvariants(t testing.TB, j journal.Journal) {
 	t.Helper()
 	heads := make(map[string]journal.Head)
@@ -158,7 +159,7 @@ func Append(t testing.TB, j journal.Journal, conversation string, after int64, e
 	return h
 }
 
-// Batch makes a batch.
+// Batch returns a batch.
 func Batch(conversation string, after int64, events ...string) journal.Batch {
 	b := journal.Batch{Conversation: conversation, After: after}
 	for _, e := range events {

@@ -8,7 +8,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// testLongest: names as long as they may be, and as many as there may be, come back as they were given.
+// testLongest checks the longest names and the largest number of them.
 func testLongest(t *testing.T, f Factory) {
 	j := f.Open(t)
 	id := strings.Repeat("i", journal.MaxNameBytes)

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model is what the journal should hold.
+// model is the expected content of the journal.
 type model struct {
 	conversations map[string]*modelConversation
 	labels        map[string][]string
@@ -22,7 +22,7 @@ type modelConversation struct {
 	labels []string
 }
 
-// testModel plays random batches, reopenings and crashes against maps.
+// testModel compares random batches, reopenings and crashes with maps.
 func testModel(t *testing.T, f Factory) {
 	rapid.Check(t, func(rt *rapid.T) {
 		j := f.Open(t)
@@ -43,7 +43,7 @@ func testModel(t *testing.T, f Factory) {
 
 var modelID = rapid.SampledFrom([]string{"a", "b", "c", "~hub"})
 
-// batches submits some at once; each is decided on what those before it leave.
+// batches submits some batches at once. Each is decided after those before it.
 func (m *model) batches(rt *rapid.T, j journal.Journal) {
 	var wg sync.WaitGroup
 	n := rapid.IntRange(1, 6).Draw(rt, "n")
@@ -83,7 +83,8 @@ func (m *model) apply(b journal.Batch) error {
 		return journal.ErrFinal
 	}
 	if int64(len(c.events)) != b.After {
-		return &journal.MovedError{Conversation: b.Conversation, Expected: b.After, Head: journal.Head{Seq: int64(len(c.events))}}
+		return &journal.MovedError{Conversation: b.Conversation, Expected: b.After,
+			Head: journal.Head{Seq: int64(len(c.events))}}
 	}
 	if len(c.events) == 0 {
 		m.conversations[b.Conversation] = c
@@ -154,9 +155,9 @@ func (m *model) check(rt *rapid.T, j journal.Journal) {
 	}
 }
 
-// checkBefore reads a label backwards from some place; rows is all of it.
+// checkBefore reads a label backwards from a random position; rows is the whole list.
 func checkBefore(rt *rapid.T, j journal.Journal, label string, rows []journal.Listed) {
-	var before journal.Position // behind all
+	var before journal.Position // the end
 	end := rapid.IntRange(0, len(rows)).Draw(rt, "end")
 	if end < len(rows) {
 		before = rows[end].Position

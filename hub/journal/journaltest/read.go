@@ -70,7 +70,8 @@ func testReadPages(t *testing.T, f Factory) {
 		limit, maxBytes int
 		want            int
 	}{
-		{0, 10, 1 << 20, 10}, {0, n + 1, 1 << 20, n}, {-5, 3, 1 << 20, 3}, {n - 1, 10, 1 << 20, 1}, {n, 10, 1 << 20, 0}, {n + 7, 10, 1 << 20, 0},
+		{0, 10, 1 << 20, 10}, {0, n + 1, 1 << 20, n}, {-5, 3, 1 << 20, 3}, {n - 1, 10, 1 << 20, 1}, {n, 10, 1 << 20,
+			0}, {n + 7, 10, 1 << 20, 0},
 		{100, 0, 1 << 20, 1}, {100, 10, 0, 1}, {100, 10, 19, 1}, {100, 10, 20, 2}, {345, 10, 1 << 20, 10}, {127, 2, 1 << 20, 2},
 	} {
 		r, err := j.Read("c", c.after, c.limit, c.maxBytes)
@@ -89,7 +90,7 @@ func testReadPages(t *testing.T, f Factory) {
 	}
 }
 
-// numbered gives n events of ten bytes after a seq.
+// numbered returns n events of ten bytes after a seq.
 func numbered(after int64, n int) []string {
 	events := make([]string, n)
 	for i := range events {
@@ -209,7 +210,7 @@ func testOpenList(t *testing.T, f Factory) {
 	check(left...)
 	j = f.Reopen(t, j)
 	check(left...)
-	end(left[0]) // one that was listed on disk before
+	end(left[0]) // it was listed on disk before
 	check(left[1:]...)
 	j = f.Crash(t, j)
 	check(left[1:]...)
@@ -275,7 +276,7 @@ func testLabels(t *testing.T, f Factory) {
 	CheckInvariants(t, j)
 }
 
-// backwards gives the rows of a label as testLabels writes them, read from the last to the first.
+// backwards returns the rows of a label as testLabels writes them, read from the last to the first.
 func backwards(t *testing.T, j journal.Journal, label string, limit int) (all string) {
 	t.Helper()
 	var before journal.Position
@@ -305,14 +306,14 @@ func testStates(t *testing.T, f Factory) {
 		if err := j.SaveState("c", seq, data); err != nil {
 			t.Fatal(err)
 		}
-		clear(data) // the caller's again
+		clear(data) // the caller may reuse it
 		got, state, err := j.LoadState("c")
 		if err != nil || got != seq || string(state) != fmt.Sprint("state ", seq) {
 			t.Fatalf("state: %d, %q, %v", got, state, err)
 		}
 		clear(state)
 	}
-	// It may be lost by Reopen, but not be another one.
+	// Reopen may lose it, but must not change it.
 	j = f.Reopen(t, j)
 	if seq, state, err := j.LoadState("c"); err != nil || state != nil && (seq != 2 || string(state) != "state 2") {
 		t.Fatalf("state after reopen: %d, %q, %v", seq, state, err)

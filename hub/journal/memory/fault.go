@@ -7,7 +7,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// fault is what happens to one commit.
+// fault is the outcome of one commit.
 type fault struct {
 	err     error
 	written bool
@@ -28,12 +28,12 @@ func (j *Journal) Release() {
 	j.gate.Broadcast()
 }
 
-// FailNext makes the next commit that would write fail with err, writing nothing. After ErrOutcomeUnknown the journal
-// takes no more batches.
+// FailNext makes the next commit with events fail with err, without writing. After
+// ErrOutcomeUnknown the journal accepts no more batches.
 func (j *Journal) FailNext(err error) { j.setNext(&fault{err: err}) }
 
-// LoseNext makes the next commit durable, but answers it with ErrOutcomeUnknown. What it wrote shows after Crash; the journal
-// takes no more batches.
+// LoseNext makes the next commit durable and answers it with ErrOutcomeUnknown. Crash shows what it
+// wrote. The journal accepts no more batches.
 func (j *Journal) LoseNext() {
 	j.setNext(&fault{err: fmt.Errorf("%w: reply lost", journal.ErrOutcomeUnknown), written: true})
 }
@@ -50,20 +50,20 @@ func (j *Journal) failLocked(f *fault, records []journal.Record) error {
 	}
 	if f.written {
 		s := newStore()
-		s.append(records) // a copy: the batches' slices are given back with Done
+		s.append(records) // a copy: Done returns the slices of the batches
 		j.lost = s.records
 	}
 	return f.err
 }
 
-// Crash ends the journal as kill -9 would: batches that are not durable are dropped and their Done gets ErrOutcomeUnknown.
-// It gives a fresh journal that holds what was durable, without saved states.
+// Crash ends the journal as kill -9 would. It drops batches that are not durable, and their Done
+// gets ErrOutcomeUnknown. It returns a new journal with the durable content, without saved states.
 func (j *Journal) Crash() *Journal {
 	j.end(fmt.Errorf("%w: crashed", journal.ErrOutcomeUnknown))
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s := j.store
-	j.store = newStore() // the old journal is closed; nothing of it shall reach the new one's
+	j.store = newStore() // the new journal must not share anything with the old one
 	if j.lost != nil {
 		s.append(j.lost)
 		j.lost = nil

@@ -1,9 +1,10 @@
-// Package memory keeps a journal in memory, for simulations and tests. It makes the promises of package journal, with
-// "survives kill -9" read as "survives Crash", and it can be told to fail.
+// Package memory has a journal in memory, for simulations and tests. It keeps the guarantees of
+// package journal, with Crash in place of kill -9. Tests can make its commits fail.
 //
-// A batch becomes durable when the committer syncs it. Hold keeps it from doing so; Crash drops what is not durable. FailNext
-// and LoseNext make a commit fail before or after it took effect. It works inside testing/synctest bubbles: all waits are on
-// channels and conditions, and its goroutines end with Close or Crash.
+// A batch becomes durable when the committer syncs it. Hold delays that, and Crash drops what is
+// not durable. FailNext and LoseNext make a commit fail before or after it took effect. The journal
+// works inside testing/synctest bubbles: all waits are on channels and conditions, and its
+// goroutines end with Close or Crash.
 package memory
 
 import (
@@ -22,20 +23,20 @@ var _ journal.Journal = (*Journal)(nil)
 
 const maxCommitBytes = 8 << 20
 
-// Journal is a journal in memory. Make one with New.
+// Journal is a journal in memory; see New.
 type Journal struct {
 	queue   *submit.Queue
 	planner submit.Planner
-	ended   chan struct{} // the committer has
+	ended   chan struct{} // closed when the committer ends
 
 	mu     sync.Mutex // guards the fields below
 	gate   *sync.Cond // signals held and stopped
 	held   bool
 	next   *fault           // of the next commit
-	lost   []journal.Record // written, but not known to be: they show after Crash
+	lost   []journal.Record // written with an unknown outcome: Crash shows them
 	err    error            // of every commit from now on
 	closed bool             // for readers
-	stop   bool             // Close or Crash has begun
+	stop   bool             // set at the start of Close or Crash
 	watch  chan struct{}
 	states map[string]state
 	store  *store
@@ -46,7 +47,7 @@ type state struct {
 	data []byte
 }
 
-// New gives an empty journal. Close or Crash it.
+// New returns an empty journal. Close or Crash it.
 func New() *Journal { return open(newStore()) }
 
 func open(s *store) *Journal {
@@ -112,7 +113,7 @@ func (j *Journal) sync(records []journal.Record) error {
 	return nil
 }
 
-// Head gives the committed head.
+// Head returns the committed head.
 func (j *Journal) Head(conversation string) (journal.Head, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -125,7 +126,7 @@ func (j *Journal) Head(conversation string) (journal.Head, error) {
 	return journal.Head{}, nil
 }
 
-// Read gives records of a conversation after a seq.
+// Read returns records of a conversation after a seq.
 func (j *Journal) Read(conversation string, after int64, limit, maxBytes int) ([]journal.Record, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -140,14 +141,14 @@ func (j *Journal) Read(conversation string, after int64, limit, maxBytes int) ([
 	return j.store.page(c.positions[after:], limit, maxBytes), nil
 }
 
-// Last gives the position of the last committed record.
+// Last returns the position of the last committed record.
 func (j *Journal) Last() journal.Position {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return journal.Position(len(j.store.records))
 }
 
-// Scan gives records in commit order.
+// Scan returns records in commit order.
 func (j *Journal) Scan(after journal.Position, limit, maxBytes int) ([]journal.Record, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -165,14 +166,14 @@ func (j *Journal) Scan(after journal.Position, limit, maxBytes int) ([]journal.R
 	return j.store.page(positions, limit, maxBytes), nil
 }
 
-// Watch gives a channel that is closed by the next commit, Close or Crash.
+// Watch returns a channel that the next commit, Close or Crash closes.
 func (j *Journal) Watch() <-chan struct{} {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.watch
 }
 
-// Open gives the conversations that are not final.
+// Open returns the conversations that are not final.
 func (j *Journal) Open(after string, limit int) ([]string, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -189,7 +190,7 @@ func (j *Journal) Open(after string, limit int) ([]string, error) {
 	return ids[:min(len(ids), max(limit, 1))], nil
 }
 
-// Labeled gives the conversations that have a label.
+// Labeled returns the conversations that have a label.
 func (j *Journal) Labeled(label string, after journal.Position, limit int) ([]journal.Listed, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -201,7 +202,7 @@ func (j *Journal) Labeled(label string, after journal.Position, limit int) ([]jo
 	return slices.Clone(rows[:min(len(rows), max(limit, 1))]), nil
 }
 
-// LabeledBefore gives the conversations that have a label, the last first.
+// LabeledBefore returns the conversations that have a label, the last first.
 func (j *Journal) LabeledBefore(label string, before journal.Position, limit int) ([]journal.Listed, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -217,13 +218,15 @@ func (j *Journal) LabeledBefore(label string, before journal.Position, limit int
 	return rows, nil
 }
 
-// listedFrom gives the index of the first row at a position or behind it.
+// listedFrom returns the index of the first row at or after a position.
 func listedFrom(rows []journal.Listed, at journal.Position) int {
-	i, _ := slices.BinarySearchFunc(rows, at, func(l journal.Listed, p journal.Position) int { return cmp.Compare(l.Position, p) })
+	i, _ := slices.BinarySearchFunc(rows, at, func(l journal.Listed, p journal.Position) int {
+		return cmp.Compare(l.Position, p)
+	})
 	return i
 }
 
-// SaveState keeps derived state until Close or Crash.
+// SaveState stores derived state until Close or Crash.
 func (j *Journal) SaveState(conversation string, seq int64, data []byte) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -234,7 +237,7 @@ func (j *Journal) SaveState(conversation string, seq int64, data []byte) error {
 	return nil
 }
 
-// LoadState gives back what SaveState kept.
+// LoadState returns the state that SaveState stored.
 func (j *Journal) LoadState(conversation string) (int64, []byte, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -245,7 +248,7 @@ func (j *Journal) LoadState(conversation string) (int64, []byte, error) {
 	return s.seq, slices.Clone(s.data), nil
 }
 
-// PutBlob keeps data under its hash. It is durable at once.
+// PutBlob stores data under its hash. It is durable at once.
 func (j *Journal) PutBlob(data []byte) (journal.Hash, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -257,7 +260,7 @@ func (j *Journal) PutBlob(data []byte) (journal.Hash, error) {
 	return h, nil
 }
 
-// GetBlob gives back what PutBlob kept.
+// GetBlob returns the data that PutBlob stored.
 func (j *Journal) GetBlob(h journal.Hash) ([]byte, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -284,7 +287,7 @@ func (j *Journal) Verify(ctx context.Context) (journal.Report, error) {
 	return j.store.verify()
 }
 
-// Size is the bytes of data.
+// Size returns the number of bytes of data.
 func (j *Journal) Size() int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -295,13 +298,13 @@ func (j *Journal) Size() int64 {
 	return n
 }
 
-// Close commits what was submitted and ends the journal. It lets go what Hold held.
+// Close commits the submitted batches, also those that Hold delays, and ends the journal.
 func (j *Journal) Close() error {
 	j.end(nil)
 	return nil
 }
 
-// end stops the journal: batches that are not durable yet get err, or are committed if it is nil.
+// end stops the journal. Batches that are not durable get err, or are committed if it is nil.
 func (j *Journal) end(err error) {
 	j.mu.Lock()
 	j.stop = true

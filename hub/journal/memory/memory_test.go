@@ -86,7 +86,8 @@ func TestFailNext(t *testing.T) {
 		journaltest.Append(t, j, "c", 0, "x")
 		j.FailNext(journal.ErrOutcomeUnknown)
 		for range 2 {
-			if _, err := journal.Append(t.Context(), j, journaltest.Batch("c", 1, "y")); !errors.Is(err, journal.ErrOutcomeUnknown) {
+			if _, err := journal.Append(t.Context(), j, journaltest.Batch("c", 1, "y")); !errors.Is(err,
+				journal.ErrOutcomeUnknown) {
 				t.Fatalf("append: %v", err)
 			}
 		}
@@ -98,7 +99,8 @@ func TestFailNext(t *testing.T) {
 			t.Fatalf("head after crash: %+v", h)
 		}
 		j.LoseNext()
-		if _, err := journal.Append(t.Context(), j, journaltest.Batch("c", 1, "y")); !errors.Is(err, journal.ErrOutcomeUnknown) {
+		if _, err := journal.Append(t.Context(), j, journaltest.Batch("c", 1, "y")); !errors.Is(err,
+			journal.ErrOutcomeUnknown) {
 			t.Fatalf("append: %v", err)
 		}
 		if h, _ := j.Head("c"); h.Seq != 1 {
@@ -122,7 +124,8 @@ func TestRefusalRestsOnCommit(t *testing.T) {
 	t.Error("the three were never in one commit")
 }
 
-// refusedTogether has three batches in one commit, which fails, and reports whether they were: the journal may take the first before the others have come.
+// refusedTogether submits three batches for one commit, which fails, and reports whether they
+// shared it: the journal may take the first before the others arrive.
 func refusedTogether(t *testing.T) (together bool) {
 	synctest.Test(t, func(t *testing.T) {
 		j := memory.New()
@@ -160,10 +163,11 @@ func TestOverload(t *testing.T) {
 		var order []int
 		var errs []error
 		for i := range 8 {
-			j.Submit(journal.Batch{Conversation: "c", After: int64(i), Events: [][]byte{big}, Done: func(_ journal.Head, err error) {
-				order = append(order, i)
-				errs = append(errs, err)
-			}})
+			j.Submit(journal.Batch{Conversation: "c", After: int64(i), Events: [][]byte{big},
+				Done: func(_ journal.Head, err error) {
+					order = append(order, i)
+					errs = append(errs, err)
+				}})
 			if i == 0 {
 				synctest.Wait() // the committer holds it
 			}

@@ -6,16 +6,17 @@ import (
 	"sync"
 )
 
-// Peers connect hubs that share a journal in one process, for simulations and tests. Make one with NewPeers; each hub joins it.
+// Peers connect hubs that share a journal in one process, for simulations and tests. Each hub joins
+// them.
 type Peers struct {
 	mu  sync.Mutex // guards the fields below
 	all []*Peer
 }
 
-// NewPeers gives Peers without hubs.
+// NewPeers returns Peers without hubs.
 func NewPeers() *Peers { return &Peers{} }
 
-// Join gives what one hub reaches the others by.
+// Join returns the connection of one hub to the others.
 func (p *Peers) Join() *Peer {
 	one := &Peer{peers: p, wake: make(chan struct{}, 1)}
 	p.mu.Lock()
@@ -24,10 +25,10 @@ func (p *Peers) Join() *Peer {
 	return one
 }
 
-// Peer is one hub among others. What is sent while it does not listen, or while Cut holds, is lost.
+// Peer is one hub among others. It loses messages while it does not listen, or while Cut is set.
 type Peer struct {
 	peers *Peers
-	wake  chan struct{} // one slot: there is something for its listener
+	wake  chan struct{} // one slot: its listener has a message
 
 	mu        sync.Mutex // guards the fields below
 	queue     [][]byte
@@ -35,23 +36,23 @@ type Peer struct {
 	cut       bool
 }
 
-// errCut is what a peer is told that reaches nobody.
+// errCut is returned by Send while the peer is cut off.
 var errCut = errors.New("memory: the peers are out of reach")
 
-// maxQueued bounds what waits for one listener; what is more is lost.
+// maxQueued bounds the messages of one listener. More messages are lost.
 const maxQueued = 10_000
 
-// Cut keeps a peer from sending and receiving, or lets it again.
+// Cut cuts a peer off from the others, or connects it again.
 func (p *Peer) Cut(cut bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cut = cut
 }
 
-// MaxBytes bounds what is sent at once. It is small, so that tests meet what does not fit.
+// MaxBytes bounds a message. It is small, so that tests exceed it.
 func (p *Peer) MaxBytes() int { return 64 << 10 }
 
-// Send gives data to every other peer that listens.
+// Send sends data to every other peer that listens.
 func (p *Peer) Send(data []byte) error {
 	p.mu.Lock()
 	cut := p.cut
@@ -77,7 +78,7 @@ func (p *Peer) put(data []byte) {
 	p.mu.Unlock()
 	select {
 	case p.wake <- struct{}{}:
-	default: // it is awake
+	default: // a wake-up is pending
 	}
 }
 
@@ -89,7 +90,8 @@ func (p *Peer) take() [][]byte {
 	return all
 }
 
-// Listen calls f with what others send until stop is called, which waits for the last call.
+// Listen calls f with the messages of the others until stop is called, which waits for the last
+// call.
 func (p *Peer) Listen(f func(data []byte)) (stop func(), err error) {
 	p.mu.Lock()
 	p.listening = true

@@ -9,41 +9,43 @@ import (
 
 var _ journal.Journal = (*Replica)(nil)
 
-// Replica is a journal in memory as one of several hubs has it on a network: batches go to the journal itself, and what is read is what has come of it so far. A batch is answered
-// once the replica has everything that was committed by then. Make one with NewReplica.
+// Replica is the view that one of several hubs has of a journal over a network. Batches go to the
+// journal, and reads return what has reached the replica. A batch is answered once the replica has
+// everything that was committed before. See NewReplica.
 type Replica struct {
-	*Journal // the journal itself: for what is not read from the replica
+	*Journal // the journal, for everything that is not read from the replica
 
 	lag   func() time.Duration
-	view  *Journal // what has come; it commits nothing
+	view  *Journal // what reached the replica; it commits nothing
 	end   chan struct{}
 	ended chan struct{}
 
 	mu      sync.Mutex // guards the fields below
 	held    chan struct{}
-	upTo    journal.Position // what is behind it does not come; 0: everything does
+	upTo    journal.Position // later records do not reach the replica; 0: no limit
 	answers []answer
 	news    chan struct{} // one slot: there is an answer
 }
 
-// answer is a Done that waits until the replica is at a position.
+// answer is a Done that waits until the replica reaches a position.
 type answer struct {
 	at   journal.Position
 	call func()
 }
 
-// NewReplica gives a replica of j. What is committed comes to it after a time that lag gives, in order. It does not close j.
+// NewReplica returns a replica of j. Commits reach it in order, after the time that lag returns. It
+// does not close j.
 func NewReplica(j *Journal, lag func() time.Duration) *Replica {
 	r := &Replica{
 		Journal: j, lag: lag, view: &Journal{watch: make(chan struct{}), states: make(map[string]state), store: newStore()},
 		end: make(chan struct{}), ended: make(chan struct{}), news: make(chan struct{}, 1),
 	}
-	r.apply() // a hub begins with what there is
+	r.apply() // a hub starts with the existing records
 	go r.run()
 	return r
 }
 
-// Pause keeps anything from coming until Resume, Cut or Close.
+// Pause stops the replica until Resume, Cut or Close.
 func (r *Replica) Pause() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,7 +54,7 @@ func (r *Replica) Pause() {
 	}
 }
 
-// PauseAt keeps anything behind a position from coming until Resume.
+// PauseAt stops the replica at a position until Resume.
 func (r *Replica) PauseAt(at journal.Position) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,15 +73,15 @@ func (r *Replica) Resume() {
 	r.wakeUp()
 }
 
-// wakeUp has it look again. It does not wait.
+// wakeUp wakes the replica. It does not block.
 func (r *Replica) wakeUp() {
 	select {
 	case r.news <- struct{}{}:
-	default: // it is awake
+	default: // a wake-up is pending
 	}
 }
 
-// last gives up to where it shall come.
+// last returns the position that the replica may reach.
 func (r *Replica) last() journal.Position {
 	last := r.Journal.Last()
 	r.mu.Lock()
@@ -90,7 +92,7 @@ func (r *Replica) last() journal.Position {
 	return last
 }
 
-// Cut ends the replica: nothing comes any more, and what was not answered never is.
+// Cut ends the replica. Batches without an answer never get one.
 func (r *Replica) Cut() {
 	close(r.end)
 	<-r.ended
@@ -160,7 +162,7 @@ func (r *Replica) resumed() bool {
 	}
 }
 
-// apply takes in what the journal has now.
+// apply adds the new records of the journal.
 func (r *Replica) apply() {
 	at := r.view.Last()
 	more := int(r.last()) - int(at)
@@ -179,7 +181,7 @@ func (r *Replica) apply() {
 	v.watch = make(chan struct{})
 }
 
-// answer calls what need not wait any more.
+// answer calls every Done whose position is reached.
 func (r *Replica) answer() {
 	at := r.view.Last()
 	r.mu.Lock()
@@ -207,44 +209,44 @@ func (r *Replica) Submit(b journal.Batch) {
 	r.Journal.Submit(b)
 }
 
-// Head gives a head as far as it has come; so do all that read.
+// Head returns a head as far as the replica has it, like all reads.
 func (r *Replica) Head(conversation string) (journal.Head, error) { return r.view.Head(conversation) }
 
-// Read gives records of a conversation.
+// Read returns records of a conversation.
 func (r *Replica) Read(conversation string, after int64, limit, maxBytes int) ([]journal.Record, error) {
 	return r.view.Read(conversation, after, limit, maxBytes)
 }
 
-// Last gives the position of the last record that has come.
+// Last returns the position of the last record of the replica.
 func (r *Replica) Last() journal.Position { return r.view.Last() }
 
-// Scan gives records in commit order.
+// Scan returns records in commit order.
 func (r *Replica) Scan(after journal.Position, limit, maxBytes int) ([]journal.Record, error) {
 	return r.view.Scan(after, limit, maxBytes)
 }
 
-// Watch gives a channel that is closed when more comes.
+// Watch returns a channel that the next new record closes.
 func (r *Replica) Watch() <-chan struct{} { return r.view.Watch() }
 
-// Open gives the conversations that are not final.
+// Open returns the conversations that are not final.
 func (r *Replica) Open(after string, limit int) ([]string, error) { return r.view.Open(after, limit) }
 
-// Labeled gives the conversations that have a label.
+// Labeled returns the conversations that have a label.
 func (r *Replica) Labeled(label string, after journal.Position, limit int) ([]journal.Listed, error) {
 	return r.view.Labeled(label, after, limit)
 }
 
-// LabeledBefore is Labeled the other way.
+// LabeledBefore is Labeled in the reverse order.
 func (r *Replica) LabeledBefore(label string, before journal.Position, limit int) ([]journal.Listed, error) {
 	return r.view.LabeledBefore(label, before, limit)
 }
 
-// SaveState keeps a derived state beside the replica, LoadState gives it back.
+// SaveState stores a derived state beside the replica.
 func (r *Replica) SaveState(conversation string, seq int64, data []byte) error {
 	return r.view.SaveState(conversation, seq, data)
 }
 
-// LoadState gives a state that was kept.
+// LoadState returns a stored state.
 func (r *Replica) LoadState(conversation string) (int64, []byte, error) {
 	return r.view.LoadState(conversation)
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
-// TestReplica: a replica shows what has come to it, and answers a batch, with events or without, once it shows whatever was acknowledged before.
+// TestReplica: a replica shows what has reached it, and answers a batch, with or without events,
+// once it shows everything that was acknowledged before.
 func TestReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := memory.New()

@@ -6,11 +6,11 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// store is what is durable.
+// store is the durable content.
 type store struct {
 	records       []journal.Record
 	conversations map[string]*conversation
-	labels        map[string][]journal.Listed // under "" all conversations
+	labels        map[string][]journal.Listed // under "": all conversations
 	blobs         map[journal.Hash][]byte
 	bytes         int64
 }

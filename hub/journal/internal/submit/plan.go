@@ -23,7 +23,7 @@ func Deliver(calls []Call) {
 // Planner decides batches on heads. It is used by one goroutine, for one commit after another: Decide, then store Records,
 // then Finish.
 type Planner struct {
-	// Head gives the committed head of a conversation.
+	// Head returns the committed head of a conversation.
 	Head func(conversation string) (journal.Head, error)
 	// Records are what the batches of the last Decide come to, in order of their positions.
 	Records []journal.Record
@@ -102,7 +102,7 @@ func (p *Planner) extend(head journal.Head, it *Item, last journal.Position) jou
 	return head
 }
 
-// Finish gives the calls of the last Decide, in order; they are the caller's until the next Finish. With an err, the error of storing Records, every outcome that rests on them gets it:
+// Finish returns the calls of the last Decide, in order; they are the caller's until the next Finish. With an err, the error of storing Records, every outcome that rests on them gets it:
 // a head that was never stored is not told to anyone.
 func (p *Planner) Finish(err error) []Call {
 	p.calls = p.calls[:0]
@@ -115,7 +115,7 @@ func (p *Planner) Finish(err error) []Call {
 	return p.calls
 }
 
-// Refuse gives the calls that answer all items with err, those refused before with their own.
+// Refuse returns the calls that answer all items with err, those refused before with their own.
 func Refuse(items []Item, err error) []Call {
 	calls := make([]Call, len(items))
 	for i, it := range items {

@@ -16,8 +16,8 @@ import (
 
 // Bounds of a Queue. What is more gets ErrOverloaded.
 const (
-	MaxQueueBytes   = 64 << 20
-	MaxQueueBatches = 65_536
+	maxQueueBytes   = 64 << 20
+	maxQueueBatches = 65_536
 )
 
 // maxRoom bounds the items whose room is kept for those to come.
@@ -52,7 +52,7 @@ func (it *Item) measure() {
 	}
 }
 
-// NewQueue gives an empty queue.
+// NewQueue returns an empty queue.
 func NewQueue() *Queue {
 	q := &Queue{}
 	q.some = sync.NewCond(&q.mu)
@@ -74,7 +74,7 @@ func (q *Queue) Put(b journal.Batch) bool {
 	if q.closed {
 		it.Err = journal.ErrClosed
 	}
-	if it.Err == nil && (q.batches >= MaxQueueBatches || q.bytes+it.bytes > MaxQueueBytes) {
+	if it.Err == nil && (q.batches >= maxQueueBatches || q.bytes+it.bytes > maxQueueBytes) {
 		it.Err = journal.ErrOverloaded
 	}
 	if it.Err != nil {
@@ -88,8 +88,8 @@ func (q *Queue) Put(b journal.Batch) bool {
 	return true
 }
 
-// Take waits for batches and gives them in order: all, but not more than max bytes unless the first alone is larger. They are the caller's until
-// its next Take. It gives nil when the queue is closed and empty.
+// Take waits for batches and returns them in order: all, but not more than max bytes unless the first alone is larger. They are the caller's until
+// its next Take. It returns nil when the queue is closed and empty.
 func (q *Queue) Take(max int) []Item {
 	return q.seal(q.await(max), max)
 }
@@ -141,7 +141,7 @@ func (q *Queue) putBack(items []Item) {
 	clear(items)
 }
 
-// TakeNow is Take that does not wait, and for which what the last Take or TakeNow gave is the caller's no longer either: it gives nil while the queue is empty. With a max below 0 it gives nothing.
+// TakeNow is Take that does not wait, and for which what the last Take or TakeNow gave is the caller's no longer either: it returns nil while the queue is empty. With a max below 0 it returns nothing.
 func (q *Queue) TakeNow(max int) []Item {
 	if max < 0 {
 		return nil
