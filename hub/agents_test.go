@@ -42,7 +42,8 @@ func TestAgentsAreListed(t *testing.T) {
 		t.Errorf("a hub without agents lists %+v", got)
 	}
 	schema := json.RawMessage(`{"type":"object"}`)
-	full := parley.AgentInfo{Name: "b", Type: parley.AgentTypeWorkflow, Description: "two\nlines", Runner: "r.1", ParametersSchema: schema}
+	full := parley.AgentInfo{Name: "b", Type: parley.AgentTypeWorkflow, Description: "two\nlines", Runner: "r.1",
+		ParametersSchema: schema}
 	removeB := mustRegister(t, h, full)
 	copy(schema, "broken")
 	removeA := mustRegister(t, h, agentNamed("a"))

@@ -48,7 +48,7 @@ func answers(t testing.TB, h *hub.Hub, p *hub.Principal, id string, d parley.App
 	return a
 }
 
-// approval tells how one stands.
+// approval returns an approval.
 func approval(t testing.TB, h *hub.Hub, p *hub.Principal, id string) *parley.Approval {
 	t.Helper()
 	a, err := h.GetApproval(t.Context(), p, &parley.GetApprovalParams{ApprovalID: id})
@@ -58,7 +58,7 @@ func approval(t testing.TB, h *hub.Hub, p *hub.Principal, id string) *parley.App
 	return a
 }
 
-// approvalIs fails the test unless an approval stands so.
+// approvalIs fails the test unless an approval has this state.
 func approvalIs(t testing.TB, h *hub.Hub, p *hub.Principal, id string, want parley.ApprovalStatus) *parley.Approval {
 	t.Helper()
 	a := approval(t, h, p, id)
@@ -90,7 +90,7 @@ func attends(t testing.TB, h *hub.Hub) *host {
 	return x
 }
 
-// sameApproval fails the test unless an approval is told so.
+// sameApproval fails the test unless an approval is as wanted.
 func sameApproval(t testing.TB, got *parley.Approval, want parley.Approval) {
 	t.Helper()
 	if diff := cmp.Diff(want, *got); diff != "" {

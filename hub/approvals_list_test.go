@@ -15,7 +15,7 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// pages gives the ids of all pages of a list.
+// pages returns the ids of all pages of a list.
 func pages(t testing.TB, h *hub.Hub, p *hub.Principal, q parley.ListApprovalsParams) [][]string {
 	t.Helper()
 	var all [][]string
@@ -43,7 +43,8 @@ func wantPages(t testing.TB, got [][]string, want ...[]string) {
 	}
 }
 
-// TestListApprovals: each sees those that it may answer or has asked for, the oldest first, in pages, also after a restart and of conversations that are not in memory.
+// TestListApprovals: a caller lists the approvals that it may answer or requested, the oldest
+// first, in pages, also after a restart and for conversations that are not in memory.
 func TestListApprovals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -77,7 +78,8 @@ func TestListApprovals(t *testing.T) {
 			wantPages(t, pages(t, h, approver(h, "nobody"), parley.ListApprovalsParams{}), []string{})
 			wantPages(t, pages(t, h, h.LocalPrincipal("b"), parley.ListApprovalsParams{}), []string{}) // without the scope
 			wantPages(t, pages(t, h, b, parley.ListApprovalsParams{ConversationID: convs[1]}), []string{all[1], all[4]})
-			wantPages(t, pages(t, h, h.LocalPrincipal("root", parley.ScopeAdmin), parley.ListApprovalsParams{}), append(slices.Clone(all), foreign))
+			wantPages(t, pages(t, h, h.LocalPrincipal("root", parley.ScopeAdmin), parley.ListApprovalsParams{}),
+				append(slices.Clone(all), foreign))
 		}
 		look()
 		pass(10 * time.Second)
@@ -92,14 +94,16 @@ func TestListApprovals(t *testing.T) {
 		answers(t, h, b, all[0], parley.DecisionApproved)
 		answers(t, h, b, all[1], parley.DecisionRejected)
 		answers(t, h, b, all[4], parley.DecisionApproved)
-		if _, err := h.Client(h.LocalPrincipal("b")).CloseConversation(t.Context(), &parley.CloseConversationParams{ConversationID: convs[3]}); err != nil {
+		if _, err := h.Client(h.LocalPrincipal("b")).CloseConversation(t.Context(),
+			&parley.CloseConversationParams{ConversationID: convs[3]}); err != nil {
 			t.Fatal(err)
 		}
 		if err := cancelTurn(h, h.LocalPrincipal("b"), convs[2], 1); err != nil {
 			t.Fatal(err)
 		}
 		for status, want := range map[parley.ApprovalStatus][]string{
-			"": {}, parley.ApprovalPending: {}, parley.ApprovalApproved: {all[0], all[4]}, parley.ApprovalRejected: {all[1]}, parley.ApprovalTimedOut: {},
+			"": {}, parley.ApprovalPending: {}, parley.ApprovalApproved: {all[0],
+				all[4]}, parley.ApprovalRejected: {all[1]}, parley.ApprovalTimedOut: {},
 			parley.ApprovalCanceled: {all[2]}, // the other conversation is closed
 		} {
 			wantPages(t, pages(t, h, b, parley.ListApprovalsParams{Status: status}), want)
@@ -152,7 +156,8 @@ func TestListApprovalsIsBounded(t *testing.T) {
 	})
 }
 
-// TestApprovalOfLongAgo: an approval that the state keeps no more is told as it was, and answered no more.
+// TestApprovalOfLongAgo: an approval that the state no longer has is returned as it was, and cannot
+// be answered.
 func TestApprovalOfLongAgo(t *testing.T) {
 	atWork(t, nil, func(t *testing.T, h *hub.Hub, j journal.Journal, r *host, id, claim string) {
 		b := approver(h, "b")
@@ -183,14 +188,15 @@ func TestApprovalOfLongAgo(t *testing.T) {
 			_, err := resolve(t, h, b, id, parley.DecisionApproved)
 			refused(t, err, parley.ErrAlreadyResolved)
 		}
-		if rejected := pages(t, h, b, parley.ListApprovalsParams{Status: parley.ApprovalRejected}); len(rejected[0]) < limits.MaxKeptApprovals {
+		if rejected := pages(t, h, b,
+			parley.ListApprovalsParams{Status: parley.ApprovalRejected}); len(rejected[0]) < limits.MaxKeptApprovals {
 			t.Fatalf("%d are listed", len(rejected[0]))
 		}
 	})
 }
 
-// TestApprovalEvents: all participants read that something was asked and how it ended, in the log, in pages and live; what and the answer only who has asked, tokens with
-// the scope trace, and admins.
+// TestApprovalEvents: all participants read that an approval was requested and how it ended. Only
+// the requester, tokens with the scope trace, and admins read its details and its answer.
 func TestApprovalEvents(t *testing.T) {
 	atWork(t, nil, func(t *testing.T, h *hub.Hub, j journal.Journal, r *host, id, claim string) {
 		q := may(id, "k")
@@ -202,12 +208,14 @@ func TestApprovalEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		plain := []string{parley.KindApprovalRequested, parley.KindApprovalResolved}
-		whole := []string{parley.KindApprovalRequested, parley.KindApprovalDetails, parley.KindApprovalResolved, parley.KindApprovalAnswer}
+		whole := []string{parley.KindApprovalRequested, parley.KindApprovalDetails, parley.KindApprovalResolved,
+			parley.KindApprovalAnswer}
 		for name, c := range map[string]struct {
 			p    *hub.Principal
 			want []string
 		}{
-			"who has asked": {r.p, whole}, "a human": {b, plain}, "with trace": {h.LocalPrincipal("b", parley.ScopeRead, parley.ScopeTrace), whole},
+			"who has asked": {r.p, whole}, "a human": {b, plain}, "with trace": {h.LocalPrincipal("b", parley.ScopeRead,
+				parley.ScopeTrace), whole},
 			"an admin": {h.LocalPrincipal("root", parley.ScopeAdmin), whole},
 		} {
 			page, err := h.Tail(t.Context(), c.p, &parley.TailParams{ConversationID: id, SinceSeq: 2})
@@ -229,7 +237,8 @@ func TestApprovalEvents(t *testing.T) {
 			if !slices.Equal(kinds, c.want) || page.NextSeq != 6 {
 				t.Errorf("%s sees %v up to %d, want %v", name, kinds, page.NextSeq, c.want)
 			}
-			if all := fmt.Sprintf("%s", page.Events); strings.Contains(all, "s3") != (len(c.want) == 4) || strings.Contains(all, "s4") != (len(c.want) == 4) {
+			if all := fmt.Sprintf("%s", page.Events); strings.Contains(all, "s3") != (len(c.want) == 4) ||
+				strings.Contains(all, "s4") != (len(c.want) == 4) {
 				t.Errorf("%s reads %s", name, all)
 			}
 		}
@@ -255,7 +264,8 @@ func TestListResolvedIsBounded(t *testing.T) {
 		if n := h.Loaded(); n != 0 {
 			t.Fatalf("%d conversations are in memory", n)
 		}
-		if _, err := h.ListApprovals(t.Context(), b, &parley.ListApprovalsParams{Status: parley.ApprovalRejected}); err != nil || h.Loaded() > 100 {
+		if _, err := h.ListApprovals(t.Context(), b,
+			&parley.ListApprovalsParams{Status: parley.ApprovalRejected}); err != nil || h.Loaded() > 100 {
 			t.Fatalf("%d conversations were read for a page, %v", h.Loaded(), err)
 		}
 		empty := pages(t, h, b, parley.ListApprovalsParams{Status: parley.ApprovalTimedOut})

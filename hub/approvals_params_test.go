@@ -13,7 +13,8 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// TestApprovalFences: who asks does so under the claim of its socket, or under one that it names.
+// TestApprovalFences: a request is made under the claim of its connection, or under one that it
+// names.
 func TestApprovalFences(t *testing.T) {
 	atWork(t, nil, func(t *testing.T, h *hub.Hub, j journal.Journal, r *host, id, claim string) {
 		a := asks(t, h, r.p, may(id, "k"))
@@ -44,7 +45,8 @@ func TestApprovalFences(t *testing.T) {
 		say(t, h, r.p, message(id, "done", parley.FinalityTurn, ""))
 		_, err := h.RequestApproval(t.Context(), r.p, may(id, "k"))
 		refused(t, err, parley.ErrNotYourTurn)
-		if _, err := h.Client(h.LocalPrincipal("b")).CloseConversation(t.Context(), &parley.CloseConversationParams{ConversationID: id}); err != nil {
+		if _, err := h.Client(h.LocalPrincipal("b")).CloseConversation(t.Context(),
+			&parley.CloseConversationParams{ConversationID: id}); err != nil {
 			t.Fatal(err)
 		}
 		_, err = h.RequestApproval(t.Context(), r.p, may(id, "k"))

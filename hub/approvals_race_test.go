@@ -14,7 +14,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// resolutions gives the ends of approvals in a log.
+// resolutions returns the ends of approvals in a log.
 func resolutions(t testing.TB, j journal.Journal, id string) []parley.ApprovalStatus {
 	t.Helper()
 	var all []parley.ApprovalStatus
@@ -33,7 +33,7 @@ func resolutions(t testing.TB, j journal.Journal, id string) []parley.ApprovalSt
 	return all
 }
 
-// TestApprovalTwoAnswers: of any number that answer at once one has answered, and all are told the same.
+// TestApprovalTwoAnswers: of concurrent answers one is accepted, and all callers see it.
 func TestApprovalTwoAnswers(t *testing.T) {
 	j := newJournal(t)
 	h := startOn(t, j, counted("x"))
@@ -50,7 +50,8 @@ func TestApprovalTwoAnswers(t *testing.T) {
 		for i, who := range []string{"b", "c", "d", "e"} {
 			wg.Go(func() {
 				d := []parley.ApprovalDecision{parley.DecisionApproved, parley.DecisionRejected}[(i+round)%2]
-				got, err := h.ResolveApproval(t.Context(), approver(h, who), &parley.ResolveApprovalParams{ApprovalID: a.ApprovalID, Decision: d, ClientRequestID: "k"})
+				got, err := h.ResolveApproval(t.Context(), approver(h, who),
+					&parley.ResolveApprovalParams{ApprovalID: a.ApprovalID, Decision: d, ClientRequestID: "k"})
 				if err != nil && !errors.Is(err, parley.ErrAlreadyResolved) {
 					t.Error(err)
 				}
@@ -77,7 +78,8 @@ func TestApprovalTwoAnswers(t *testing.T) {
 	}
 }
 
-// TestApprovalAnswerAtTheEnd: an answer that comes as the time ends is the answer, or is told that the time is over; never both.
+// TestApprovalAnswerAtTheEnd: an answer at the time limit is accepted, or refused because the time
+// is over; never both.
 func TestApprovalAnswerAtTheEnd(t *testing.T) {
 	for _, before := range []time.Duration{-time.Millisecond, 0, time.Millisecond} {
 		t.Run(fmt.Sprint(before), func(t *testing.T) {

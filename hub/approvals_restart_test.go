@@ -34,10 +34,11 @@ func (w *restarted) restart() {
 	w.r.p = w.h.LocalPrincipal("a").On(w.r.conn)
 }
 
-// back registers the executor again, which goes on with its claim if that stands.
+// back registers the executor again, which continues its claim if that is current.
 func (w *restarted) back(holds int) {
 	w.t.Helper()
-	got := w.r.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r1", Agents: []string{"a"}, Mode: parley.ModePush, Holding: []string{w.claim}})
+	got := w.r.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r1", Agents: []string{"a"}, Mode: parley.ModePush,
+		Holding: []string{w.claim}})
 	if len(got.Holding) != holds {
 		w.t.Fatalf("%+v", got)
 	}
@@ -56,7 +57,8 @@ func TestApprovalRestart(t *testing.T) {
 				t.Fatalf("%+v", got)
 			}
 			pass(2 * time.Minute)
-			if got := asks(t, w.h, w.r.p, may(w.id, "k")); !got.Duplicate || got.Status != parley.ApprovalPending || got.ExpiresAt != a.ExpiresAt {
+			if got := asks(t, w.h, w.r.p, may(w.id, "k")); !got.Duplicate || got.Status != parley.ApprovalPending ||
+				got.ExpiresAt != a.ExpiresAt {
 				t.Fatalf("%+v", got)
 			}
 			answers(t, w.h, approver(w.h, "b"), a.ApprovalID, parley.DecisionApproved)
@@ -95,7 +97,8 @@ func TestApprovalRestart(t *testing.T) {
 		},
 		"resolved and not picked up": func(t *testing.T, w *restarted) {
 			a := asks(t, w.h, w.r.p, may(w.id, "k"))
-			q := &parley.ResolveApprovalParams{ApprovalID: a.ApprovalID, Decision: parley.DecisionApproved, ClientRequestID: "r", Comment: "go"}
+			q := &parley.ResolveApprovalParams{ApprovalID: a.ApprovalID, Decision: parley.DecisionApproved,
+				ClientRequestID: "r", Comment: "go"}
 			if _, err := w.h.ResolveApproval(t.Context(), approver(w.h, "b"), q); err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +107,8 @@ func TestApprovalRestart(t *testing.T) {
 			if got := w.r.waits(); len(got) != 0 {
 				t.Fatalf("%+v", got)
 			}
-			if got := asks(t, w.h, w.r.p, may(w.id, "k")); !got.Duplicate || got.Status != parley.ApprovalApproved || got.By != "b" || got.Comment != "go" {
+			if got := asks(t, w.h, w.r.p, may(w.id, "k")); !got.Duplicate || got.Status != parley.ApprovalApproved ||
+				got.By != "b" || got.Comment != "go" {
 				t.Fatalf("%+v", got)
 			}
 			if got, err := w.h.ResolveApproval(t.Context(), approver(w.h, "b"), q); err != nil || !got.Duplicate {
@@ -136,7 +140,8 @@ func TestApprovalRestart(t *testing.T) {
 				t.Fatalf("%+v, %v", c, err)
 			}
 			q.ClaimID = c.ClaimID
-			if got, err := inside.RequestApproval(t.Context(), q); err != nil || !got.Duplicate || got.Status != parley.ApprovalApproved {
+			if got, err := inside.RequestApproval(t.Context(), q); err != nil || !got.Duplicate ||
+				got.Status != parley.ApprovalApproved {
 				t.Fatalf("%+v, %v", got, err)
 			}
 		},
@@ -145,9 +150,10 @@ func TestApprovalRestart(t *testing.T) {
 			q.ExpiresInMs = 30_000
 			a := asks(t, w.h, w.r.p, q)
 			w.restart()
-			synctest.Wait() // nobody uses the conversation
+			synctest.Wait() // no call uses the conversation
 			wantTurns(t, w.j, w.id, "claimed(r1 1)", "approval_requested", "approval_details", "approval_resolved")
-			if got := approvalIs(t, w.h, approver(w.h, "b"), a.ApprovalID, parley.ApprovalTimedOut); got.ResolvedAt != a.ExpiresAt+30_000 {
+			if got := approvalIs(t, w.h, approver(w.h, "b"), a.ApprovalID,
+				parley.ApprovalTimedOut); got.ResolvedAt != a.ExpiresAt+30_000 {
 				t.Fatalf("%+v", got)
 			}
 			w.back(1)
@@ -160,7 +166,8 @@ func TestApprovalRestart(t *testing.T) {
 			pass(9999 * time.Millisecond)
 			approvalIs(t, w.h, approver(w.h, "b"), a.ApprovalID, parley.ApprovalPending)
 			pass(time.Millisecond)
-			if got := approvalIs(t, w.h, approver(w.h, "b"), a.ApprovalID, parley.ApprovalTimedOut); got.ResolvedAt != a.ExpiresAt {
+			if got := approvalIs(t, w.h, approver(w.h, "b"), a.ApprovalID,
+				parley.ApprovalTimedOut); got.ResolvedAt != a.ExpiresAt {
 				t.Fatalf("%+v", got)
 			}
 		},

@@ -13,7 +13,8 @@ import (
 
 var allScopes = []parley.Scope{parley.ScopeRead, parley.ScopeWrite, parley.ScopeCreate, parley.ScopeClaim, parley.ScopeApprove}
 
-// want is what somebody may do with an approval: answer it, or be refused with words; read it; and learn by listing that it is there.
+// want is what a caller may do with an approval: answer it, or be refused with a message; read it;
+// and find it in a list.
 type want struct {
 	who   *hub.Principal
 	err   error  // of an answer
@@ -21,7 +22,7 @@ type want struct {
 	reads bool
 }
 
-// holds tries everybody. Whoever may answer rejects, each an approval of its own.
+// holds tries all callers. Each caller that may answer rejects a separate approval.
 func holds(t *testing.T, h *hub.Hub, ask func(key string) string, all map[string]want) {
 	t.Helper()
 	id := ask("shared")
@@ -50,7 +51,8 @@ func holds(t *testing.T, h *hub.Hub, ask func(key string) string, all map[string
 	}
 	for name, w := range all {
 		if w.err == nil {
-			if got, err := resolve(t, h, w.who, ask("of "+name), parley.DecisionRejected); err != nil || got.Status != parley.ApprovalRejected || got.By != w.who.AgentID {
+			if got, err := resolve(t, h, w.who, ask("of "+name), parley.DecisionRejected); err != nil ||
+				got.Status != parley.ApprovalRejected || got.By != w.who.AgentID {
 				t.Errorf("%s: %+v, %v", name, got, err)
 			}
 		}
@@ -66,7 +68,8 @@ func ids(list *parley.ListApprovalsResult) string {
 	return strings.Join(all, " ") + " "
 }
 
-// TestApprovalRights: people and peers of the conversation answer, and admins; never who asks, nor any agent, nor a token that has asked or descends from one.
+// TestApprovalRights: people and peers of the conversation answer, and admins; never the requester,
+// an agent, or a token that requested it or descends from one that did.
 func TestApprovalRights(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		root, err := h.Authenticate(t.Context(), rootToken, "")
@@ -97,7 +100,8 @@ func TestApprovalRights(t *testing.T) {
 		r.conn = h.Connect(r.notify, nil)
 		r.p = asker.On(r.conn)
 		id := create(t, h, h.LocalPrincipal("maker"), &parley.CreateConversationParams{Participants: []parley.Participant{
-			{ID: "a", Kind: parley.KindAgent}, {ID: "b", Kind: parley.KindHuman}, {ID: "p", Kind: parley.KindPeer}, {ID: "c", Kind: parley.KindAgent}, {ID: "x", Kind: parley.KindTool},
+			{ID: "a", Kind: parley.KindAgent}, {ID: "b", Kind: parley.KindHuman}, {ID: "p", Kind: parley.KindPeer}, {ID: "c",
+				Kind: parley.KindAgent}, {ID: "x", Kind: parley.KindTool},
 		}})
 		create(t, h, h.LocalPrincipal("maker"), open2("foreign"))
 		r.pull(id, 1)
@@ -122,7 +126,8 @@ func TestApprovalRights(t *testing.T) {
 			"nobody":                   {approver(h, "nobody"), parley.ErrNotFound, "no such approval", false},
 			"a human of another token": {token(root, "b", nil, parley.ScopeRead, parley.ScopeApprove), nil, "", true},
 		})
-		for _, unknown := range []string{"", "x", id, id + ".", id + ".0", id + ".03", id + ".2", id + ".4", id + ".9999", id + ".-3", "~tokens.2", "absent.3", id + ".3.3", "../x.3"} {
+		for _, unknown := range []string{"", "x", id, id + ".", id + ".0", id + ".03", id + ".2", id + ".4", id + ".9999",
+			id + ".-3", "~tokens.2", "absent.3", id + ".3.3", "../x.3"} {
 			for _, p := range []*hub.Principal{root, approver(h, "b"), approver(h, "nobody")} {
 				_, err := h.GetApproval(t.Context(), p, &parley.GetApprovalParams{ApprovalID: unknown})
 				refused(t, err, parley.ErrNotFound)
@@ -136,7 +141,8 @@ func TestApprovalRights(t *testing.T) {
 	})
 }
 
-// TestApprovalOfOneAccount: whoever counts under the account of the token that has asked answers nothing, nor who could have asked, whichever of its ids it uses.
+// TestApprovalOfOneAccount: a token of the requester's account answers nothing, and neither does
+// one that could have requested the approval, with any of its ids.
 func TestApprovalOfOneAccount(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		root, err := h.Authenticate(t.Context(), rootToken, "")
@@ -166,14 +172,16 @@ func TestApprovalOfOneAccount(t *testing.T) {
 			"another token of the account": {same, parley.ErrForbidden, "the same account", false},
 			"who may speak as the asker":   {asAsker, parley.ErrForbidden, "may speak as who asks", true},
 			"who may work for the agent":   {asAgent, parley.ErrForbidden, "may speak as who asks", true},
-			"another account":              {mustToken(t, h, root, parley.CreateTokenParams{AgentID: "b", Scopes: allScopes}), nil, "", true},
-			"an admin":                     {root, nil, "", true},
-			"one of the hub's process":     {approver(h, "b"), nil, "", true},
+			"another account": {mustToken(t, h, root, parley.CreateTokenParams{AgentID: "b", Scopes: allScopes}),
+				nil, "", true},
+			"an admin":                 {root, nil, "", true},
+			"one of the hub's process": {approver(h, "b"), nil, "", true},
 		})
 	})
 }
 
-// TestApprovalOfAnAdminsToken: what an admin's token has made may answer what it asks, itself it may not.
+// TestApprovalOfAnAdminsToken: a token that an admin's token created may answer requests of that
+// token, but not its own.
 func TestApprovalOfAnAdminsToken(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		root, err := h.Authenticate(t.Context(), rootToken, "")
@@ -196,21 +204,25 @@ func TestApprovalOfAnAdminsToken(t *testing.T) {
 	})
 }
 
-// TestApprovalInTree: people above in the tree of sessions answer; who has started the session does not where it is an agent, whatever its seat in the session is called.
+// TestApprovalInTree: people above in the tree of sessions answer. The starter of the session does
+// not if it is an agent there, whatever its seat in the session is called.
 func TestApprovalInTree(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		w := arrive(t, h, "writer", parley.RegisterExecutorParams{ExecutorID: "w1", Agents: []string{"writer"}, Capacity: 20})
 		lead := arrive(t, h, "lead", parley.RegisterExecutorParams{ExecutorID: "l1", Agents: []string{"lead"}, Capacity: 20})
 		top := create(t, h, h.LocalPrincipal("hal"), &parley.CreateConversationParams{
-			Participants: []parley.Participant{{ID: "lead", Kind: parley.KindAgent}, {ID: "hal", Kind: parley.KindHuman}, {ID: "pia", Kind: parley.KindPeer}, {ID: "bot", Kind: parley.KindAgent}},
+			Participants: []parley.Participant{{ID: "lead", Kind: parley.KindAgent}, {ID: "hal", Kind: parley.KindHuman},
+				{ID: "pia", Kind: parley.KindPeer}, {ID: "bot", Kind: parley.KindAgent}},
 		})
 		create(t, h, h.LocalPrincipal("sam"), open2("sam"))
 		lead.claim()
-		first := start(t, h, lead.p, &parley.StartSessionParams{AgentName: "writer", Prompt: "p", Mode: parley.ModeAsyncPoll, ParentConversationID: top})
+		first := start(t, h, lead.p, &parley.StartSessionParams{AgentName: "writer", Prompt: "p", Mode: parley.ModeAsyncPoll,
+			ParentConversationID: top})
 		synctest.Wait()
 		o := w.oneOffer()
 		w.take(o.ConversationID, o.ClaimID)
-		second := start(t, h, w.p, &parley.StartSessionParams{AgentName: "writer", Prompt: "p", Mode: parley.ModeAsyncPoll, ParentConversationID: first.SessionID})
+		second := start(t, h, w.p, &parley.StartSessionParams{AgentName: "writer", Prompt: "p", Mode: parley.ModeAsyncPoll,
+			ParentConversationID: first.SessionID})
 		synctest.Wait()
 		o = w.oneOffer()
 		w.take(o.ConversationID, o.ClaimID)
@@ -239,7 +251,8 @@ func TestApprovalInTree(t *testing.T) {
 		holds(t, h, ask, map[string]want{
 			"who has started it, an agent": {approver(h, "lead"), parley.ErrForbidden, "agents and tools", false},
 		})
-		list, err := h.ListApprovals(t.Context(), approver(h, "hal"), &parley.ListApprovalsParams{ConversationID: second.SessionID})
+		list, err := h.ListApprovals(t.Context(), approver(h, "hal"),
+			&parley.ListApprovalsParams{ConversationID: second.SessionID})
 		if err != nil || len(list.Approvals) != 1 {
 			t.Fatalf("%+v, %v", list, err)
 		}
@@ -252,11 +265,12 @@ func TestApprovalInTree(t *testing.T) {
 	})
 }
 
-// TestApprovalOfATopSession: who has started a session without a parent answers in it.
+// TestApprovalOfATopSession: the starter of a session without a parent answers in it.
 func TestApprovalOfATopSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		w := arrive(t, h, "writer", parley.RegisterExecutorParams{ExecutorID: "w1", Agents: []string{"writer"}, Capacity: 20})
-		s := start(t, h, h.LocalPrincipal("ann"), &parley.StartSessionParams{AgentName: "writer", Prompt: "p", Mode: parley.ModeAsyncPoll})
+		s := start(t, h, h.LocalPrincipal("ann"), &parley.StartSessionParams{AgentName: "writer", Prompt: "p",
+			Mode: parley.ModeAsyncPoll})
 		w.claim()
 		holds(t, h, func(key string) string { return asks(t, h, w.p, may(s.SessionID, key)).ApprovalID }, map[string]want{
 			"its starter": {approver(h, "ann"), nil, "", true},
@@ -265,7 +279,8 @@ func TestApprovalOfATopSession(t *testing.T) {
 	})
 }
 
-// TestApprovalBelowDamage: where the conversation above cannot be read, admins answer, and nobody whose kind there decides.
+// TestApprovalBelowDamage: if the parent conversation cannot be read, admins answer, and no one
+// whose kind in the parent matters.
 func TestApprovalBelowDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -276,7 +291,8 @@ func TestApprovalBelowDamage(t *testing.T) {
 			Participants: []parley.Participant{{ID: "lead", Kind: parley.KindAgent}, {ID: "hal", Kind: parley.KindHuman}},
 		})
 		lead.claim()
-		s := start(t, h, lead.p, &parley.StartSessionParams{AgentName: "writer", Prompt: "p", Mode: parley.ModeAsyncPoll, ParentConversationID: top})
+		s := start(t, h, lead.p, &parley.StartSessionParams{AgentName: "writer", Prompt: "p", Mode: parley.ModeAsyncPoll,
+			ParentConversationID: top})
 		synctest.Wait()
 		o := w.oneOffer()
 		w.take(o.ConversationID, o.ClaimID)

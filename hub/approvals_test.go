@@ -16,7 +16,8 @@ func TestApproval(t *testing.T) {
 		pass(6 * time.Second)
 		a := asks(t, h, r.p, may(id, "k"))
 		want := parley.Approval{
-			ApprovalID: id + ".3", ConversationID: id, AgentID: "a", Turn: 1, Key: "k", Title: "Delete k?", Details: may(id, "k").Details, Status: parley.ApprovalPending,
+			ApprovalID: id + ".3", ConversationID: id, AgentID: "a", Turn: 1, Key: "k", Title: "Delete k?", Details: may(id,
+				"k").Details, Status: parley.ApprovalPending,
 			RequestedAt: parley.TimestampOf(h.Now()), ExpiresAt: parley.TimestampOf(h.Now().Add(10 * time.Minute)), Seq: 4,
 		}
 		sameApproval(t, a, want)
@@ -35,6 +36,7 @@ func TestApproval(t *testing.T) {
 		pass(9999 * time.Millisecond)
 		wantTurns(t, j, id, "claimed(r1 1)", "approval_requested", "approval_details", "approval_resolved")
 		pass(time.Millisecond)
-		wantTurns(t, j, id, "claimed(r1 1)", "approval_requested", "approval_details", "approval_resolved", "claim_ended(expired)")
+		wantTurns(t, j, id, "claimed(r1 1)", "approval_requested", "approval_details", "approval_resolved",
+			"claim_ended(expired)")
 	})
 }

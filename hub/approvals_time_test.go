@@ -13,56 +13,59 @@ import (
 
 // TestApprovalStopsTheClock: the time that a claim waits counts neither for its duration nor for maxClaimMs, and the executor has room meanwhile.
 func TestApprovalStopsTheClock(t *testing.T) {
-	atWork(t, &parley.Limits{TurnTimeoutMs: 10_000, MaxClaimMs: 25_000}, func(t *testing.T, h *hub.Hub, j journal.Journal, r *host, id, claim string) {
-		b := approver(h, "b")
-		keeps := func(wantMs int64) {
-			t.Helper()
-			if got, err := renew(h, r.p, id, claim); err != nil || got.DurationMs != wantMs || got.DeadlineMs != h.Now().UnixMilli()+wantMs {
-				t.Fatalf("%+v, %v, want %d", got, err, wantMs)
+	atWork(t, &parley.Limits{TurnTimeoutMs: 10_000, MaxClaimMs: 25_000},
+		func(t *testing.T, h *hub.Hub, j journal.Journal, r *host, id, claim string) {
+			b := approver(h, "b")
+			keeps := func(wantMs int64) {
+				t.Helper()
+				if got, err := renew(h, r.p, id, claim); err != nil || got.DurationMs != wantMs ||
+					got.DeadlineMs != h.Now().UnixMilli()+wantMs {
+					t.Fatalf("%+v, %v, want %d", got, err, wantMs)
+				}
 			}
-		}
-		pass(9 * time.Second)
-		keeps(10_000)
-		pass(9 * time.Second) // it is held for 18 s, and has one more
-		other := asked(t, h, nil)
-		r.noOffer()
-		a1, a2 := asks(t, h, r.p, may(id, "k1")), asks(t, h, r.p, may(id, "k2"))
-		if got := r.waits(); len(got) != 1 || !got[0].Waiting || got[0].ClaimID != claim || got[0].ConversationID != id {
-			t.Fatalf("%+v", got)
-		}
-		if o := r.oneOffer(); o.ConversationID != other {
-			t.Fatalf("%+v", o)
-		}
-		for range 5 {
-			pass(time.Minute)
+			pass(9 * time.Second)
 			keeps(10_000)
-		}
-		answers(t, h, b, a1.ApprovalID, parley.DecisionApproved)
-		pass(time.Minute)
-		if got := r.waits(); len(got) != 0 {
-			t.Fatalf("%+v", got)
-		}
-		answers(t, h, b, a2.ApprovalID, parley.DecisionRejected)
-		if got := r.waits(); len(got) != 1 || got[0].Waiting {
-			t.Fatalf("%+v", got)
-		}
-		keeps(7000) // of 25 s, 18 were over
-		asks(t, h, r.p, &parley.RequestApprovalParams{ConversationID: id, Key: "k3", Title: "x", ExpiresInMs: 500})
-		pass(500 * time.Millisecond)
-		keeps(7000)
-		pass(6999 * time.Millisecond)
-		keeps(1)
-		if h.Counted().Claims != 1 {
-			t.Fatal("the claim has ended before its time")
-		}
-		pass(time.Millisecond)
-		if n := h.Counted(); n.ClaimsEnded[parley.ClaimExpired] != 1 {
-			t.Fatalf("%v", turnEvents(t, j, id))
-		}
-	})
+			pass(9 * time.Second) // it is held for 18 s, and has one more
+			other := asked(t, h, nil)
+			r.noOffer()
+			a1, a2 := asks(t, h, r.p, may(id, "k1")), asks(t, h, r.p, may(id, "k2"))
+			if got := r.waits(); len(got) != 1 || !got[0].Waiting || got[0].ClaimID != claim || got[0].ConversationID != id {
+				t.Fatalf("%+v", got)
+			}
+			if o := r.oneOffer(); o.ConversationID != other {
+				t.Fatalf("%+v", o)
+			}
+			for range 5 {
+				pass(time.Minute)
+				keeps(10_000)
+			}
+			answers(t, h, b, a1.ApprovalID, parley.DecisionApproved)
+			pass(time.Minute)
+			if got := r.waits(); len(got) != 0 {
+				t.Fatalf("%+v", got)
+			}
+			answers(t, h, b, a2.ApprovalID, parley.DecisionRejected)
+			if got := r.waits(); len(got) != 1 || got[0].Waiting {
+				t.Fatalf("%+v", got)
+			}
+			keeps(7000) // of 25 s, 18 were over
+			asks(t, h, r.p, &parley.RequestApprovalParams{ConversationID: id, Key: "k3", Title: "x", ExpiresInMs: 500})
+			pass(500 * time.Millisecond)
+			keeps(7000)
+			pass(6999 * time.Millisecond)
+			keeps(1)
+			if h.Counted().Claims != 1 {
+				t.Fatal("the claim has ended before its time")
+			}
+			pass(time.Millisecond)
+			if n := h.Counted(); n.ClaimsEnded[parley.ClaimExpired] != 1 {
+				t.Fatalf("%v", turnEvents(t, j, id))
+			}
+		})
 }
 
-// TestApprovalJustInTime: a claim whose time is nearly over and that asks in time stands.
+// TestApprovalJustInTime: a claim stays current if it requests an approval just before its
+// deadline.
 func TestApprovalJustInTime(t *testing.T) {
 	atWork(t, &parley.Limits{TurnTimeoutMs: 10_000}, func(t *testing.T, h *hub.Hub, j journal.Journal, r *host, id, claim string) {
 		pass(9999 * time.Millisecond)
@@ -76,7 +79,8 @@ func TestApprovalJustInTime(t *testing.T) {
 	})
 }
 
-// TestApprovalExpires: what nobody answers times out, the claim goes on, and nobody can answer any more.
+// TestApprovalExpires: an approval without an answer times out, the claim continues, and no answer
+// is accepted.
 func TestApprovalExpires(t *testing.T) {
 	atWork(t, nil, func(t *testing.T, h *hub.Hub, j journal.Journal, r *host, id, claim string) {
 		b := approver(h, "b")
@@ -116,7 +120,8 @@ func TestApprovalOutlastsSilence(t *testing.T) {
 	})
 }
 
-// TestApprovalGrace: an executor that is lost loses its claim though the turn waits; the turn is offered when the answer is there, with a time of its own.
+// TestApprovalGrace: a lost executor loses its claim although the turn waits. The turn is offered
+// when the answer is there, with a new time limit.
 func TestApprovalGrace(t *testing.T) {
 	l := &parley.Limits{TurnTimeoutMs: 20_000, OnTurnTimeout: parley.TurnSkip}
 	atWork(t, l, func(t *testing.T, h *hub.Hub, j journal.Journal, r *host, id, claim string) {
@@ -145,7 +150,8 @@ func TestApprovalGrace(t *testing.T) {
 		if c := other.claim(); c.Attempt != 2 {
 			t.Fatalf("%+v", c)
 		}
-		if got := asks(t, h, other.p, may(id, "k")); !got.Duplicate || got.ApprovalID != a.ApprovalID || got.Status != parley.ApprovalApproved || got.By != "b" {
+		if got := asks(t, h, other.p, may(id, "k")); !got.Duplicate || got.ApprovalID != a.ApprovalID ||
+			got.Status != parley.ApprovalApproved || got.By != "b" {
 			t.Fatalf("%+v", got)
 		}
 		say(t, h, other.p, message(id, "done", parley.FinalityTurn, ""))
@@ -179,7 +185,8 @@ func TestApprovalFloorBeginsAnew(t *testing.T) {
 	})
 }
 
-// TestApprovalWaitIsPushed: who waits for an approval is answered when it is resolved or canceled, and not before.
+// TestApprovalWaitIsPushed: a waiting caller is answered when the approval is resolved or canceled,
+// and not before.
 func TestApprovalWaitIsPushed(t *testing.T) {
 	atWork(t, nil, func(t *testing.T, h *hub.Hub, j journal.Journal, r *host, id, claim string) {
 		b := approver(h, "b")
@@ -197,7 +204,8 @@ func TestApprovalWaitIsPushed(t *testing.T) {
 		}
 		a := asks(t, h, r.p, may(id, "k"))
 		start := time.Now()
-		if got := <-waits(r.p, a.ApprovalID); !got.TimedOut || got.Status != parley.ApprovalPending || time.Since(start) != parley.MaxWaitMs*time.Millisecond {
+		if got := <-waits(r.p, a.ApprovalID); !got.TimedOut || got.Status != parley.ApprovalPending ||
+			time.Since(start) != parley.MaxWaitMs*time.Millisecond {
 			t.Fatalf("%+v after %s", got, time.Since(start))
 		}
 		first, second := waits(r.p, a.ApprovalID), waits(b, a.ApprovalID)

@@ -24,7 +24,8 @@ import (
 // put adds a file and fails the test if it is refused.
 func put(t testing.TB, h *hub.Hub, p *hub.Principal, id string, data []byte, name string) parley.PutAttachmentResult {
 	t.Helper()
-	r, err := h.PutAttachment(t.Context(), p, &parley.PutAttachmentParams{ConversationID: id, Data: data, Name: name, MediaType: "text/plain"})
+	r, err := h.PutAttachment(t.Context(), p, &parley.PutAttachmentParams{ConversationID: id, Data: data, Name: name,
+		MediaType: "text/plain"})
 	if err != nil {
 		t.Fatalf("%s puts %d bytes: %v", p.AgentID, len(data), err)
 	}
@@ -58,14 +59,15 @@ func refer(hash string) json.RawMessage {
 	return json.RawMessage(`{"attachments":[{"sha256":"` + hash + `"}]}`)
 }
 
-// TestAttachmentSizes: what goes in comes out, also after a restart.
+// TestAttachmentSizes: files of all sizes are returned unchanged, also after a restart.
 func TestAttachmentSizes(t *testing.T) {
 	j := newJournal(t)
 	h := startOn(t, j, counted("a"))
 	a, b := h.LocalPrincipal("a"), h.LocalPrincipal("b")
 	id := create(t, h, a, open2("a", "b"))
 	files := map[string][]byte{}
-	sizes := []int{1, 1000, limits.MaxAttachmentPart - 1, limits.MaxAttachmentPart, limits.MaxAttachmentPart + 1, parley.MaxAttachmentBytes}
+	sizes := []int{1, 1000, limits.MaxAttachmentPart - 1, limits.MaxAttachmentPart, limits.MaxAttachmentPart + 1,
+		parley.MaxAttachmentBytes}
 	if testing.Short() {
 		sizes = sizes[:5]
 	}
@@ -90,7 +92,8 @@ func TestAttachmentSizes(t *testing.T) {
 	}
 	e := events(t, j, id)
 	sys, err := e[2].System()
-	if err != nil || len(e) != len(sizes)+1 || e[2].From != "b" || e[2].Turn != 0 || sys.Kind != parley.KindAttachmentAdded || sys.Size != 1000 ||
+	if err != nil || len(e) != len(sizes)+1 || e[2].From != "b" || e[2].Turn != 0 ||
+		sys.Kind != parley.KindAttachmentAdded || sys.Size != 1000 ||
 		sys.Name != "file" || sys.MediaType != "text/plain" || files[sys.SHA256] == nil {
 		t.Fatalf("%d events, %s %+v, %v", len(e), e[2].Payload, sys, err)
 	}
@@ -108,11 +111,14 @@ func TestAttachmentParts(t *testing.T) {
 		want   string
 		err    error
 	}{
-		{0, 0, "0123456789", nil}, {3, 0, "3456789", nil}, {3, 4, "3456", nil}, {9, 1, "9", nil}, {8, 5, "89", nil}, {10, 0, "", nil}, {10, 1, "", nil},
-		{11, 1, "", parley.ErrValidationFailed}, {-1, 1, "", parley.ErrValidationFailed}, {0, -1, "", parley.ErrValidationFailed},
+		{0, 0, "0123456789", nil}, {3, 0, "3456789", nil}, {3, 4, "3456", nil}, {9, 1, "9", nil}, {8, 5, "89", nil}, {10, 0,
+			"", nil}, {10, 1, "", nil},
+		{11, 1, "", parley.ErrValidationFailed}, {-1, 1, "", parley.ErrValidationFailed}, {0, -1, "",
+			parley.ErrValidationFailed},
 		{0, limits.MaxAttachmentPart + 1, "", parley.ErrValidationFailed}, {1 << 60, 1, "", parley.ErrValidationFailed},
 	} {
-		r, err := h.GetAttachment(t.Context(), a, &parley.GetAttachmentParams{ConversationID: id, SHA256: hash, Offset: c.offset, Length: c.length})
+		r, err := h.GetAttachment(t.Context(), a, &parley.GetAttachmentParams{ConversationID: id, SHA256: hash,
+			Offset: c.offset, Length: c.length})
 		if c.err != nil {
 			refused(t, err, c.err)
 		} else if err != nil || string(r.Data) != c.want || r.Data == nil || r.Size != 10 {
@@ -120,7 +126,8 @@ func TestAttachmentParts(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{
-		"", hash[:63], hash + "0", strings.ToUpper(hash), "../" + hash[3:], "..%2f" + hash[5:], strings.Repeat("/", 64), strings.Repeat("g", 64), hash[:63] + "\x00",
+		"", hash[:63], hash + "0", strings.ToUpper(hash), "../" + hash[3:], "..%2f" + hash[5:], strings.Repeat("/",
+			64), strings.Repeat("g", 64), hash[:63] + "\x00",
 	} {
 		_, err := h.GetAttachment(t.Context(), a, &parley.GetAttachmentParams{ConversationID: id, SHA256: bad})
 		refused(t, err, parley.ErrValidationFailed)
@@ -139,11 +146,13 @@ func TestAttachmentOfAnother(t *testing.T) {
 	refused(t, err, parley.ErrNotFound)
 	_, err = get(h, a, mine, secret.SHA256)
 	refused(t, err, parley.ErrNotFound)
-	_, err = h.Client(a).SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: mine, Payload: refer(secret.SHA256), Finality: parley.FinalityTurn})
+	_, err = h.Client(a).SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: mine,
+		Payload: refer(secret.SHA256), Finality: parley.FinalityTurn})
 	refused(t, err, parley.ErrValidationFailed)
 	refused(t, putErr(t, h, a, theirs, "theirs"), parley.ErrNotFound)
 
-	// Having the bytes oneself is another matter, and no duplicate: that would tell that somebody has them.
+	// An upload of the same bytes to another conversation is no duplicate: that would reveal that
+	// another caller has them.
 	if r := put(t, h, a, mine, []byte("theirs"), ""); r.Duplicate || r.Seq != 2 {
 		t.Fatalf("%+v", r)
 	}
@@ -154,7 +163,7 @@ func TestAttachmentOfAnother(t *testing.T) {
 	refused(t, err, parley.ErrNotFound)
 }
 
-// TestAttachmentRefused: nothing is kept of a file that is refused, and nobody is asked for one that will be.
+// TestAttachmentRefused: a refused file is not stored, and its data is not requested.
 func TestAttachmentRefused(t *testing.T) {
 	j := newJournal(t)
 	h := startOn(t, j, nil)
@@ -314,7 +323,7 @@ func TestSameAttachmentAtOnce(t *testing.T) {
 // TestAttachmentLost: a fault between the file and its event leaves no event without a file; the same call again mends it.
 func TestAttachmentLost(t *testing.T) {
 	for name, fail := range map[string]struct {
-		with error // of the commit; nil: it takes effect but nobody knows
+		with error // of the commit; nil: it takes effect, but its outcome is unknown
 		told error
 	}{
 		"no room":   {journal.ErrStorageFull, parley.ErrStorageFull},
@@ -350,7 +359,8 @@ func TestAttachmentLost(t *testing.T) {
 	}
 }
 
-// TestAttachmentNotCommitted: nobody reads a file before its event is durable, and a put that meets it waits for that.
+// TestAttachmentNotCommitted: a file cannot be read before its event is durable, and a repeated put
+// waits for that.
 func TestAttachmentNotCommitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -397,11 +407,13 @@ func TestDamagedAttachment(t *testing.T) {
 		b.Journal = j
 		h := startOn(t, b, counted("b"))
 		data, err := get(h, h.LocalPrincipal("a"), id, hash)
-		if refused(t, err, parley.ErrInternal); len(data) > 0 || !strings.Contains(err.Error(), hash) || b.err != nil && !errors.Is(err, b.err) {
+		if refused(t, err, parley.ErrInternal); len(data) > 0 || !strings.Contains(err.Error(), hash) || b.err != nil &&
+			!errors.Is(err, b.err) {
 			t.Errorf("%q, %v", data, err)
 		}
 		b.err = journal.ErrClosed
-		if _, err := get(h, h.LocalPrincipal("a"), id, hash); !errors.Is(err, parley.ErrUnavailable) || strings.Contains(err.Error(), "written") {
+		if _, err := get(h, h.LocalPrincipal("a"), id, hash); !errors.Is(err, parley.ErrUnavailable) ||
+			strings.Contains(err.Error(), "written") {
 			t.Errorf("closed: %v", err)
 		}
 		if w := parley.ToWire(err); strings.Contains(w.Message, "blobs") {
@@ -440,7 +452,8 @@ func TestAttachmentWithoutRoom(t *testing.T) {
 	}
 }
 
-// TestUploadsAreBounded: slow uploads of one token leave room for others, and one that finds none is told so.
+// TestUploadsAreBounded: slow uploads of one token leave room for others, and an upload without
+// room is refused.
 func TestUploadsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := startOn(t, newJournal(t), nil)
@@ -449,11 +462,12 @@ func TestUploadsAreBounded(t *testing.T) {
 		slow := make(chan struct{})
 		reading, ended := 0, make(chan error, 8)
 		upload := func(who string, i int) {
-			_, err := h.UploadAttachment(t.Context(), h.LocalPrincipal(who), &parley.PutAttachmentParams{ConversationID: id}, -1, func() ([]byte, error) {
-				reading++ // one at a time: see Wait below
-				<-slow
-				return fmt.Appendf(nil, "%s%d", who, i), nil
-			})
+			_, err := h.UploadAttachment(t.Context(), h.LocalPrincipal(who), &parley.PutAttachmentParams{ConversationID: id},
+				-1, func() ([]byte, error) {
+					reading++ // one at a time: see Wait below
+					<-slow
+					return fmt.Appendf(nil, "%s%d", who, i), nil
+				})
 			ended <- err
 		}
 		for i, want := range []struct {

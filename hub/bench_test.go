@@ -26,8 +26,8 @@ func benchHub(b *testing.B) (*hub.Hub, journal.Journal) {
 	return h, j
 }
 
-// BenchmarkSendMessage: alone is one writer that waits for each answer; pipelined has 64 under way; conversations has 64 writers,
-// each in a conversation of its own.
+// BenchmarkSendMessage: alone is one writer that waits for each answer, pipelined has 64 messages
+// under way, and conversations has 64 writers, each in a separate conversation.
 func BenchmarkSendMessage(b *testing.B) {
 	for _, kind := range []string{"memory", "bolt"} {
 		b.Run(kind+"/alone", func(b *testing.B) {
@@ -164,7 +164,8 @@ func BenchmarkLoad(b *testing.B) {
 			var all sync.WaitGroup
 			for i := range 9_999 {
 				all.Add(1)
-				h.SendMessage(p, message(id, words, parley.FinalityTurn, fmt.Sprint("key-", i)), func(parley.SendResult, error) { all.Done() })
+				h.SendMessage(p, message(id, words, parley.FinalityTurn, fmt.Sprint("key-", i)),
+					func(parley.SendResult, error) { all.Done() })
 			}
 			all.Wait()
 			if kept {

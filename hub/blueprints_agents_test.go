@@ -29,7 +29,7 @@ func thinks(agent string) *parley.StartSessionParams {
 	return &parley.StartSessionParams{AgentName: agent, Parameters: json.RawMessage(`{"topic":"rain","a b":[1]}`), Mode: parley.ModeAsyncPoll}
 }
 
-// lastOffer takes the offers that have come, and gives the last.
+// lastOffer takes the offers that have arrived, and returns the last one.
 func (x *host) lastOffer() parley.RequestTurn {
 	x.t.Helper()
 	all := x.offered()
@@ -42,7 +42,8 @@ func (x *host) lastOffer() parley.RequestTurn {
 // thought is the result of an LLM agent.
 func thought(text string) string { return `{"result_type":"agent","result_text":"` + text + `"}` }
 
-// TestAgentBlueprintsRefused: what a runner says of an LLM agent is held against all rules before anything is written, and the faults of its config are told with their paths.
+// TestAgentBlueprintsRefused: the blueprint of an LLM agent is checked against all rules before
+// anything is written, and the faults of its config have their paths.
 func TestAgentBlueprintsRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := hosts(t, h, thinker("good"))
@@ -69,7 +70,7 @@ func TestAgentBlueprintsRefused(t *testing.T) {
 	})
 }
 
-// configsOf gives what listAgents tells of configs, by name.
+// configsOf returns the configs in listAgents, by name.
 func configsOf(t *testing.T, h *hub.Hub, p *hub.Principal) map[string]string {
 	t.Helper()
 	r, err := h.ListAgents(t.Context(), p, &parley.ListAgentsParams{IncludeConfig: true})
@@ -83,7 +84,8 @@ func configsOf(t *testing.T, h *hub.Hub, p *hub.Principal) map[string]string {
 	return out
 }
 
-// TestConfigIsKept: a config is kept as it was said but for white space, over a restart too, and told to who has registered it and to admins alone.
+// TestConfigIsKept: a config is stored unchanged except for white space, also over a restart, and
+// only its runner and admins read it.
 func TestConfigIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -108,7 +110,8 @@ func TestConfigIsKept(t *testing.T) {
 					t.Errorf("%s reads %q", name, got)
 				}
 				r, err := h.ListAgents(t.Context(), c.p, &parley.ListAgentsParams{})
-				if err != nil || len(r.Agents) != 3 || r.Agents[2].AgentConfig != nil || r.Agents[2].Type != parley.AgentTypeAgent || r.Agents[0].Type != parley.AgentTypeDeterministic {
+				if err != nil || len(r.Agents) != 3 || r.Agents[2].AgentConfig != nil ||
+					r.Agents[2].Type != parley.AgentTypeAgent || r.Agents[0].Type != parley.AgentTypeDeterministic {
 					t.Errorf("%s, unasked: %+v, %v", name, r.Agents, err)
 				}
 			}
@@ -121,7 +124,8 @@ func TestConfigIsKept(t *testing.T) {
 	})
 }
 
-// TestHostedSession: a session of a runner's LLM agent is that runner's alone. It goes over several turns, each attempt is offered anew, and what it says is said under a claim.
+// TestHostedSession: only its runner runs a session of an LLM agent. The session has several turns,
+// each attempt is a new offer, and each message is under a claim.
 func TestHostedSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		long := thinker("writer")
@@ -141,7 +145,8 @@ func TestHostedSession(t *testing.T) {
 			t.Fatalf("%+v", s)
 		}
 		c, _, err := h.GetConversation(t.Context(), ann, &parley.GetConversationParams{ConversationID: id})
-		if err != nil || c.Limits.MaxAttempts != 0 || c.Limits.TurnTimeoutMs != 0 || c.Limits.MaxClaimMs != 3_610_000 || c.Session.TimeoutMs != 0 || !c.Session.Hosted {
+		if err != nil || c.Limits.MaxAttempts != 0 || c.Limits.TurnTimeoutMs != 0 || c.Limits.MaxClaimMs != 3_610_000 ||
+			c.Session.TimeoutMs != 0 || !c.Session.Hosted {
 			t.Fatalf("%+v, %+v, %v", c.Limits, c.Session, err)
 		}
 		same := h.LocalPrincipal("writer") // has the name of its seat, and is not its runner
@@ -170,7 +175,8 @@ func TestHostedSession(t *testing.T) {
 		o = x.oneOffer()
 		x.take(id, o.ClaimID)
 		x.ends(id, o.ClaimID, parley.OutcomeCompleted, thought("white"))
-		if s := stands(t, h, ann, id, parley.SessionCompleted, ""); *s.Result.ResultText != "white" || s.Result.ResultType != parley.AgentTypeAgent {
+		if s := stands(t, h, ann, id, parley.SessionCompleted, ""); *s.Result.ResultText != "white" ||
+			s.Result.ResultType != parley.AgentTypeAgent {
 			t.Errorf("%+v", s.Result)
 		}
 		quiet(t, h)
@@ -225,7 +231,8 @@ func TestHostedEnds(t *testing.T) {
 	}
 }
 
-// TestHostedRunnerComesBack: what an LLM agent does stands in the log, so a runner that leaves and comes back in time goes on.
+// TestHostedRunnerComesBack: the work of an LLM agent is in the log, so a runner that reconnects in
+// time continues it.
 func TestHostedRunnerComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -258,7 +265,8 @@ func TestHostedRunnerComesBack(t *testing.T) {
 	})
 }
 
-// TestHostedWaits: a session whose demands no runner meets waits for one that does, of an LLM agent, and is offered to nobody else.
+// TestHostedWaits: a session of an LLM agent whose demands no runner meets waits for one, and is
+// offered to no other executor.
 func TestHostedWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := hosts(t, h, thinker("writer"))
@@ -266,8 +274,10 @@ func TestHostedWaits(t *testing.T) {
 		q := thinks("writer")
 		q.Demands = map[string]string{"zone": "eu"}
 		id := start(t, h, ann, q).SessionID
-		namesake := arrive(t, h, "writer", parley.RegisterExecutorParams{ExecutorID: "n1", Agents: []string{"writer"}, Labels: map[string]string{"zone": "eu"}})
-		command := arrive(t, h, "ops", parley.RegisterExecutorParams{ExecutorID: "command", Labels: map[string]string{"zone": "eu"}})
+		namesake := arrive(t, h, "writer", parley.RegisterExecutorParams{ExecutorID: "n1", Agents: []string{"writer"},
+			Labels: map[string]string{"zone": "eu"}})
+		command := arrive(t, h, "ops", parley.RegisterExecutorParams{ExecutorID: "command",
+			Labels: map[string]string{"zone": "eu"}})
 		wrong := counter("writer")
 		wrong.ParametersSchema = json.RawMessage(`{}`)
 		command.says(wrong)
@@ -276,7 +286,8 @@ func TestHostedWaits(t *testing.T) {
 		namesake.noOffer()
 		command.noOffer()
 		command.says()
-		right := arrive(t, h, "ops", parley.RegisterExecutorParams{ExecutorID: "right", Labels: map[string]string{"zone": "eu"}})
+		right := arrive(t, h, "ops", parley.RegisterExecutorParams{ExecutorID: "right",
+			Labels: map[string]string{"zone": "eu"}})
 		right.says(thinker("writer"))
 		o := right.oneOffer()
 		right.take(id, o.ClaimID)
@@ -297,7 +308,8 @@ func TestSeatAndBlueprint(t *testing.T) {
 		ann := h.LocalPrincipal("ann")
 		ops := func(id string) *host {
 			x := &host{id: id, runner: connect(t, h, h.LocalPrincipal("ops").SpeakingAs("writer"))}
-			x.mustRegister(parley.RegisterExecutorParams{ExecutorID: id, Agents: []string{"writer"}, Mode: parley.ModePush, GraceMs: limits.OfflineMs})
+			x.mustRegister(parley.RegisterExecutorParams{ExecutorID: id, Agents: []string{"writer"}, Mode: parley.ModePush,
+				GraceMs: limits.OfflineMs})
 			return x
 		}
 		plain := ops("plain")
@@ -310,7 +322,8 @@ func TestSeatAndBlueprint(t *testing.T) {
 			t.Error(names)
 		}
 		agentsAre(t, h, "writer of box", "writer@evil of evil")
-		if _, err := h.StartSession(t.Context(), ann, &parley.StartSessionParams{AgentName: "writer", Prompt: "x"}); !errors.Is(err, parley.ErrParameters) {
+		if _, err := h.StartSession(t.Context(), ann, &parley.StartSessionParams{AgentName: "writer",
+			Prompt: "x"}); !errors.Is(err, parley.ErrParameters) {
 			t.Errorf("its own blueprint does not: %v", err)
 		}
 		id := start(t, h, ann, thinks("writer")).SessionID
@@ -333,7 +346,7 @@ func TestSeatAndBlueprint(t *testing.T) {
 	})
 }
 
-// TestHostedInLog: what the log has of such sessions is taken when it is imported, as the hub has written it.
+// TestHostedInLog: an import accepts the events of such sessions as the hub wrote them.
 func TestHostedInLog(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := hosts(t, h, thinker("writer"))

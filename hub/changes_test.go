@@ -42,7 +42,7 @@ func (f *follower) ask() *parley.WatchConversationsResult {
 	return r
 }
 
-// look gives the ids with their seqs of all that has changed since the last look.
+// look returns the ids and seqs of the conversations that changed since the last look.
 func (f *follower) look() []string {
 	f.t.Helper()
 	out := []string{}
@@ -60,7 +60,7 @@ func (f *follower) look() []string {
 	}
 }
 
-// wants fails the test unless the next look gives these.
+// wants fails the test unless the next look returns these.
 func (f *follower) wants(want ...string) {
 	f.t.Helper()
 	if got := f.look(); !slices.Equal(got, append([]string{}, want...)) {
@@ -76,7 +76,8 @@ func named(t testing.TB, h *hub.Hub, id string, ids ...string) string {
 	return create(t, h, h.LocalPrincipal(ids[0]), q)
 }
 
-// TestChanges: each conversation that has changed is told once, as it is now, the one that has changed longest ago first; whatever the size of a page.
+// TestChanges: each changed conversation is returned once, in its current state, the oldest change
+// first, for any size of a page.
 func TestChanges(t *testing.T) {
 	for _, limit := range []int{0, 1, 2, 100} {
 		inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
@@ -106,7 +107,8 @@ func one1(h *hub.Hub, p *hub.Principal, id string) (parley.SeqResult, error) {
 	return one(func(done func(parley.SeqResult, error)) { h.SendNote(p, note(id, "n", ""), done) })
 }
 
-// TestChangesOfOthers: what a caller would not be listed is not told and ends no wait; what becomes its own is.
+// TestChangesOfOthers: a change of a conversation that the caller cannot list is not returned and
+// ends no wait. A conversation that becomes visible is returned.
 func TestChangesOfOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := h.LocalPrincipal("x").WithWorkspaces("w")
@@ -116,9 +118,11 @@ func TestChangesOfOthers(t *testing.T) {
 			q.Workspace, q.ConversationID = "w", "shared"
 			shared = create(t, h, x, q)
 		}
-		admin, a, reader := follows(t, h, root(h)), follows(t, h, h.LocalPrincipal("a")), follows(t, h, h.LocalPrincipal("a").WithWorkspaces("w"))
+		admin, a, reader := follows(t, h, root(h)), follows(t, h, h.LocalPrincipal("a")), follows(t, h,
+			h.LocalPrincipal("a").WithWorkspaces("w"))
 		reader.params.Workspace = "w"
-		narrow := follows(t, h, mustToken(t, h, root(h), parley.CreateTokenParams{AgentID: "x", Conversations: []string{"shared"}}))
+		narrow := follows(t, h, mustToken(t, h, root(h), parley.CreateTokenParams{AgentID: "x",
+			Conversations: []string{"shared"}}))
 		waiting := make(chan *parley.WatchConversationsResult, 1)
 		go func() {
 			q := a.params
@@ -142,7 +146,8 @@ func TestChangesOfOthers(t *testing.T) {
 		reader.wants("shared/4")
 		narrow.wants("shared/4")
 		if _, err := one(func(done func(parley.SeqResult, error)) {
-			h.AddParticipant(x, &parley.AddParticipantParams{ConversationID: foreign, Participant: parley.Participant{ID: "a", Kind: parley.KindPeer}}, done)
+			h.AddParticipant(x, &parley.AddParticipantParams{ConversationID: foreign,
+				Participant: parley.Participant{ID: "a", Kind: parley.KindPeer}}, done)
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +178,8 @@ func TestChangesWait(t *testing.T) {
 			}
 		})
 		begin = time.Now()
-		if r := f.ask(); r.TimedOut || len(r.Conversations) != 1 || r.Conversations[0].LatestSeq != 4 || time.Since(begin) > 1100*time.Millisecond {
+		if r := f.ask(); r.TimedOut || len(r.Conversations) != 1 || r.Conversations[0].LatestSeq != 4 ||
+			time.Since(begin) > 1100*time.Millisecond {
 			t.Fatalf("%+v after %v", r, time.Since(begin))
 		}
 		say(t, h, a, message(id, "before", parley.FinalityTurn, ""))
@@ -199,7 +205,7 @@ func TestChangesWait(t *testing.T) {
 	})
 }
 
-// TestChangesCommitted: what is not committed is no change yet, for who looks and for who waits.
+// TestChangesCommitted: an event that is not committed is no change, for a read and for a wait.
 func TestChangesCommitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -228,7 +234,8 @@ func TestChangesCommitted(t *testing.T) {
 	})
 }
 
-// TestChangesRaces: who looks while others write misses nothing: in a bubble only a wait that oversleeps moves the clock by a minute.
+// TestChangesRaces: a reader misses no concurrent write. In a bubble, only a wait that misses a
+// wake-up moves the clock by a minute.
 func TestChangesRaces(t *testing.T) {
 	const writers, each = 8, 25
 	for round := range 20 {
@@ -280,7 +287,8 @@ func TestChangesBusy(t *testing.T) {
 		begin, calls := time.Now(), 0
 		for last := int64(0); last < 501; calls++ {
 			r := f.ask()
-			if len(r.Conversations) != 1 || r.Conversations[0].LatestSeq < last { // one that changes while it is looked at is told again
+			// a conversation that changes during the read is returned again
+			if len(r.Conversations) != 1 || r.Conversations[0].LatestSeq < last {
 				t.Fatalf("after %d: %+v", last, r)
 			}
 			last = r.Conversations[0].LatestSeq
@@ -291,7 +299,8 @@ func TestChangesBusy(t *testing.T) {
 	})
 }
 
-// TestChangesReset: a cursor of another start, or from which more has changed than is kept, says so; then all that comes after is told again.
+// TestChangesReset: a cursor of another start, or one that is too old, is reset. All later changes
+// are returned again.
 func TestChangesReset(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out: it creates 10,000 conversations one after another")

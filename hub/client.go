@@ -13,6 +13,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/registry"
 	"github.com/parleyhub/parley/internal/registration"
 )
 
@@ -25,7 +26,6 @@ func (h *Hub) Client(p *auth.Principal) parley.Client {
 	return c
 }
 
-// client implements parley.Client inside the hub's process.
 type client struct {
 	hub    *Hub
 	p      *auth.Principal // without a connection
@@ -107,10 +107,15 @@ func write[T any](c *client, ctx context.Context, f func(done func(T, error))) (
 	}
 }
 
-// callRead calls a method of the hub that returns a pointer. A nil q means the zero value.
+// callRead calls a method of the hub that returns a pointer, unless one of the checks failed. A nil q means
+// the zero value.
 func callRead[P, R any](
 	c *client, ctx context.Context, f func(*Hub, context.Context, *auth.Principal, *P) (*R, error), q *P,
+	checks ...error,
 ) (*R, error) {
+	if err := cmp.Or(checks...); err != nil {
+		return nil, err
+	}
 	return read(c, ctx, func(ctx context.Context) (*R, error) { return f(c.hub, ctx, c.caller(), orZero(q)) })
 }
 
@@ -122,10 +127,13 @@ func callReadValue[P, R any](
 	return orNil(r, err)
 }
 
-// callWrite calls a method of the hub that calls done with a value. A nil q means the zero value.
+// callWrite is callRead for a method that calls done with a value.
 func callWrite[P, R any](
-	c *client, ctx context.Context, f func(*Hub, *auth.Principal, *P, func(R, error)), q *P,
+	c *client, ctx context.Context, f func(*Hub, *auth.Principal, *P, func(R, error)), q *P, checks ...error,
 ) (*R, error) {
+	if err := cmp.Or(checks...); err != nil {
+		return nil, err
+	}
 	r, err := write(c, ctx, func(done func(R, error)) { f(c.hub, c.caller(), orZero(q), done) })
 	return orNil(r, err)
 }
@@ -163,9 +171,7 @@ func (c *client) Now(ctx context.Context) (time.Time, error) {
 	return read(c, ctx, func(context.Context) (time.Time, error) { return c.hub.Now(), c.hub.conv.Serving() })
 }
 
-func (c *client) CreateConversation(
-	ctx context.Context, q *parley.CreateConversationParams,
-) (*parley.Snapshot, error) {
+func (c *client) CreateConversation(ctx context.Context, q *parley.CreateConversationParams) (*parley.Snapshot, error) {
 	q = orZero(q)
 	if err := checkEach(2, q.Metadata); err != nil {
 		return nil, err
@@ -175,9 +181,7 @@ func (c *client) CreateConversation(
 	return write(c, ctx, func(done func(*parley.Snapshot, error)) { c.hub.CreateConversation(c.caller(), &traced, done) })
 }
 
-func (c *client) ForkConversation(
-	ctx context.Context, q *parley.ForkConversationParams,
-) (*parley.Snapshot, error) {
+func (c *client) ForkConversation(ctx context.Context, q *parley.ForkConversationParams) (*parley.Snapshot, error) {
 	q = orZero(q)
 	traced := *q
 	traced.Traceparent = traceOf(ctx, q.Traceparent)
@@ -207,15 +211,11 @@ func (c *client) WatchConversations(
 	return callRead(c, ctx, (*Hub).WatchConversations, q)
 }
 
-func (c *client) AddParticipant(
-	ctx context.Context, q *parley.AddParticipantParams,
-) (*parley.SeqResult, error) {
+func (c *client) AddParticipant(ctx context.Context, q *parley.AddParticipantParams) (*parley.SeqResult, error) {
 	return callWrite(c, ctx, (*Hub).AddParticipant, q)
 }
 
-func (c *client) CloseConversation(
-	ctx context.Context, q *parley.CloseConversationParams,
-) (*parley.SeqResult, error) {
+func (c *client) CloseConversation(ctx context.Context, q *parley.CloseConversationParams) (*parley.SeqResult, error) {
 	return callWrite(c, ctx, (*Hub).CloseConversation, q)
 }
 
@@ -247,9 +247,7 @@ func (c *client) GetUpdates(ctx context.Context, q *parley.GetUpdatesParams) (*p
 	})
 }
 
-func (c *client) GetGuidance(
-	ctx context.Context, q *parley.GetGuidanceParams,
-) (*parley.GetGuidanceResult, error) {
+func (c *client) GetGuidance(ctx context.Context, q *parley.GetGuidanceParams) (*parley.GetGuidanceResult, error) {
 	return callReadValue(c, ctx, (*Hub).GetGuidance, q)
 }
 
@@ -259,32 +257,23 @@ func (c *client) Explain(ctx context.Context, q *parley.ExplainParams) (*parley.
 
 func (c *client) SendMessage(ctx context.Context, q *parley.SendMessageParams) (*parley.SendResult, error) {
 	q = orZero(q)
-	if err := checkEach(2, q.Payload); err != nil {
-		return nil, err
-	}
 	traced := *q
 	traced.Traceparent = traceOf(ctx, q.Traceparent)
-	return callWrite(c, ctx, (*Hub).SendMessage, &traced)
+	return callWrite(c, ctx, (*Hub).SendMessage, &traced, checkEach(2, q.Payload))
 }
 
 func (c *client) SendTrace(ctx context.Context, q *parley.SendTraceParams) (*parley.SendResult, error) {
 	q = orZero(q)
-	if err := checkEach(2, q.Payload); err != nil {
-		return nil, err
-	}
 	traced := *q
 	traced.Traceparent = traceOf(ctx, q.Traceparent)
-	return callWrite(c, ctx, (*Hub).SendTrace, &traced)
+	return callWrite(c, ctx, (*Hub).SendTrace, &traced, checkEach(2, q.Payload))
 }
 
 func (c *client) SendNote(ctx context.Context, q *parley.SendNoteParams) (*parley.SeqResult, error) {
 	q = orZero(q)
-	if err := checkEach(3, q.Payload.Data); err != nil {
-		return nil, err
-	}
 	traced := *q
 	traced.Traceparent = traceOf(ctx, q.Traceparent)
-	return callWrite(c, ctx, (*Hub).SendNote, &traced)
+	return callWrite(c, ctx, (*Hub).SendNote, &traced, checkEach(3, q.Payload.Data))
 }
 
 func (c *client) SendDelta(ctx context.Context, q *parley.SendDeltaParams) error {
@@ -294,21 +283,15 @@ func (c *client) SendDelta(ctx context.Context, q *parley.SendDeltaParams) error
 	return err
 }
 
-func (c *client) CreateToken(
-	ctx context.Context, q *parley.CreateTokenParams,
-) (*parley.CreateTokenResult, error) {
+func (c *client) CreateToken(ctx context.Context, q *parley.CreateTokenParams) (*parley.CreateTokenResult, error) {
 	return callWrite(c, ctx, (*Hub).CreateToken, q)
 }
 
-func (c *client) ListTokens(
-	ctx context.Context, q *parley.ListTokensParams,
-) (*parley.ListTokensResult, error) {
+func (c *client) ListTokens(ctx context.Context, q *parley.ListTokensParams) (*parley.ListTokensResult, error) {
 	return callReadValue(c, ctx, (*Hub).ListTokens, q)
 }
 
-func (c *client) RevokeToken(
-	ctx context.Context, q *parley.RevokeTokenParams,
-) (*parley.RevokeTokenResult, error) {
+func (c *client) RevokeToken(ctx context.Context, q *parley.RevokeTokenParams) (*parley.RevokeTokenResult, error) {
 	return callWrite(c, ctx, (*Hub).RevokeToken, q)
 }
 
@@ -316,9 +299,7 @@ func (c *client) Stats(ctx context.Context, q *parley.StatsParams) (*parley.Stat
 	return callReadValue(c, ctx, (*Hub).Stats, q)
 }
 
-func (c *client) ListAgents(
-	ctx context.Context, q *parley.ListAgentsParams,
-) (*parley.ListAgentsResult, error) {
+func (c *client) ListAgents(ctx context.Context, q *parley.ListAgentsParams) (*parley.ListAgentsResult, error) {
 	return callReadValue(c, ctx, (*Hub).ListAgents, q)
 }
 
@@ -328,7 +309,7 @@ func (c *client) RegisterBlueprints(
 	q = orZero(q)
 	for i := range q.Blueprints {
 		b := &q.Blueprints[i]
-		if err := checkEach(schemaLevel, b.ParametersSchema, b.OutputSchema); err != nil {
+		if err := checkEach(registry.SchemaLevel, b.ParametersSchema, b.OutputSchema); err != nil {
 			return nil, err
 		}
 	}
@@ -337,12 +318,9 @@ func (c *client) RegisterBlueprints(
 
 func (c *client) StartSession(ctx context.Context, q *parley.StartSessionParams) (*parley.Session, error) {
 	q = orZero(q)
-	if err := checkEach(2, q.Parameters, q.Metadata); err != nil {
-		return nil, err
-	}
 	traced := *q
 	traced.Traceparent = traceOf(ctx, q.Traceparent)
-	return callRead(c, ctx, (*Hub).StartSession, &traced)
+	return callRead(c, ctx, (*Hub).StartSession, &traced, checkEach(2, q.Parameters, q.Metadata))
 }
 
 func (c *client) GetSession(ctx context.Context, q *parley.GetSessionParams) (*parley.Session, error) {
@@ -353,14 +331,9 @@ func (c *client) StopSession(ctx context.Context, q *parley.StopSessionParams) (
 	return callRead(c, ctx, (*Hub).StopSession, q)
 }
 
-func (c *client) RequestApproval(
-	ctx context.Context, q *parley.RequestApprovalParams,
-) (*parley.Approval, error) {
+func (c *client) RequestApproval(ctx context.Context, q *parley.RequestApprovalParams) (*parley.Approval, error) {
 	q = orZero(q)
-	if err := checkEach(2, q.Details, q.AnswerSchema); err != nil {
-		return nil, err
-	}
-	return callRead(c, ctx, (*Hub).RequestApproval, q)
+	return callRead(c, ctx, (*Hub).RequestApproval, q, checkEach(2, q.Details, q.AnswerSchema))
 }
 
 func (c *client) GetApproval(ctx context.Context, q *parley.GetApprovalParams) (*parley.Approval, error) {
@@ -373,14 +346,9 @@ func (c *client) ListApprovals(
 	return callRead(c, ctx, (*Hub).ListApprovals, q)
 }
 
-func (c *client) ResolveApproval(
-	ctx context.Context, q *parley.ResolveApprovalParams,
-) (*parley.Approval, error) {
+func (c *client) ResolveApproval(ctx context.Context, q *parley.ResolveApprovalParams) (*parley.Approval, error) {
 	q = orZero(q)
-	if err := checkEach(2, q.Answer); err != nil {
-		return nil, err
-	}
-	return callRead(c, ctx, (*Hub).ResolveApproval, q)
+	return callRead(c, ctx, (*Hub).ResolveApproval, q, checkEach(2, q.Answer))
 }
 
 func (c *client) PutAttachment(
@@ -395,9 +363,7 @@ func (c *client) GetAttachment(
 	return callReadValue(c, ctx, (*Hub).GetAttachment, q)
 }
 
-func (c *client) GetContext(
-	ctx context.Context, q *parley.GetContextParams,
-) (*parley.GetContextResult, error) {
+func (c *client) GetContext(ctx context.Context, q *parley.GetContextParams) (*parley.GetContextResult, error) {
 	return callRead(c, ctx, (*Hub).GetContext, q)
 }
 
@@ -453,7 +419,6 @@ func yieldItems(items []Item, conversation string, yield func(parley.Notificatio
 	return true
 }
 
-// notificationOf returns the notification of an item of a subscription.
 func notificationOf(i *Item, conversation string) (parley.Notification, error) {
 	switch {
 	case i.Event != nil:

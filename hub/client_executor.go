@@ -11,7 +11,6 @@ import (
 	"github.com/parleyhub/parley/internal/registration"
 )
 
-// clientConnection is one connection of an in-process client.
 type clientConnection struct {
 	conn     *Connection
 	p        *auth.Principal // on conn
@@ -21,7 +20,6 @@ type clientConnection struct {
 	notices *registration.Notices // nil while no iteration over a registration runs
 }
 
-// connect returns a new connection.
 func (c *client) connect() *clientConnection {
 	l := &clientConnection{replaced: make(chan struct{})}
 	l.conn = c.hub.turns.NewConnection(true, l.notify, sync.OnceFunc(func() { close(l.replaced) }))
@@ -66,7 +64,6 @@ func (c *client) current() *clientConnection {
 	}
 }
 
-// caller returns the principal of the client on its current connection.
 func (c *client) caller() *auth.Principal { return c.current().p }
 
 func (c *client) RegisterExecutor(
@@ -83,7 +80,7 @@ var (
 	errRegistered = parley.Refuse(parley.ErrAlreadyExists,
 		"this client is registered as an executor already", "one registration at a time")
 	errReplaced = parley.Refuse(parley.ErrAlreadyExists,
-		"another connection has registered as this executor", "an executorId of its own for each process")
+		"another connection has registered as this executor", "a separate executorId for each process")
 )
 
 // execute registers the executor and yields its notifications. It returns nil when yield returns false,

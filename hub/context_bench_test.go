@@ -52,7 +52,8 @@ func benchFed(b *testing.B, h *hub.Hub, selector string, n int) (*hub.Principal,
 	answers := make(chan error, n)
 	for i := range n {
 		data := json.RawMessage(fmt.Sprintf(`{"title":"document %d","text":"%s","words":"%d %d"}`, i, words, i%17, i%29))
-		h.SendNote(ann, &parley.SendNoteParams{ConversationID: id, Payload: parley.Note{Schema: "doc.v1", Data: data}}, func(_ parley.SeqResult, err error) { answers <- err })
+		h.SendNote(ann, &parley.SendNoteParams{ConversationID: id, Payload: parley.Note{Schema: "doc.v1", Data: data}},
+			func(_ parley.SeqResult, err error) { answers <- err })
 		if i%500 == 499 {
 			for range 500 {
 				if err := <-answers; err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// feeder makes a conversation of an agent with context selectors beside a trigger; it gives a caller that may have the context, and the conversation.
+// feeder creates a conversation of an agent with context selectors beside a trigger. It returns a
+// caller that may have the context, and the conversation.
 func feeder(t testing.TB, h *hub.Hub, selectors string) (*hub.Principal, string) {
 	t.Helper()
 	x := speaker(t, h, "ops", 4, []string{"calc"}, nil)
@@ -21,7 +22,7 @@ func feeder(t testing.TB, h *hub.Hub, selectors string) (*hub.Principal, string)
 	return x.p, create(t, h, h.LocalPrincipal("ann"), hall("calc"))
 }
 
-// manyNotes posts notes, each with a schema and data, and gives their seqs.
+// manyNotes posts notes, each with a schema and data, and returns their seqs.
 func manyNotes(t testing.TB, h *hub.Hub, id string, n int, note func(i int) (schema, data string)) []int64 {
 	t.Helper()
 	ann := h.LocalPrincipal("ann")
@@ -43,7 +44,8 @@ func manyNotes(t testing.TB, h *hub.Hub, id string, n int, note func(i int) (sch
 	}
 	for i := range n {
 		schema, data := note(i)
-		h.SendNote(ann, &parley.SendNoteParams{ConversationID: id, Payload: parley.Note{Schema: schema, Data: json.RawMessage(data)}},
+		h.SendNote(ann, &parley.SendNoteParams{ConversationID: id,
+			Payload: parley.Note{Schema: schema, Data: json.RawMessage(data)}},
 			func(r parley.SeqResult, err error) { answers <- answer{r.Seq, err} })
 		if asked++; asked == 200 {
 			wait()
@@ -85,7 +87,7 @@ func TestContextFindsTheLastOnes(t *testing.T) {
 	sourcesAre(t, r, "odd recent "+strings.Join(want, " "), "first latest 2")
 }
 
-// TestContextLooksBackSoFar: what is more than MaxFetchScan events ago is not looked for.
+// TestContextLooksBackSoFar: events more than MaxFetchScan events ago are not found.
 func TestContextLooksBackSoFar(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes 20,000 events")
@@ -99,7 +101,8 @@ func TestContextLooksBackSoFar(t *testing.T) {
 	sourcesAre(t, r, "far latest", "near latest 3")
 }
 
-// TestContextLooksAtAllOfASelector: what is fetched does all that a selector asks for, as what wakes does, whatever the method.
+// TestContextLooksAtAllOfASelector: a fetch applies all conditions of a selector, like a trigger,
+// with each method.
 func TestContextLooksAtAllOfASelector(t *testing.T) {
 	h := startOn(t, newJournal(t), nil)
 	const asked = `{"role":"context","schema_name":"a.v1","any_tags":["v","w"],"all_tags":["x","y"],"context_match":[{"path":"$.n","op":"gt","value":2},{"path":"$.k","op":"exists","value":false}]`
@@ -107,7 +110,8 @@ func TestContextLooksAtAllOfASelector(t *testing.T) {
 	ann := h.LocalPrincipal("ann")
 	tagged := func(schema, tags, data string) int64 {
 		r, err := one(func(done func(parley.SeqResult, error)) {
-			h.SendNote(ann, &parley.SendNoteParams{ConversationID: id, Payload: parley.Note{Schema: schema, Tags: strings.Fields(tags), Data: json.RawMessage(data)}}, done)
+			h.SendNote(ann, &parley.SendNoteParams{ConversationID: id,
+				Payload: parley.Note{Schema: schema, Tags: strings.Fields(tags), Data: json.RawMessage(data)}}, done)
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -123,7 +127,8 @@ func TestContextLooksAtAllOfASelector(t *testing.T) {
 	}
 	say(t, h, ann, message(id, "n is 3", parley.FinalityTurn, "")) // what the others are to be like
 	r := fed(t, h, p, parley.GetContextParams{ConversationID: id, AgentID: "calc"})
-	sourcesAre(t, r, fmt.Sprintf("recent recent %d", match), fmt.Sprintf("latest latest %d", match), fmt.Sprintf("vector vector %d", match))
+	sourcesAre(t, r, fmt.Sprintf("recent recent %d", match), fmt.Sprintf("latest latest %d", match),
+		fmt.Sprintf("vector vector %d", match))
 }
 
 // TestContextHasClosingWords: the message with which a participant has closed another conversation of the workspace is found; what the hub says as one ends is not.
@@ -133,7 +138,8 @@ func TestContextHasClosingWords(t *testing.T) {
 	t.Cleanup(x.conn.Close)
 	x.says(listens("calc", `[{"schema_name":"go.v1"},{"role":"context","scope":"workspace","fetch":"recent","key":"ends"}]`))
 	ann := h.LocalPrincipal("ann")
-	here, left, closed := room(t, h, "green", parley.KindTool, "calc"), room(t, h, "green", parley.KindPeer), room(t, h, "green", parley.KindPeer)
+	here, left, closed := room(t, h, "green", parley.KindTool, "calc"), room(t, h, "green", parley.KindPeer), room(t, h,
+		"green", parley.KindPeer)
 	last := message(left, "", parley.FinalityConversation, "")
 	last.Payload = json.RawMessage(`{"text":"bye","schema":"end.v1","data":"over"}`)
 	said := say(t, h, ann, last)

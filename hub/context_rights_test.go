@@ -11,7 +11,8 @@ import (
 	"github.com/parleyhub/parley/hub"
 )
 
-// TestContextIsForItsAgent: of a session it is for who runs it and for admins, and when it is over for nobody; of a seat for who may speak as that.
+// TestContextIsForItsAgent: the context of a session is for its runner and admins, and for no one
+// after its end. The context of a seat is for callers that may speak as it.
 func TestContextIsForItsAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -27,20 +28,32 @@ func TestContextIsForItsAgent(t *testing.T) {
 			q    parley.GetContextParams
 			want error
 		}{
-			"its caller, of the agent":       {ann, parley.GetContextParams{ConversationID: o.ConversationID, AgentID: "calc"}, parley.ErrForbidden},
-			"its caller, by the claim":       {ann, parley.GetContextParams{ConversationID: o.ConversationID, AgentID: "calc", ClaimID: claim.ClaimID}, parley.ErrForbidden},
-			"who is called like the agent":   {h.LocalPrincipal("calc"), parley.GetContextParams{ConversationID: o.ConversationID}, parley.ErrForbidden},
-			"a stranger":                     {h.LocalPrincipal("eve"), parley.GetContextParams{ConversationID: o.ConversationID}, parley.ErrNotFound},
-			"a stranger with a name":         {h.LocalPrincipal("eve"), parley.GetContextParams{ConversationID: o.ConversationID, AgentID: "calc"}, parley.ErrNotFound},
-			"of a seat that is not there":    {x.p, parley.GetContextParams{ConversationID: o.ConversationID, AgentID: "nobody"}, parley.ErrForbidden},
-			"of none":                        {x.p, parley.GetContextParams{ConversationID: "none"}, parley.ErrNotFound},
-			"of the hub's own":               {root, parley.GetContextParams{ConversationID: "~runners"}, parley.ErrNotFound},
-			"without scope":                  {h.LocalPrincipal("calc", parley.ScopeWrite), parley.GetContextParams{ConversationID: id}, parley.ErrForbidden},
-			"a person, of the tool":          {ann, parley.GetContextParams{ConversationID: id, AgentID: "calc"}, parley.ErrForbidden},
-			"the tool, of the person":        {h.LocalPrincipal("calc"), parley.GetContextParams{ConversationID: id, AgentID: "ann"}, parley.ErrForbidden},
-			"a reader of another workspace":  {h.LocalPrincipal("eve").WithWorkspaces("w"), parley.GetContextParams{ConversationID: id, AgentID: "calc"}, parley.ErrNotFound},
-			"the runner, in the parent":      {x.p, parley.GetContextParams{ConversationID: id, AgentID: "ann"}, parley.ErrForbidden},
-			"a stranger, of the parent seat": {h.LocalPrincipal("eve"), parley.GetContextParams{ConversationID: id, AgentID: "calc"}, parley.ErrNotFound},
+			"its caller, of the agent": {ann, parley.GetContextParams{ConversationID: o.ConversationID, AgentID: "calc"},
+				parley.ErrForbidden},
+			"its caller, by the claim": {ann, parley.GetContextParams{ConversationID: o.ConversationID, AgentID: "calc",
+				ClaimID: claim.ClaimID}, parley.ErrForbidden},
+			"who is called like the agent": {h.LocalPrincipal("calc"),
+				parley.GetContextParams{ConversationID: o.ConversationID}, parley.ErrForbidden},
+			"a stranger": {h.LocalPrincipal("eve"),
+				parley.GetContextParams{ConversationID: o.ConversationID}, parley.ErrNotFound},
+			"a stranger with a name": {h.LocalPrincipal("eve"),
+				parley.GetContextParams{ConversationID: o.ConversationID, AgentID: "calc"}, parley.ErrNotFound},
+			"of a seat that is not there": {x.p, parley.GetContextParams{ConversationID: o.ConversationID,
+				AgentID: "nobody"}, parley.ErrForbidden},
+			"of none":          {x.p, parley.GetContextParams{ConversationID: "none"}, parley.ErrNotFound},
+			"of the hub's own": {root, parley.GetContextParams{ConversationID: "~runners"}, parley.ErrNotFound},
+			"without scope": {h.LocalPrincipal("calc", parley.ScopeWrite),
+				parley.GetContextParams{ConversationID: id}, parley.ErrForbidden},
+			"a person, of the tool": {ann, parley.GetContextParams{ConversationID: id, AgentID: "calc"},
+				parley.ErrForbidden},
+			"the tool, of the person": {h.LocalPrincipal("calc"),
+				parley.GetContextParams{ConversationID: id, AgentID: "ann"}, parley.ErrForbidden},
+			"a reader of another workspace": {h.LocalPrincipal("eve").WithWorkspaces("w"),
+				parley.GetContextParams{ConversationID: id, AgentID: "calc"}, parley.ErrNotFound},
+			"the runner, in the parent": {x.p, parley.GetContextParams{ConversationID: id, AgentID: "ann"},
+				parley.ErrForbidden},
+			"a stranger, of the parent seat": {h.LocalPrincipal("eve"),
+				parley.GetContextParams{ConversationID: id, AgentID: "calc"}, parley.ErrNotFound},
 		} {
 			r, err := h.GetContext(t.Context(), c.p, &c.q)
 			if row := parley.ErrorRowOf(err); err == nil || row.Err != c.want {
@@ -91,7 +104,8 @@ func TestContextOfWorkspaces(t *testing.T) {
 		synctest.Wait()
 		x.says(listens("calc", seen))
 		ann := h.LocalPrincipal("ann")
-		green, blue, red, none := room(t, h, "green", parley.KindPeer), room(t, h, "blue", parley.KindPeer), room(t, h, "red", parley.KindPeer), room(t, h, "", parley.KindTool, "calc")
+		green, blue, red, none := room(t, h, "green", parley.KindPeer), room(t, h, "blue", parley.KindPeer), room(t, h,
+			"red", parley.KindPeer), room(t, h, "", parley.KindTool, "calc")
 		for i, id := range []string{red, green, blue, none, blue, green, red} {
 			noting(t, h, ann, id, "s.v1", fmt.Sprintf(`"apples %d"`, i))
 			pass(1e9)
@@ -113,7 +127,7 @@ func TestContextOfWorkspaces(t *testing.T) {
 		if c := r.Sources[0].Events; len(c) != 4 || c[0].ConversationID != green || c[1].ConversationID != blue || c[0].Seq != 2 {
 			t.Errorf("sources %+v", r.Sources)
 		}
-		// What was embedded for red, by another agent, is not found by this one.
+		// Vectors that another agent made for red are not found by this one.
 		y := speaker(t, h, "eve", 4, []string{"spy"}, []string{"red"})
 		synctest.Wait()
 		y.says(listens("spy", seen))
@@ -121,23 +135,28 @@ func TestContextOfWorkspaces(t *testing.T) {
 		noting(t, h, ann, there, "go.v1", `{"input":{"n":1},"like":"apples"}`)
 		oy := y.oneOffer()
 		y.take(oy.ConversationID, oy.ClaimID)
-		if r := fed(t, h, y.p, parley.GetContextParams{ConversationID: oy.ConversationID}); strings.Count(string(r.Context), "apples 6") != 3 || strings.Contains(string(r.Context), "apples 1") {
+		if r := fed(t, h, y.p, parley.GetContextParams{ConversationID: oy.ConversationID}); strings.Count(string(r.Context),
+			"apples 6") != 3 || strings.Contains(string(r.Context), "apples 1") {
 			t.Errorf("eve's context %s", r.Context)
 		}
-		if r := fed(t, h, x.p, parley.GetContextParams{ConversationID: o.ConversationID}); strings.Contains(string(r.Context), "apples 6") || strings.Contains(string(r.Context), "apples 3") {
+		if r := fed(t, h, x.p,
+			parley.GetContextParams{ConversationID: o.ConversationID}); strings.Contains(string(r.Context), "apples 6") ||
+			strings.Contains(string(r.Context), "apples 3") {
 			t.Errorf("context %s", r.Context)
 		}
-		// A caller who may speak as the agent, with grants of its own, is given what the runner was granted.
+		// A caller that may speak as the agent and has other grants gets what the runner was
+		// granted.
 		who := h.LocalPrincipal("calc").WithWorkspaces("red")
 		r = fed(t, h, who, parley.GetContextParams{ConversationID: none})
 		if strings.Contains(string(r.Context), "apples 6") || !strings.Contains(string(r.Context), "apples 5") {
 			t.Errorf("context %s", r.Context)
 		}
-		// And in the dry-run nobody is told of workspaces that are not granted.
+		// A dry run shows no workspaces that the caller is not granted.
 		if row := explained(t, h, ann, none, seq, "calc"); len(row.Context) != 0 {
 			t.Errorf("ann is told %+v", row.Context)
 		}
-		if row := explained(t, h, ann.WithWorkspaces("green", "blue"), none, seq, "calc"); len(row.Context) != 3 || len(row.Context[0].Events) != 4 {
+		if row := explained(t, h, ann.WithWorkspaces("green", "blue"), none, seq, "calc"); len(row.Context) != 3 ||
+			len(row.Context[0].Events) != 4 {
 			t.Errorf("ann is told %+v", row.Context)
 		}
 	})

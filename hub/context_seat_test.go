@@ -8,7 +8,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestContextOfABorrowedName: who gives a seat of their own the name of an agent is not given what the workspaces of that agent's runner hold.
+// TestContextOfABorrowedName: a caller that names its seat after an agent does not get the
+// workspaces of that agent's runner.
 func TestContextOfABorrowedName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -17,7 +18,8 @@ func TestContextOfABorrowedName(t *testing.T) {
 		ann, eve := h.LocalPrincipal("ann"), h.LocalPrincipal("eve")
 		noting(t, h, ann, room(t, h, "green", parley.KindPeer), "s.v1", `{"secret":"of green"}`)
 		id := create(t, h, eve, &parley.CreateConversationParams{
-			Participants: []parley.Participant{{ID: "eve", Kind: parley.KindTool, Agent: "calc"}}, Policy: &parley.Policy{Kind: parley.PolicyOpen},
+			Participants: []parley.Participant{{ID: "eve", Kind: parley.KindTool,
+				Agent: "calc"}}, Policy: &parley.Policy{Kind: parley.PolicyOpen},
 		})
 		r, err := h.GetContext(t.Context(), eve, &parley.GetContextParams{ConversationID: id})
 		if err != nil {
@@ -29,7 +31,8 @@ func TestContextOfABorrowedName(t *testing.T) {
 	})
 }
 
-// TestContextBeforeTheCommit: what is decided and not in the log yet has not woken anybody, and is no fault of who asks meanwhile.
+// TestContextBeforeTheCommit: an undurable event triggers no agent, and a concurrent GetContext
+// does not fail.
 func TestContextBeforeTheCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)

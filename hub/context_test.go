@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// fed gives the context of a seat.
+// fed returns the context of a seat.
 func fed(t testing.TB, h *hub.Hub, p *hub.Principal, q parley.GetContextParams) *parley.GetContextResult {
 	t.Helper()
 	r, err := h.GetContext(t.Context(), p, &q)
@@ -30,7 +30,7 @@ func fed(t testing.TB, h *hub.Hub, p *hub.Principal, q parley.GetContextParams) 
 	return r
 }
 
-// withoutTimes gives a context in which every time is the same.
+// withoutTimes replaces every time in a context with the same one.
 func withoutTimes(context json.RawMessage) string {
 	parts := strings.Split(string(context), `"at":"`)
 	for i := 1; i < len(parts); i++ {
@@ -40,7 +40,7 @@ func withoutTimes(context json.RawMessage) string {
 	return strings.Join(parts, `"at":"`)
 }
 
-// brings fails the test unless a context is what is wanted, but for times.
+// brings fails the test unless a context is as wanted, except for times.
 func brings(t testing.TB, r *parley.GetContextResult, want string) {
 	t.Helper()
 	if got := withoutTimes(r.Context); got != want {
@@ -52,7 +52,8 @@ func brings(t testing.TB, r *parley.GetContextResult, want string) {
 	}
 }
 
-// sourcesAre fails the test unless sources are these, each "key seqs", with what was dropped or has failed.
+// sourcesAre fails the test unless the sources are these, each "key seqs", with the dropped values
+// and errors.
 func sourcesAre(t testing.TB, r *parley.GetContextResult, want ...string) {
 	t.Helper()
 	var got []string
@@ -82,7 +83,8 @@ const fedBy = `[{"schema_name":"tool.request.v1","context_match":[{"path":"$.too
 	{"schema_name":"none.v1","role":"context"},
 	{"any_tags":["never"],"role":"context","fetch":"recent","key":"never"}]`
 
-// TestContextOfASession is the context of a tool that a note has started: with what stands in the conversation that the note is in, by the hints of each selector.
+// TestContextOfASession is the context of a tool that a note started: events of the conversation of
+// the note, with the hints of each selector.
 func TestContextOfASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -102,22 +104,26 @@ func TestContextOfASession(t *testing.T) {
 		r := fed(t, h, x.p, parley.GetContextParams{ConversationID: o.ConversationID, ClaimID: o.ClaimID, AgentID: "calc"})
 		brings(t, r, `{"trigger":{"conversation_id":"`+id+`","seq":`+fmt.Sprint(seq)+`,"type":"system","from":"ann","at":"T","schema_name":"tool.request.v1","data":{"input":{"n":3}}},`+
 			`"browser_page_context":{"url":"http://a/?b=1&c=<2>"},"asked":"calc: 3 <ok>","log":[null,["<&>"],{"a":{"b":true}}],"none":null,"never":[]}`)
-		sourcesAre(t, r, "browser_page_context latest 3", fmt.Sprintf("asked event_data %d", seq), "log recent 5 6 7", "none latest", "never recent")
+		sourcesAre(t, r, "browser_page_context latest 3", fmt.Sprintf("asked event_data %d", seq), "log recent 5 6 7",
+			"none latest", "never recent")
 		if !slices.Equal(r.Triggers, []int64{seq}) || r.LatestSeq != latest {
 			t.Errorf("triggers %v, latest %d, want %d", r.Triggers, r.LatestSeq, latest)
 		}
-		for _, q := range []parley.GetContextParams{{ConversationID: o.ConversationID}, {ConversationID: o.ConversationID, AgentID: "calc"}, {ConversationID: o.ConversationID, ClaimID: o.ClaimID}} {
+		for _, q := range []parley.GetContextParams{{ConversationID: o.ConversationID},
+			{ConversationID: o.ConversationID, AgentID: "calc"}, {ConversationID: o.ConversationID, ClaimID: o.ClaimID}} {
 			if got := fed(t, h, x.p, q); string(got.Context) != string(r.Context) {
 				t.Errorf("asked by %+v: %s", q, got.Context)
 			}
 		}
-		if got := fed(t, h, h.LocalPrincipal("root", parley.ScopeAdmin), parley.GetContextParams{ConversationID: o.ConversationID}); string(got.Context) != string(r.Context) {
+		if got := fed(t, h, h.LocalPrincipal("root", parley.ScopeAdmin),
+			parley.GetContextParams{ConversationID: o.ConversationID}); string(got.Context) != string(r.Context) {
 			t.Errorf("asked by an admin: %s", got.Context)
 		}
 	})
 }
 
-// TestContextOfATurn: what has woken an agent before its claim is given to the turn, in order, and what comes later is not; the rest is what stands there now.
+// TestContextOfATurn: the turn gets the triggers before its claim, in order, and none after it. The
+// other selectors read the current log.
 func TestContextOfATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -130,7 +136,8 @@ func TestContextOfATurn(t *testing.T) {
 		bot := push(t, h, "w", "bot")
 		ann, bob := h.LocalPrincipal("ann"), h.LocalPrincipal("bob")
 		q := hall()
-		q.Participants = append(q.Participants, parley.Participant{ID: "bob", Kind: parley.KindHuman}, parley.Participant{ID: "bot", Kind: parley.KindAgent})
+		q.Participants = append(q.Participants, parley.Participant{ID: "bob", Kind: parley.KindHuman},
+			parley.Participant{ID: "bot", Kind: parley.KindAgent})
 		q.Policy = &parley.Policy{Kind: parley.PolicyTriggers}
 		id := create(t, h, ann, q)
 		words := func(text, more string) *parley.SendMessageParams {
@@ -159,7 +166,7 @@ func TestContextOfATurn(t *testing.T) {
 	})
 }
 
-// TestContextOfNobody: who has no subscriptions has no context, whoever it is.
+// TestContextOfNobody: an agent without subscriptions has an empty context.
 func TestContextOfNobody(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		ann := h.LocalPrincipal("ann")

@@ -37,7 +37,8 @@ func (a *asking) Embed(ctx context.Context, texts []string) ([][]float32, error)
 const similar = `[{"schema_name":"go.v1"},{"schema_name":"doc.v1","role":"context","fetch":{"method":"vector","nn":2},"key":"docs"},
 	{"any_tags":["x"],"role":"context","fetch":"vector","key":"none"},{"schema_name":"doc.v1","role":"context","key":"last"}]`
 
-// wonders has calc started by a note, with documents before it, and gives its runner and session.
+// wonders starts a session of calc by a note, with documents before it, and returns its runner and
+// session.
 func wonders(t testing.TB, h *hub.Hub, docs ...string) (x *host, session, id string, seq int64) {
 	t.Helper()
 	x = listeners(t, h, listens("calc", similar))
@@ -70,16 +71,21 @@ func TestContextByVector(t *testing.T) {
 	})
 }
 
-// TestContextWithoutAnEmbedder: where it fails, gives something else, or does not come back at all, its source says so within its time, and the others are there.
+// TestContextWithoutAnEmbedder: if the embedder fails, returns invalid vectors, or does not return,
+// its source has an error in time, and the other sources are complete.
 func TestContextWithoutAnEmbedder(t *testing.T) {
 	for name, c := range map[string]struct {
 		embed func(ctx context.Context, texts []string) ([][]float32, error)
 		want  string
 	}{
-		"fails":   {func(context.Context, []string) ([][]float32, error) { return nil, errors.New("no such model") }, "embedder counted: no such model"},
-		"too few": {func(context.Context, []string) ([][]float32, error) { return [][]float32{{1}}, nil }, "vector: the embedder has not given a vector of finite numbers for each text: 1 for 5 texts"},
-		"waits":   {func(ctx context.Context, _ []string) ([][]float32, error) { <-ctx.Done(); return nil, ctx.Err() }, "the time to fetch was over"},
-		"goes on": {func(context.Context, []string) ([][]float32, error) { time.Sleep(time.Hour); return nil, nil }, "the time to fetch was over"},
+		"fails": {func(context.Context, []string) ([][]float32, error) { return nil, errors.New("no such model") },
+			"embedder counted: no such model"},
+		"too few": {func(context.Context, []string) ([][]float32, error) { return [][]float32{{1}}, nil },
+			"vector: the embedder has not given a vector of finite numbers for each text: 1 for 5 texts"},
+		"waits": {func(ctx context.Context, _ []string) ([][]float32, error) { <-ctx.Done(); return nil, ctx.Err() },
+			"the time to fetch was over"},
+		"goes on": {func(context.Context, []string) ([][]float32, error) { time.Sleep(time.Hour); return nil, nil },
+			"the time to fetch was over"},
 		"long word": {func(context.Context, []string) ([][]float32, error) {
 			return nil, errors.New(strings.Repeat("é", 1000))
 		}, "embedder counted: " + strings.Repeat("é", 119)},
@@ -99,7 +105,7 @@ func TestContextWithoutAnEmbedder(t *testing.T) {
 				if !strings.HasSuffix(string(r.Context), `,"docs":[],"none":[],"last":"refund"}`) {
 					t.Errorf("the context is %s", r.Context)
 				}
-				pass(time.Hour) // so that the one that goes on comes back, which nothing has waited for
+				pass(time.Hour) // so that the pending call returns, for which nothing has waited
 			})
 		})
 	}
@@ -109,7 +115,11 @@ func TestContextWithoutAnEmbedder(t *testing.T) {
 func TestContextsWithoutVectorsDoNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := counted("x")
-		o.Embedder = &asking{embed: func(ctx context.Context, _ []string) ([][]float32, error) { <-ctx.Done(); return nil, ctx.Err() }}
+		o.Embedder = &asking{embed: func(ctx context.Context, _ []string) ([][]float32,
+			error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}
 		h := startOn(t, newJournal(t), o)
 		listeners(t, h, listens("calc", similar), listens("plain", `[{"schema_name":"other.v1"},{"schema_name":"doc.v1","role":"context","key":"last"}]`))
 		id := create(t, h, h.LocalPrincipal("ann"), hall("calc", "plain"))
@@ -136,7 +146,8 @@ func TestContextsWithoutVectorsDoNotWait(t *testing.T) {
 	})
 }
 
-// TestContextTellsOfADamagedFile: that a file of vectors was set aside stands in the hub's log, once.
+// TestContextTellsOfADamagedFile: the log of the hub reports once that a file of vectors was set
+// aside.
 func TestContextTellsOfADamagedFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "vectors")
@@ -151,13 +162,15 @@ func TestContextTellsOfADamagedFile(t *testing.T) {
 		for range 2 {
 			fed(t, h, x.p, parley.GetContextParams{ConversationID: ses})
 		}
-		if n := strings.Count(said.String(), "level=WARN"); n != 1 || !strings.Contains(said.String(), "aside="+file+".aside") {
+		if n := strings.Count(said.String(), "level=WARN"); n != 1 ||
+			!strings.Contains(said.String(), "aside="+file+".aside") {
 			t.Errorf("%d warnings: %s", n, said.String())
 		}
 	})
 }
 
-// TestContextKeepsVectors: after a restart nothing is paid for again, and what a model of the same name gives anew is compared with nothing else.
+// TestContextKeepsVectors: after a restart no vector is computed again, and new vectors of a model
+// with the same name are compared with each other only.
 func TestContextKeepsVectors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j, file := newJournal(t), filepath.Join(t.TempDir(), "vectors")
@@ -188,13 +201,15 @@ func TestContextKeepsVectors(t *testing.T) {
 		h = startOn(t, j, o)
 		synctest.Wait()
 		root := h.LocalPrincipal("root", parley.ScopeAdmin)
-		if again := fed(t, h, root, parley.GetContextParams{ConversationID: ses}); string(again.Context) != string(r.Context) || e.texts.Load() != 5 {
+		if again := fed(t, h, root,
+			parley.GetContextParams{ConversationID: ses}); string(again.Context) != string(r.Context) || e.texts.Load() != 5 {
 			t.Errorf("after a restart it was asked about %d texts: %s", e.texts.Load(), again.Context)
 		}
 		length = 4
 		id := recordOf(t, j, ses).Parent
 		noting(t, h, h.LocalPrincipal("ann"), id, "doc.v1", `"refund refund refund"`)
-		if changed := fed(t, h, root, parley.GetContextParams{ConversationID: ses}); changed.Sources[0].Error != "" || e.texts.Load() != 5+1+5 {
+		if changed := fed(t, h, root, parley.GetContextParams{ConversationID: ses}); changed.Sources[0].Error != "" ||
+			e.texts.Load() != 5+1+5 {
 			t.Errorf("another model was asked about %d texts: %+v", e.texts.Load(), changed.Sources)
 		}
 	})

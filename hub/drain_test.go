@@ -10,15 +10,16 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestDrain: what waits is woken, what was decided is answered, what comes is refused; and nothing is left running, or the
-// bubble would not end.
+// TestDrain: waiting calls are woken, decided commands are answered, new calls are refused, and no
+// goroutine is left, or the bubble would not end.
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
 		h := startOn(t, j, nil)
 		t.Cleanup(j.Release)
 		a, b := h.LocalPrincipal("a"), h.LocalPrincipal("b")
-		id := create(t, h, a, &parley.CreateConversationParams{Participants: seats("a", "b"), Limits: &parley.Limits{DeadlineMs: 3_600_000}})
+		id := create(t, h, a, &parley.CreateConversationParams{Participants: seats("a", "b"),
+			Limits: &parley.Limits{DeadlineMs: 3_600_000}})
 		woken := make(chan error, 10)
 		go func() {
 			_, err := h.WaitForChange(t.Context(), a, &parley.WaitForChangeParams{ConversationID: id, SinceSeq: 1, TimeoutMs: 60_000})
@@ -26,7 +27,8 @@ func TestDrain(t *testing.T) {
 		}()
 		for _, until := range []parley.Until{parley.UntilAny, parley.UntilMessage, parley.UntilMyTurn, parley.UntilClosed} {
 			go func() {
-				_, _, err := h.GetUpdates(t.Context(), b, &parley.GetUpdatesParams{ConversationID: id, SinceSeq: 1, TimeoutMs: 60_000, Until: until})
+				_, _, err := h.GetUpdates(t.Context(), b, &parley.GetUpdatesParams{ConversationID: id, SinceSeq: 1,
+					TimeoutMs: 60_000, Until: until})
 				woken <- err
 			}()
 		}
@@ -94,7 +96,8 @@ func TestCloseWhileBusy(t *testing.T) {
 		started := make(chan struct{})
 		go func() {
 			for n := range cap(answers) {
-				h.SendMessage(a, message(id, "x", parley.FinalityNone, ""), func(r parley.SendResult, err error) { answers <- sent{r, err} })
+				h.SendMessage(a, message(id, "x", parley.FinalityNone, ""),
+					func(r parley.SendResult, err error) { answers <- sent{r, err} })
 				if n == 50 {
 					close(started)
 				}
@@ -118,7 +121,7 @@ func TestCloseWhileBusy(t *testing.T) {
 	}
 }
 
-// TestClientEnds: a call that its caller gives up, or whose client is closed, tells what is known of it.
+// TestClientEnds: a call whose context ends, or whose client is closed, returns the known outcome.
 func TestClientEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)

@@ -23,11 +23,11 @@ type route struct {
 // saying is a message or trace, however often it was sent.
 type saying struct {
 	conversation, from, claim string
-	seqs                      []int64 // that were told
+	seqs                      []int64 // that were acknowledged
 	unknown                   bool
 }
 
-// registering is one registration. It has ended at the zero time when its answer was lost.
+// registering is one registration. Its end is the zero time if its answer was lost.
 type registering struct {
 	executor   string
 	names      map[string]bool
@@ -57,7 +57,8 @@ func ask[T any](n *node, f func(done func(T, error))) (T, error) {
 
 // mayRepeat reports whether a call with this answer is worth repeating.
 func mayRepeat(err error) bool {
-	return errors.Is(err, parley.ErrOutcomeUnknown) || errors.Is(err, parley.ErrUnavailable) || errors.Is(err, parley.ErrStorageFull)
+	return errors.Is(err, parley.ErrOutcomeUnknown) || errors.Is(err, parley.ErrUnavailable) ||
+		errors.Is(err, parley.ErrStorageFull)
 }
 
 // note puts a call into the history.
@@ -82,7 +83,7 @@ type words struct {
 	conversation, text string
 	turn               int64
 	claim              string // that it is said under, as far as the speaker knows
-	implied            bool   // it is not named: the connection has taken it
+	implied            bool   // it is not named: the connection took it
 	finality           parley.Finality
 	trace              bool
 }
@@ -123,7 +124,7 @@ func (d *duel) say(l *route, who string, w words) (parley.SendResult, error) {
 	return r, err
 }
 
-// heard keeps what was told of something that was said.
+// heard records the answer to a message.
 func (d *duel) heard(l *route, w words, r parley.SendResult, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -146,7 +147,8 @@ func (d *duel) heard(l *route, w words, r parley.SendResult, err error) {
 // claim takes a turn: an offered one by the id of the offer, else by its number.
 func (d *duel) claim(l *route, who, conversation, id string, turn int64) (parley.ClaimTurnResult, error) {
 	began := time.Now()
-	op := history.Op{Conversation: conversation, Client: who, Kind: history.Claim, Turn: turn, Claim: id, Begin: d.stamps.Add(1)}
+	op := history.Op{Conversation: conversation, Client: who, Kind: history.Claim, Turn: turn, Claim: id,
+		Begin: d.stamps.Add(1)}
 	q := &parley.ClaimTurnParams{ConversationID: conversation, ClaimID: id}
 	if id == "" {
 		q.Turn = turn
@@ -161,7 +163,8 @@ func (d *duel) claim(l *route, who, conversation, id string, turn int64) (parley
 
 func (d *duel) renew(l *route, who, conversation, id string, turn int64) (parley.RenewClaimResult, error) {
 	began := time.Now()
-	op := history.Op{Conversation: conversation, Client: who, Kind: history.Renew, Turn: turn, Claim: id, Begin: d.stamps.Add(1)}
+	op := history.Op{Conversation: conversation, Client: who, Kind: history.Renew, Turn: turn, Claim: id,
+		Begin: d.stamps.Add(1)}
 	r, err := ask(l.node, func(done func(parley.RenewClaimResult, error)) {
 		l.node.hub.RenewClaim(l.p, &parley.RenewClaimParams{ConversationID: conversation, ClaimID: id}, done)
 	})
@@ -171,7 +174,8 @@ func (d *duel) renew(l *route, who, conversation, id string, turn int64) (parley
 
 func (d *duel) release(l *route, who, conversation, id string, turn int64, outcome parley.ReleaseOutcome) error {
 	began := time.Now()
-	op := history.Op{Conversation: conversation, Client: who, Kind: history.Release, Turn: turn, Claim: id, Begin: d.stamps.Add(1)}
+	op := history.Op{Conversation: conversation, Client: who, Kind: history.Release, Turn: turn, Claim: id,
+		Begin: d.stamps.Add(1)}
 	if outcome == parley.ReleaseYield {
 		op.Kind = history.Yield
 	}

@@ -43,7 +43,7 @@ func (d *duel) drive(id string) {
 	}
 }
 
-// insist says what nobody has a right to refuse, and gives its seq.
+// insist sends a message that must not be refused, and returns its seq.
 func (d *duel) insist(r *rand.Rand, w words) int64 {
 	for began := time.Now(); time.Since(began) < d.turnBound(); {
 		n := d.node(r, nil)
@@ -65,7 +65,7 @@ func (d *duel) insist(r *rand.Rand, w words) int64 {
 	return 0
 }
 
-// await waits until it is the driver's turn, after a seq, and gives that; 0 when it takes too long.
+// await waits for the driver's turn after a seq and returns the seq; 0 after too long a time.
 func (d *duel) await(r *rand.Rand, id string, seq int64) int64 {
 	for began := time.Now(); time.Since(began) < d.turnBound(); {
 		n := d.node(r, nil)

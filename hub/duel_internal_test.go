@@ -23,7 +23,8 @@ var (
 	duelSeed  = flag.Uint64("duel.seed", 0, "the one duel that TestDuel plays and shows; 0 is all of them")
 )
 
-// TestDuel is green when each turn has one final message, said under the claim that stood; when what callers were told is the log's; and when turns go on.
+// TestDuel passes if each turn has one final message under the current claim, callers were answered
+// with what the log has, and turns proceed.
 func TestDuel(t *testing.T) {
 	if *duelSeed != 0 {
 		r := play(t, *duelSeed, "")
@@ -98,7 +99,7 @@ func play(t *testing.T, seed uint64, plant string) result {
 	return d.judge()
 }
 
-// result is what a duel has come to.
+// result is the result of a duel.
 type result struct {
 	turns, claims, takeovers, lapses int64
 	crashes, losses, fulls           int64

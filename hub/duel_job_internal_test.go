@@ -148,7 +148,8 @@ func (j *job) say(f parley.Finality) error {
 	})
 }
 
-// keep renews the claim. What it is granted is at least half of the usual time, but for the end of what renewals can give.
+// keep renews the claim. The renewal is for at least half of the usual time, except near the bound
+// of all renewals.
 func (j *job) keep() error {
 	return j.repeat(func(l *route) error {
 		began := time.Now()
@@ -196,14 +197,14 @@ func (j *job) work(what act) {
 	}
 }
 
-// late speaks, sometimes, though the claim should not stand any more.
+// late sometimes sends a message although the claim should be over.
 func (j *job) late() {
 	if !j.isOver() && j.random.IntN(2) == 0 {
 		_ = j.say(pick(j.random, parley.FinalityNone, parley.FinalityTurn))
 	}
 }
 
-// give gives the claim back, and may not know it afterwards.
+// give releases the claim, and may lose the answer.
 func (j *job) give(outcome parley.ReleaseOutcome) {
 	err := j.repeat(func(l *route) error {
 		return j.duel.release(l, j.replica.name, j.conversation, j.claim, j.turn, outcome)

@@ -34,7 +34,7 @@ type claimed struct {
 	shortened  bool
 }
 
-// judge holds the logs against what everybody was told, and what everybody was told against the model.
+// judge compares the logs with the answers, and the answers with the model.
 func (d *duel) judge() result {
 	claims := make(map[eventdata.ClaimHash]*claimed)
 	found := make(map[string][]int64)
@@ -129,7 +129,8 @@ func (d *duel) judgeClaims(id string, log []chapter, claims map[eventdata.ClaimH
 			if k.reason == parley.ClaimFinal && first[was.Turn] != was.Hash {
 				d.result.takeovers++
 			}
-			if watched := c.at.Sub(k.basis) + slack; k.reason == parley.ClaimExpired && watched < time.Duration(was.DurationMs)*time.Millisecond {
+			if watched := c.at.Sub(k.basis) + slack; k.reason == parley.ClaimExpired &&
+				watched < time.Duration(was.DurationMs)*time.Millisecond {
 				d.problem("%s/%d ends a claim of %d ms after %v", id, c.Seq, was.DurationMs, watched)
 			}
 		case was != nil && was.RenewedSeq != is.RenewedSeq:
@@ -174,7 +175,7 @@ func (d *duel) judgeLapses(id string, log []chapter) {
 	}
 }
 
-// movedBy reports whether the turn went on by itself.
+// movedBy reports whether the turn proceeded without a command.
 func (d *duel) movedBy(rest []chapter, by time.Time) bool {
 	return len(rest) > 0 && !rest[0].at.After(by)
 }
@@ -211,7 +212,7 @@ func (d *duel) judgeClaimed(id string, log []chapter, found map[string][]int64) 
 	}
 }
 
-// judgeSaid: what was acknowledged is there, once; what was refused is not.
+// judgeSaid checks that acknowledged messages are in the log once, and refused ones are not.
 func (d *duel) judgeSaid(found map[string][]int64) {
 	for text, s := range d.said {
 		at := found[text]
@@ -244,7 +245,8 @@ func (d *duel) granted(claim string, ms int64, began time.Time) {
 	d.grants = append(d.grants, granting{claim, ms, began, time.Now()})
 }
 
-// until gives the time at which the claim stood, as was told. That it has no time left says only that it has stood during the call: the answer takes its time.
+// until returns when the claim ends according to the answer. An answer without time left only shows
+// that the claim was current during the call.
 func (g *granting) until() time.Time {
 	if g.ms == 0 {
 		return g.began
@@ -252,7 +254,8 @@ func (g *granting) until() time.Time {
 	return g.at.Add(time.Duration(g.ms) * time.Millisecond)
 }
 
-// judgeGrants: what a renewal was told stands, unless a hub has lost the holder meanwhile; and it is worth its while.
+// judgeGrants checks that a renewed claim lasts as promised, unless a hub lost the holder
+// meanwhile, and that renewals are long enough.
 func (d *duel) judgeGrants(claims map[eventdata.ClaimHash]*claimed) {
 	for _, g := range d.grants {
 		k := claims[eventdata.HashClaim(g.claim)]
@@ -261,7 +264,8 @@ func (d *duel) judgeGrants(claims map[eventdata.ClaimHash]*claimed) {
 		}
 		given := time.Duration(g.ms) * time.Millisecond
 		if k.reason == parley.ClaimExpired && k.end.Add(slack).Before(g.until()) {
-			d.problem("%s was granted %v at %s and has ended at %s", g.claim, given, g.at.Format("04:05.000"), k.end.Format("04:05.000"))
+			d.problem("%s was granted %v at %s and has ended at %s", g.claim, given, g.at.Format("04:05.000"),
+				k.end.Format("04:05.000"))
 		}
 		half := time.Duration(d.limits.TurnTimeoutMs)*time.Millisecond/2 - 4*d.lag
 		left := time.Duration(d.limits.MaxClaimMs)*time.Millisecond - g.at.Sub(k.taken) - 4*d.lag
@@ -271,7 +275,7 @@ func (d *duel) judgeGrants(claims map[eventdata.ClaimHash]*claimed) {
 	}
 }
 
-// judgeLost: who is told that a claim does not stand is told the truth.
+// judgeLost checks that each answer claim_lost is true.
 func (d *duel) judgeLost(claims map[eventdata.ClaimHash]*claimed) {
 	for _, l := range d.lost {
 		k := claims[eventdata.HashClaim(l.claim)]
@@ -281,12 +285,13 @@ func (d *duel) judgeLost(claims map[eventdata.ClaimHash]*claimed) {
 	}
 }
 
-// judgeRegistrations: with several hubs a claim ends for its holder's absence only when its executor has come back without it; and an executor is told
-// that its claim does not stand only when it does not.
+// judgeRegistrations: with several hubs, a claim ends because its holder is away only if its
+// executor reconnected without it. An executor learns that its claim is over only if it is.
 func (d *duel) judgeRegistrations(claims map[eventdata.ClaimHash]*claimed) {
 	d.tellRegistrations()
 	for h, k := range claims {
-		if k.reason == parley.ClaimDisconnected && !slices.ContainsFunc(d.registrations, func(r registering) bool { return r.leaves(k, h, d.isTroubled(r.began, k.end)) }) {
+		if k.reason == parley.ClaimDisconnected && !slices.ContainsFunc(d.registrations,
+			func(r registering) bool { return r.leaves(k, h, d.isTroubled(r.began, k.end)) }) {
 			d.problem("a claim of %s ends at %s though nobody has left it", k.claim.ExecutorID, k.end.Format("04:05.000"))
 		}
 	}
@@ -303,7 +308,8 @@ func (d *duel) judgeRegistrations(claims map[eventdata.ClaimHash]*claimed) {
 	}
 }
 
-// leaves reports whether the registration may have ended a claim. What it does is seen late when the commit was lost.
+// leaves reports whether the registration may have ended a claim. Its effect is seen late if the
+// commit was lost.
 func (r *registering) leaves(k *claimed, h eventdata.ClaimHash, lost bool) bool {
 	if r.executor != k.claim.ExecutorID || r.began.After(k.end) || !lost && !r.end.IsZero() && r.end.Before(k.end) {
 		return false

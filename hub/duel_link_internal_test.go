@@ -13,8 +13,9 @@ import (
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
-// link is how one hub reaches the journal that it shares: batches, their answers and news take their time, in order. What it reads is a replica, which lags. What is on its way
-// when the link is cut never arrives.
+// link is the connection of one hub to the shared journal. Batches, answers and news are delayed
+// and stay in order. Reads come from a replica, which lags. Messages under way are lost when the
+// link is cut.
 type link struct {
 	*memory.Replica
 	lag       time.Duration // at most
@@ -51,7 +52,7 @@ func (l *link) ended() bool {
 	}
 }
 
-// due gives when something arrives that is sent now.
+// due returns the arrival time of a message that is sent now.
 func (l *link) due() time.Time { return time.Now().Add(l.delay()) }
 
 func (l *link) delay() time.Duration {
@@ -60,7 +61,7 @@ func (l *link) delay() time.Duration {
 	return time.Duration(l.random.Int64N(int64(l.lag) + 1))
 }
 
-// until waits. It gives false when the link is cut.
+// until waits. It returns false when the link is cut.
 func (l *link) until(when time.Time) bool {
 	select {
 	case <-time.After(time.Until(when)):
@@ -90,7 +91,7 @@ func (l *link) Submit(b journal.Batch) {
 	})
 }
 
-// behind gives a batch as one that follows a seq.
+// behind returns a batch that follows a seq.
 func behind(b journal.Batch, seq int64) journal.Batch {
 	b.After, b.On = seq, nil
 	events := make([][]byte, len(b.Events))

@@ -17,21 +17,23 @@ type replica struct {
 	name   string
 	habits []act
 	pull   bool // it looks for turns by itself, too
-	// orderly ones work on one turn of a conversation at a time. Then a call that names no claim is under the one that its connection has taken.
+	// orderly replicas work on one turn of a conversation at a time. Then a call without a claim is
+	// under the one of its connection.
 	orderly bool
 	random  *rand.Rand
 	move    chan struct{} // one slot: it shall go to the other hub
 
 	mu      sync.Mutex // guards the fields below
 	line    *route
-	holding map[string]bool // the claims that it goes on with
+	holding map[string]bool // the claims that it continues
 	life    int             // how often its process was started
 	jobs    int
 	busy    map[string]bool // conversations that it works on
 }
 
 func newReplica(d *duel, i int) *replica {
-	r := &replica{duel: d, name: fmt.Sprintf("r%d", i), random: d.duelRandom(i), move: make(chan struct{}, 1), holding: make(map[string]bool), busy: make(map[string]bool)}
+	r := &replica{duel: d, name: fmt.Sprintf("r%d", i), random: d.duelRandom(i), move: make(chan struct{}, 1),
+		holding: make(map[string]bool), busy: make(map[string]bool)}
 	if i == 0 {
 		r.habits = []act{good}
 		return r
@@ -92,7 +94,7 @@ func (r *replica) connect(before *node) *route {
 	return nil
 }
 
-// noted is told by a hub.
+// noted is called by a hub with a notification.
 func (r *replica) noted(l *route, note parley.ExecutorNotification) {
 	if q := note.RequestTurn; q != nil {
 		r.duel.mu.Lock()
@@ -103,7 +105,7 @@ func (r *replica) noted(l *route, note parley.ExecutorNotification) {
 	l.notes <- note
 }
 
-// register tells a hub which claims it goes on with, and holds the answer against them.
+// register registers the claims that the replica continues, and checks the answer.
 func (r *replica) register(l *route) error {
 	r.mu.Lock()
 	names := maps.Clone(r.holding)
@@ -127,7 +129,7 @@ func (r *replica) register(l *route) error {
 	return nil
 }
 
-// serve takes what it is offered until it shall connect anew (true) or everything is over.
+// serve takes offers until it has to reconnect (true) or the duel is over.
 func (r *replica) serve(l *route) bool {
 	for {
 		select {
@@ -195,7 +197,7 @@ func (r *replica) leave(l *route) {
 	})
 }
 
-// stir does what comes to its mind when it has nothing else to do. It gives false when it connects anew.
+// stir makes a random call. It returns false when the replica reconnects.
 func (r *replica) stir(l *route) bool {
 	if r.isGood() {
 		return true
@@ -220,7 +222,7 @@ func (r *replica) stir(l *route) bool {
 	return true
 }
 
-// look takes a turn that nobody has offered.
+// look claims a turn without an offer.
 func (r *replica) look(l *route) {
 	for i := range r.conversations {
 		id := conversationOf(i)
@@ -232,7 +234,7 @@ func (r *replica) look(l *route) {
 	}
 }
 
-// hold notes a claim that it goes on with, letGo one that it does not.
+// hold records a claim that the replica continues.
 func (r *replica) hold(claim string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -245,7 +247,7 @@ func (r *replica) letGo(claim string) {
 	delete(r.holding, claim)
 }
 
-// current gives its connection.
+// current returns the connection.
 func (r *replica) current() *route {
 	r.mu.Lock()
 	defer r.mu.Unlock()

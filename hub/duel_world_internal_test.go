@@ -96,7 +96,7 @@ func newDuel(t *testing.T, seed uint64, plant string) *duel {
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
-// random gives what a party draws from.
+// random returns the random source of a party.
 func (d *duel) random(party string, n int) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprint(h, party, n)
@@ -154,10 +154,11 @@ func (d *duel) keep(id string) {
 }
 
 func (d *duel) create(id string) {
-	_, err := d.nodes[0].hub.Client(d.nodes[0].hub.LocalPrincipal("d")).CreateConversation(d.t.Context(), &parley.CreateConversationParams{
-		ConversationID: id, Limits: &d.limits, StartsWith: "d",
-		Participants: []parley.Participant{{ID: "d", Kind: parley.KindHuman}, {ID: "a", Kind: parley.KindAgent}},
-	})
+	_, err := d.nodes[0].hub.Client(d.nodes[0].hub.LocalPrincipal("d")).CreateConversation(d.t.Context(),
+		&parley.CreateConversationParams{
+			ConversationID: id, Limits: &d.limits, StartsWith: "d",
+			Participants: []parley.Participant{{ID: "d", Kind: parley.KindHuman}, {ID: "a", Kind: parley.KindAgent}},
+		})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -215,7 +216,7 @@ func (d *duel) crash(i int) {
 	n.hub.conv.Stop()
 }
 
-// node gives one that is up, if there is one; rather another one than not.
+// node returns a running hub, if possible another one than not.
 func (d *duel) node(r *rand.Rand, not *node) *node {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -232,7 +233,7 @@ func (d *duel) node(r *rand.Rand, not *node) *node {
 	return found
 }
 
-// pause gives false when the duel is over.
+// pause returns false when the duel is over.
 func (d *duel) pause(for_ time.Duration) bool {
 	select {
 	case <-time.After(for_):

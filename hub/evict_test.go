@@ -52,7 +52,8 @@ func TestFewLoaded(t *testing.T) {
 	}
 }
 
-// TestBounded: what nobody uses is dropped as soon as it is too much, not only when the sweeper's time has come.
+// TestBounded: unused conversations are evicted as soon as there are too many, not only when the
+// sweeper's ticker fires.
 func TestBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := startOn(t, newJournal(t), &hub.Options{MaxLoaded: 8, IdleEvict: time.Hour})

@@ -29,12 +29,15 @@ func TestExecutorsAreListed(t *testing.T) {
 		admin := login(t, h, rootToken)
 		mine := mustToken(t, h, admin, parley.CreateTokenParams{AgentID: "a"})
 		busy, idle := connect(t, h, mine), connect(t, h, mustToken(t, h, admin, parley.CreateTokenParams{AgentID: "b"}))
-		busy.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r1", Agents: []string{"a"}, Mode: parley.ModePush, Capacity: 3, Labels: map[string]string{"room": "4"}})
+		busy.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r1", Agents: []string{"a"}, Mode: parley.ModePush,
+			Capacity: 3, Labels: map[string]string{"room": "4"}})
 		idle.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r0", Agents: []string{"b"}})
 		id := asked(t, h, nil)
 		busy.claim()
-		a := parley.ExecutorInfo{ExecutorID: "r1", RegisteredBy: "a", Mode: parley.ModePush, Agents: []string{"a"}, Labels: map[string]string{"room": "4"}, Claims: 1, Capacity: 3}
-		b := parley.ExecutorInfo{ExecutorID: "r0", RegisteredBy: "b", Mode: parley.ModePull, Agents: []string{"b"}, Capacity: limits.DefaultCapacity}
+		a := parley.ExecutorInfo{ExecutorID: "r1", RegisteredBy: "a", Mode: parley.ModePush, Agents: []string{"a"},
+			Labels: map[string]string{"room": "4"}, Claims: 1, Capacity: 3}
+		b := parley.ExecutorInfo{ExecutorID: "r0", RegisteredBy: "b", Mode: parley.ModePull, Agents: []string{"b"},
+			Capacity: limits.DefaultCapacity}
 		narrow := mustToken(t, h, admin, parley.CreateTokenParams{AgentID: "a", Conversations: []string{id}})
 		for name, c := range map[string]struct {
 			p    *hub.Principal

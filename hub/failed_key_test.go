@@ -26,11 +26,13 @@ func TestKeyOfAFailedAppend(t *testing.T) {
 			retry := post(h, a, q)
 			select {
 			case <-time.After(time.Minute): // of the bubble's time
-				post(h, a, message(id, "other", parley.FinalityTurn, "")) // so that what the retry waits for comes, and the hub can be closed
+				// so that what the retry waits for comes, and the hub can be closed
+				post(h, a, message(id, "other", parley.FinalityTurn, ""))
 				t.Fatal("the retry of an append that was refused is not answered: it waits for what is not in the log")
 			case first := <-retry:
 				again := <-post(h, a, q)
-				if first.err != nil || first.Duplicate || first.Seq != int64(i+2) || again.err != nil || !again.Duplicate || again.Seq != first.Seq {
+				if first.err != nil || first.Duplicate || first.Seq != int64(i+2) || again.err != nil || !again.Duplicate ||
+					again.Seq != first.Seq {
 					violations++
 					t.Errorf("the retry of an append that was refused: %+v, and then %+v; want seq %d, written by the first", first, again, i+2)
 				}

@@ -11,8 +11,8 @@ import (
 	"github.com/parleyhub/parley/internal/history"
 )
 
-// TestStaleHolderIsRefused lets a holder speak after it was told that its claim is lost. The model of
-// turns must accept what the hub answered.
+// TestStaleHolderIsRefused lets a holder speak after its claim is lost. The model of turns must
+// accept the answer of the hub.
 func TestStaleHolderIsRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, _ journal.Journal) {
 		if err := history.CheckTurns(staleHolder(t, h), 0); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// rowOf gives the row of one conversation in the list of an admin.
+// rowOf returns the row of one conversation in the list of an admin.
 func rowOf(t testing.TB, h *hub.Hub, id string) parley.ConversationSummary {
 	t.Helper()
 	list, err := h.ListConversations(t.Context(), root(h), &parley.ListConversationsParams{})
@@ -54,14 +54,17 @@ func TestFloor(t *testing.T) {
 		is(parley.Floor{Turn: 1, Speaker: "a", Kind: parley.KindAgent, Since: since, Claim: claim()})
 		say(t, h, r.p, under(message(id, "hm", parley.FinalityNone, ""), c.ClaimID))
 		asked := asks(t, h, r.p, may(id, "k"))
-		is(parley.Floor{Turn: 1, Speaker: "a", Kind: parley.KindAgent, Open: true, Since: since, Claim: claim(), Approvals: 1, Stuck: parley.StuckApproval})
+		is(parley.Floor{Turn: 1, Speaker: "a", Kind: parley.KindAgent, Open: true, Since: since, Claim: claim(),
+			Approvals: 1, Stuck: parley.StuckApproval})
 		answers(t, h, approver(h, "b"), asked.ApprovalID, parley.DecisionRejected)
 		if err := release(h, r.p, id, c.ClaimID, parley.ReleaseFailed); err != nil {
 			t.Fatal(err)
 		}
-		is(parley.Floor{Turn: 1, Speaker: "a", Kind: parley.KindAgent, Open: true, Since: since, Attempts: 1, Stuck: parley.StuckAttempts})
+		is(parley.Floor{Turn: 1, Speaker: "a", Kind: parley.KindAgent, Open: true, Since: since, Attempts: 1,
+			Stuck: parley.StuckAttempts})
 		r.conn.Close()
-		is(parley.Floor{Turn: 1, Speaker: "a", Kind: parley.KindAgent, Open: true, Since: since, Attempts: 1, Stuck: parley.StuckNoExecutor})
+		is(parley.Floor{Turn: 1, Speaker: "a", Kind: parley.KindAgent, Open: true, Since: since, Attempts: 1,
+			Stuck: parley.StuckNoExecutor})
 
 		pass(time.Second)
 		if err := cancelTurn(h, b, id, 1); err != nil {
@@ -80,7 +83,7 @@ func TestFloor(t *testing.T) {
 	})
 }
 
-// TestFloorOfAnyone: where anyone may speak nobody is waited for.
+// TestFloorOfAnyone: if anyone may speak, the floor has no speaker.
 func TestFloorOfAnyone(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		since := parley.TimestampOf(h.Now())

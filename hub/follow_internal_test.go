@@ -11,7 +11,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
-// lateJournal tells the outcome of a commit a while after it.
+// lateJournal delays the outcome of a commit.
 type lateJournal struct {
 	*memory.Journal
 }
@@ -25,8 +25,9 @@ func (j lateJournal) Submit(b journal.Batch) {
 	j.Journal.Submit(b)
 }
 
-// TestRefusalBehindOwnAppend: a hub that does not know yet that its own append is committed decides on that. What another hub has written behind it counts
-// all the same: who holds the other hub's claim is not told that it is lost.
+// TestRefusalBehindOwnAppend: a hub that does not know yet that its append is committed decides on
+// that append. Events of another hub behind it count too: the holder of the other hub's claim is
+// not refused with claim_lost.
 func TestRefusalBehindOwnAppend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := memory.New()
@@ -39,7 +40,8 @@ func TestRefusalBehindOwnAppend(t *testing.T) {
 		late.SendNote(late.LocalPrincipal("a"), &parley.SendNoteParams{ConversationID: id, Payload: parley.Note{Schema: "s", Data: []byte(`1`)}},
 			func(_ parley.SeqResult, err error) { noted <- err })
 		synctest.Wait()
-		c, err := other.Client(other.LocalPrincipal("a")).ClaimTurn(t.Context(), &parley.ClaimTurnParams{ConversationID: id, Turn: 1})
+		c, err := other.Client(other.LocalPrincipal("a")).ClaimTurn(t.Context(),
+			&parley.ClaimTurnParams{ConversationID: id, Turn: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/fold/idempotency"
+	"github.com/parleyhub/parley/hub/internal/page"
 	"github.com/parleyhub/parley/hub/policy"
 	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/methods"
@@ -74,16 +75,14 @@ func (f *forking) check() error {
 		return err
 	}
 	if p.Claim() != nil {
-		return parley.Refuse(parley.ErrForbidden,
-			"a token for one turn does no more than speak", "the token of its executor")
+		return parley.Refuse(parley.ErrForbidden, "a token for one turn does no more than speak", "the token of its executor")
 	}
 	if err := cmp.Or(check.Fork(q), check.Traceparent(q.Traceparent)); err != nil {
 		return err
 	}
 	switch f.id = q.ForkID; {
 	case strings.HasPrefix(f.id, hubIDPrefix), strings.HasPrefix(f.id, conv.SessionPrefix):
-		return parley.Refuse(parley.ErrValidationFailed,
-			"forkId begins with "+f.id[:len(hubIDPrefix)], "another beginning: the hub makes such ids")
+		return page.Invalid("another beginning: the hub makes such ids", "forkId begins with %s", f.id[:len(hubIDPrefix)])
 	case f.id == "" && q.ClientRequestID != "":
 		f.id = parley.DerivedForkID(p.AgentID, q.ClientRequestID)
 	case f.id == "":
@@ -163,12 +162,11 @@ func (f *forking) checkOriginal() error {
 	case !p.Sees(&s):
 		return auth.ErrReadsOnly
 	case conv.Reserved(q.ConversationID):
-		return parley.Refuse(parley.ErrForbidden, "a conversation of the hub's own is not forked", "")
+		return parley.Refuse(parley.ErrForbidden, "a reserved conversation cannot be forked", "")
 	case s.Session != nil:
 		return parley.Refuse(parley.ErrForbidden, "a session is not forked", "startSession")
 	case !mayFork(p, &s):
-		return parley.Refuse(parley.ErrForbidden,
-			"only the creator, human participants and admins fork a conversation", "")
+		return parley.Refuse(parley.ErrForbidden, "only the creator, human participants and admins fork a conversation", "")
 	case s.Workspace != "" && !p.Grants(s.Workspace): // the fork belongs to it too
 		return p.CheckGrants(s.Workspace)
 	case !p.Reaches(f.id):
@@ -178,8 +176,7 @@ func (f *forking) checkOriginal() error {
 		return parley.Refuse(parley.ErrCursorAhead,
 			fmt.Sprintf("seq %d is beyond the log", q.Seq), fmt.Sprintf("at most %d", lastShared(&s)))
 	case q.Seq > lastShared(&s):
-		return parley.Refuse(parley.ErrValidationFailed,
-			fmt.Sprintf("seq %d has closed the conversation", q.Seq), fmt.Sprintf("at most %d", lastShared(&s)))
+		return page.Invalid(fmt.Sprintf("at most %d", lastShared(&s)), "seq %d has closed the conversation", q.Seq)
 	}
 	return nil
 }
@@ -209,8 +206,7 @@ func (f *forking) readShared(into *fold.Fork) error {
 			err = fmt.Errorf("the log ends at seq %d", n)
 		}
 		if err != nil {
-			f.hub.log.Error("cannot read a conversation that is to be forked",
-				"conversation", q.ConversationID, "error", err)
+			f.hub.log.Error("cannot read a conversation that is to be forked", "conversation", q.ConversationID, "error", err)
 			return parley.Refuse(parley.ErrInternal, "the conversation cannot be read; nothing was written", "")
 		}
 		for i := range records {

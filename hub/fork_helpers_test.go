@@ -10,12 +10,12 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// forks makes a fork, or gives why not.
+// forks makes a fork and returns its error.
 func forks(h *hub.Hub, p *hub.Principal, q parley.ForkConversationParams) (*parley.Snapshot, error) {
 	return one(func(done func(*parley.Snapshot, error)) { h.ForkConversation(p, &q, done) })
 }
 
-// forked makes a fork at a seq, holds it against the other, and gives its id.
+// forked makes a fork at a seq, compares it with the original, and returns its id.
 func forked(t testing.TB, h *hub.Hub, j journal.Journal, p *hub.Principal, id string, seq int64) string {
 	t.Helper()
 	s, err := forks(h, p, parley.ForkConversationParams{ConversationID: id, Seq: seq})
@@ -43,12 +43,13 @@ func isFork(t testing.TB, j journal.Journal, id, other string, seq int64, by str
 	}
 	sys, err := e.System()
 	want := parley.ForkRecord{ConversationID: other, Seq: seq, Hash: hex.EncodeToString(hash[:])}
-	if err != nil || sys.Kind != parley.KindConversationForked || sys.Fork == nil || *sys.Fork != want || sys.CreatedBy != by || e.From != parley.HubID {
+	if err != nil || sys.Kind != parley.KindConversationForked || sys.Fork == nil || *sys.Fork != want ||
+		sys.CreatedBy != by || e.From != parley.HubID {
 		t.Fatalf("after the shared events stands %s, want the fork %+v", here[seq].Data, want)
 	}
 }
 
-// records gives the first n records of a conversation.
+// records returns the first n records of a conversation.
 func records(t testing.TB, j journal.Journal, id string, n int64) []journal.Record {
 	t.Helper()
 	out, err := j.Read(id, 0, int(n), 1<<30)
@@ -58,7 +59,7 @@ func records(t testing.TB, j journal.Journal, id string, n int64) []journal.Reco
 	return out
 }
 
-// snapshot gives a conversation without its events.
+// snapshot returns a conversation without its events.
 func snapshot(t testing.TB, h *hub.Hub, p *hub.Principal, id string) *parley.Snapshot {
 	t.Helper()
 	s, _, err := h.GetConversation(t.Context(), p, &parley.GetConversationParams{ConversationID: id, Limit: 1})

@@ -8,13 +8,15 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// TestForkRights: who may close a conversation may fork it, and nobody else, and no more than it may create in its workspace; what is private stays so in the fork.
+// TestForkRights: callers that may close a conversation may fork it, and no others, within their
+// rights to create in its workspace. Private events stay private in the fork.
 func TestForkRights(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		ann := h.LocalPrincipal("ann").WithWorkspaces("red")
 		id := create(t, h, ann, &parley.CreateConversationParams{
 			Workspace: "red", Policy: &parley.Policy{Kind: parley.PolicyOpen},
-			Participants: []parley.Participant{{ID: "bob", Kind: parley.KindHuman, Private: "for bob"}, {ID: "bot", Kind: parley.KindAgent, Private: "for bot"}, {ID: "pat", Kind: parley.KindPeer}},
+			Participants: []parley.Participant{{ID: "bob", Kind: parley.KindHuman, Private: "for bob"},
+				{ID: "bot", Kind: parley.KindAgent, Private: "for bot"}, {ID: "pat", Kind: parley.KindPeer}},
 		})
 		say(t, h, h.LocalPrincipal("pat"), message(id, "hi", parley.FinalityTurn, ""))
 		narrow := func(p *hub.Principal, conversation string) *hub.Principal {
@@ -69,7 +71,7 @@ func TestForkRights(t *testing.T) {
 		_, err := one(func(done func(parley.SeqResult, error)) {
 			h.CloseConversation(ann, &parley.CloseConversationParams{ConversationID: fork}, done)
 		})
-		refused(t, err, parley.ErrForbidden) // who has created the other has not created this
+		refused(t, err, parley.ErrForbidden) // the creator of the original is not the creator of the fork
 	})
 }
 
@@ -94,7 +96,8 @@ func TestForkUnderTheNameOfTheFirst(t *testing.T) {
 	ann = h.LocalPrincipal("ann")
 	_, err := forks(h, ann, parley.ForkConversationParams{ConversationID: fork, Seq: 2, ForkID: "other"})
 	refused(t, err, parley.ErrValidationFailed)
-	if s, err := forks(h, ann, parley.ForkConversationParams{ConversationID: fork, Seq: 1, ForkID: "other"}); err != nil || s.Fork.ConversationID != fork {
+	if s, err := forks(h, ann, parley.ForkConversationParams{ConversationID: fork, Seq: 1,
+		ForkID: "other"}); err != nil || s.Fork.ConversationID != fork {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
@@ -120,7 +123,8 @@ func TestForkRefused(t *testing.T) {
 			{ann, parley.ForkConversationParams{ConversationID: id, Seq: 2, ForkID: "cnv_x"}, parley.ErrValidationFailed},
 			{ann, parley.ForkConversationParams{ConversationID: id, Seq: 2, ForkID: "ses_x"}, parley.ErrValidationFailed},
 			{ann, parley.ForkConversationParams{ConversationID: id, Seq: 2, Title: "a\nb"}, parley.ErrValidationFailed},
-			{ann, parley.ForkConversationParams{ConversationID: id, Seq: 2, ClientRequestID: "\x00"}, parley.ErrValidationFailed},
+			{ann, parley.ForkConversationParams{ConversationID: id, Seq: 2, ClientRequestID: "\x00"},
+				parley.ErrValidationFailed},
 			{ann, parley.ForkConversationParams{ConversationID: id, Seq: 2, Traceparent: "00-1"}, parley.ErrValidationFailed},
 			{ann, parley.ForkConversationParams{ConversationID: "nothing", Seq: 2}, parley.ErrNotFound},
 			{ann, parley.ForkConversationParams{Seq: 2}, parley.ErrNotFound},

@@ -29,7 +29,8 @@ func talked(t testing.TB, h *hub.Hub) (id string, ann, bob *hub.Principal) {
 	return id, ann, bob
 }
 
-// TestFork: a fork has the bytes of the other and goes on by itself; its creator is who has forked; the other does not notice. So it stays when the hub is started anew.
+// TestFork: a fork has the bytes of the original and continues separately. Its creator is the
+// caller, and the original does not change, also after a restart.
 func TestFork(t *testing.T) {
 	j := newJournal(t)
 	h := startOn(t, j, counted("x"))
@@ -40,18 +41,21 @@ func TestFork(t *testing.T) {
 		t.Fatal(err)
 	}
 	fork := s.ConversationID
-	if fork != parley.DerivedForkID("ann", "f") || s.CreatedBy != "ann" || s.Title != "second" || s.LatestSeq != 6 || s.Turn != 4 || s.Duplicate {
+	if fork != parley.DerivedForkID("ann", "f") || s.CreatedBy != "ann" || s.Title != "second" || s.LatestSeq != 6 ||
+		s.Turn != 4 || s.Duplicate {
 		t.Errorf("%+v", s)
 	}
-	if len(s.Events) != 1 || s.Events[0].Seq != 6 || s.Events[0].ClientRequestID != "f" || s.NextSeq != 6 || s.Fork == nil || s.Fork.ConversationID != id {
+	if len(s.Events) != 1 || s.Events[0].Seq != 6 || s.Events[0].ClientRequestID != "f" || s.NextSeq != 6 ||
+		s.Fork == nil || s.Fork.ConversationID != id {
 		t.Errorf("%+v, fork %+v", s.Events, s.Fork)
 	}
 	isFork(t, j, fork, id, 5, "ann")
-	// the third message has its key still, and the fourth is said anew
+	// the third message still has its key, and the fourth is new
 	if again := say(t, h, ann, message(fork, "words 2", parley.FinalityTurn, "k2")); !again.Duplicate || again.Seq != 5 {
 		t.Errorf("%+v", again)
 	}
-	if other := say(t, h, bob, message(fork, "other words", parley.FinalityTurn, "k3")); other.Duplicate || other.Seq != 7 || other.Turn != 4 {
+	if other := say(t, h, bob, message(fork, "other words", parley.FinalityTurn, "k3")); other.Duplicate ||
+		other.Seq != 7 || other.Turn != 4 {
 		t.Errorf("%+v", other)
 	}
 	for i, r := range records(t, j, id, 7) {
@@ -65,11 +69,13 @@ func TestFork(t *testing.T) {
 			h = startOn(t, j, counted("y"))
 			ann = h.LocalPrincipal("ann")
 		}
-		if got := snapshot(t, h, ann, fork); got.Fork == nil || *got.Fork != *s.Fork || got.LatestSeq != 7 || got.CreatedAt != s.CreatedAt || got.Title != "second" {
+		if got := snapshot(t, h, ann, fork); got.Fork == nil || *got.Fork != *s.Fork || got.LatestSeq != 7 ||
+			got.CreatedAt != s.CreatedAt || got.Title != "second" {
 			t.Errorf("crashed %t: %+v", crashed, got)
 		}
 		list, err := h.ListConversations(t.Context(), h.LocalPrincipal("bob"), &parley.ListConversationsParams{})
-		if err != nil || len(list.Conversations) != 2 || list.Conversations[1].ConversationID != fork || list.Conversations[1].Fork == nil || *list.Conversations[1].Fork != *s.Fork {
+		if err != nil || len(list.Conversations) != 2 || list.Conversations[1].ConversationID != fork ||
+			list.Conversations[1].Fork == nil || *list.Conversations[1].Fork != *s.Fork {
 			t.Errorf("crashed %t: %+v, %v", crashed, list, err)
 		}
 		got, err := forks(h, ann, parley.ForkConversationParams{ConversationID: id, Seq: 5, Title: "second", ClientRequestID: "f"})
@@ -79,7 +85,8 @@ func TestFork(t *testing.T) {
 	}
 }
 
-// TestForkBytes: what a later or an earlier hub has written is copied as it stands, also where this one would write it in another way.
+// TestForkBytes: events that a newer or older hub wrote are copied unchanged, also if this hub
+// would encode them differently.
 func TestForkBytes(t *testing.T) {
 	first := memory.New()
 	h, err := hub.Open(first, counted("x"))
@@ -142,7 +149,8 @@ func TestForkRetried(t *testing.T) {
 		refused(t, err, parley.ErrIdempotencyConflict)
 	}
 	// under the key of the other, which is another method's, and the id of the fork by hand
-	if got, err := forks(h, ann, parley.ForkConversationParams{ConversationID: id, Seq: 3, ClientRequestID: "made"}); err != nil || got.Duplicate {
+	if got, err := forks(h, ann, parley.ForkConversationParams{ConversationID: id, Seq: 3,
+		ClientRequestID: "made"}); err != nil || got.Duplicate {
 		t.Errorf("%+v, %v", got, err)
 	}
 	chosen := parley.ForkConversationParams{ConversationID: id, Seq: 3, ForkID: "mine", ClientRequestID: "f"}
@@ -154,7 +162,8 @@ func TestForkRetried(t *testing.T) {
 	chosen.ClientRequestID = ""
 	_, err = forks(h, ann, chosen)
 	refused(t, err, parley.ErrAlreadyExists)
-	_, err = h.Client(ann).CreateConversation(t.Context(), &parley.CreateConversationParams{ConversationID: "mine", Participants: seats("ann"), ClientRequestID: "f"})
+	_, err = h.Client(ann).CreateConversation(t.Context(), &parley.CreateConversationParams{ConversationID: "mine",
+		Participants: seats("ann"), ClientRequestID: "f"})
 	refused(t, err, parley.ErrIdempotencyConflict)
 	_, err = forks(h, ann, parley.ForkConversationParams{ConversationID: id, Seq: 3, ForkID: id})
 	if err == nil {
@@ -209,7 +218,8 @@ func TestForkTorn(t *testing.T) {
 		told := make(chan error, 1)
 		h.ForkConversation(ann, &q, func(_ *parley.Snapshot, err error) { told <- err })
 		synctest.Wait()
-		if _, err := h.Tail(t.Context(), ann, &parley.TailParams{ConversationID: parley.DerivedForkID("ann", "f")}); !errors.Is(err, parley.ErrNotFound) {
+		if _, err := h.Tail(t.Context(), ann, &parley.TailParams{ConversationID: parley.DerivedForkID("ann",
+			"f")}); !errors.Is(err, parley.ErrNotFound) {
 			t.Fatalf("before it is durable: %v", err)
 		}
 		j = crash(t, j)
@@ -258,7 +268,8 @@ func TestForkTimes(t *testing.T) {
 		pass(30 * time.Second)
 		closedAs(t, j, id, parley.OutcomeCanceled, parley.ReasonIdleTimeout)
 		later := forked(t, h, j, ann, id, 1)
-		if s := snapshot(t, h, ann, later); s.Status != parley.StatusActive || s.Guidance.DeadlineMs != int64(s.CreatedAt)+40_000 {
+		if s := snapshot(t, h, ann, later); s.Status != parley.StatusActive ||
+			s.Guidance.DeadlineMs != int64(s.CreatedAt)+40_000 {
 			t.Errorf("%+v", s)
 		}
 		pass(20 * time.Second)

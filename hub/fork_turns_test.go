@@ -10,8 +10,8 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// TestForkOfAClaim: a turn that is worked at in the other is offered anew in the fork, what was said in it is withdrawn there, and no attempt is counted. The claim in the other
-// stands.
+// TestForkOfAClaim: a claimed turn of the original is offered again in the fork, its messages are
+// withdrawn there, and no attempt is counted. The claim in the original stays current.
 func TestForkOfAClaim(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		r := push(t, h, "r1", "a")
@@ -31,7 +31,8 @@ func TestForkOfAClaim(t *testing.T) {
 		refusedMessage(t, h, r.p, under(message(fork, "mine", parley.FinalityTurn, ""), c.ClaimID), parley.ErrClaimLost)
 		pass(time.Second)
 		offers := append(r.offered(), r2.offered()...)
-		if len(offers) == 0 || offers[0].ConversationID != fork || offers[0].Attempt != 1 || offers[0].Turn != 1 || offers[0].ClaimID == c.ClaimID {
+		if len(offers) == 0 || offers[0].ConversationID != fork || offers[0].Attempt != 1 || offers[0].Turn != 1 ||
+			offers[0].ClaimID == c.ClaimID {
 			t.Fatalf("%+v", offers)
 		}
 		if _, err := renew(h, r.p, id, c.ClaimID); err != nil {
@@ -39,13 +40,14 @@ func TestForkOfAClaim(t *testing.T) {
 		}
 		say(t, h, r.p, message(id, "done", parley.FinalityTurn, ""))
 		say(t, h, r2.p, message(fork, "done otherwise", parley.FinalityTurn, "k"))
-		// a fork of the fork at the very event that says so, where the claim stands yet
+		// a fork of the fork at the event of the withdrawal, where the claim is still current
 		again := forked(t, h, j, h.LocalPrincipal("b"), fork, 4)
-		wantTurns(t, j, again, "claimed(r1 1)", "a:none", "conversation_forked", "conversation_forked", "claim_ended(restarted)")
+		wantTurns(t, j, again, "claimed(r1 1)", "a:none", "conversation_forked", "conversation_forked",
+			"claim_ended(restarted)")
 	})
 }
 
-// TestForkOfAnOpenTurn: a turn of a person goes on in the fork.
+// TestForkOfAnOpenTurn: the open turn of a person continues in the fork.
 func TestForkOfAnOpenTurn(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		ann, bob := h.LocalPrincipal("ann"), h.LocalPrincipal("bob")
@@ -59,8 +61,8 @@ func TestForkOfAnOpenTurn(t *testing.T) {
 	})
 }
 
-// TestForkOfAnApproval: nobody has been asked for anything in the fork, wherever between the question and after the answer it begins, and the agent asks again. In the other
-// the question stands.
+// TestForkOfAnApproval: the fork has no approvals, whether it begins before or after the answer,
+// and the agent requests again. The approval in the original does not change.
 func TestForkOfAnApproval(t *testing.T) {
 	atWork(t, nil, func(t *testing.T, h *hub.Hub, j journal.Journal, r *host, id, _ string) {
 		b := approver(h, "b")
@@ -95,7 +97,7 @@ func TestForkOfAnApproval(t *testing.T) {
 	})
 }
 
-// wantGuidance fails the test unless somebody has the floor.
+// wantGuidance fails the test unless speaker has the floor.
 func wantGuidance(t testing.TB, h *hub.Hub, id, speaker string) {
 	t.Helper()
 	if who, rule := floorOf(t, h, id); who != speaker {
@@ -103,7 +105,8 @@ func wantGuidance(t testing.TB, h *hub.Hub, id, speaker string) {
 	}
 }
 
-// TestForkOfSessions: the sessions of the other are its own: their ends are told there and not in the fork, which starts its own under the same key.
+// TestForkOfSessions: sessions belong to the original. Their ends are reported there and not in the
+// fork, which starts new sessions under the same key.
 func TestForkOfSessions(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := hosts(t, h, counter("count"))
@@ -116,7 +119,7 @@ func TestForkOfSessions(t *testing.T) {
 		began := say(t, h, a, message(id, "while it runs", parley.FinalityNone, ""))
 		x.works("forty-two")
 		pass(0)
-		ended := forked(t, h, j, hal, id, 5) // it was not told of: a's turn is open
+		ended := forked(t, h, j, hal, id, 5) // it was not reported: a's turn is open
 		wantTurns(t, j, id, "session_started", "claimed( 1)", "a:none", "session_ended")
 		q.ParentConversationID = running
 		own := start(t, h, a, q)
@@ -128,10 +131,11 @@ func TestForkOfSessions(t *testing.T) {
 		say(t, h, a, message(ended, "now", parley.FinalityTurn, ""))
 		pass(time.Second)
 		wantTurns(t, j, id, "session_started", "claimed( 1)", "a:none", "session_ended", "a:turn", "hub:turn")
-		wantTurns(t, j, ended, "session_started", "claimed( 1)", "a:none", "session_ended", "conversation_forked", "claim_ended(restarted)", "a:turn")
+		wantTurns(t, j, ended, "session_started", "claimed( 1)", "a:none", "session_ended", "conversation_forked",
+			"claim_ended(restarted)", "a:turn")
 		wantTurns(t, j, running, "session_started", "conversation_forked", "session_started", "session_ended", "hub:turn")
 		told := forked(t, h, j, hal, id, 7)
-		wantGuidance(t, h, told, "a") // what was told stands in the fork, and a has the floor because of it
+		wantGuidance(t, h, told, "a") // the report is in the fork, and a has the floor because of it
 		if got := callbacks(t, j, told); len(got) != 1 || got[0][0].ChildSessionID != s.SessionID {
 			t.Errorf("%+v", got)
 		}
@@ -168,7 +172,8 @@ func TestForkClosesNoSession(t *testing.T) {
 	})
 }
 
-// TestForkWakes: events that are copied wake nobody. A match that waits for a turn waits for it in the fork too; one that waits for a session, or whose session runs, is the other's.
+// TestForkWakes: copied events trigger no agent. A match that waits for a turn waits in the fork
+// too. One that waits for a session, or whose session runs, belongs to the original.
 func TestForkWakes(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := listeners(t, h, listens("calc", onSchema("s.v1")))
@@ -209,7 +214,7 @@ func TestForkWakes(t *testing.T) {
 	})
 }
 
-// TestForkOfAWokenTurn: who was woken has the floor in the fork too.
+// TestForkOfAWokenTurn: a triggered agent has the floor in the fork too.
 func TestForkOfAWokenTurn(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := push(t, h, "r1", "bot")

@@ -16,7 +16,8 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// TestExplainGolden puts the golden logs of package fold into a journal: Explain at each seq gives what is stored beside them.
+// TestExplainGolden puts the golden logs of package fold into a journal. Explain at each seq
+// returns the stored results.
 func TestExplainGolden(t *testing.T) {
 	files, err := filepath.Glob("fold/testdata/*.jsonl")
 	if err != nil || len(files) < 12 {
@@ -50,7 +51,9 @@ func TestExplainGolden(t *testing.T) {
 			if err != nil || r.Seq != seq {
 				t.Fatalf("%s at %d: %+v, %v", id, seq, r, err)
 			}
-			slices.SortFunc(r.Guidance, func(a, b parley.ParticipantGuidance) int { return strings.Compare(a.ParticipantID, b.ParticipantID) })
+			slices.SortFunc(r.Guidance, func(a, b parley.ParticipantGuidance) int {
+				return strings.Compare(a.ParticipantID, b.ParticipantID)
+			})
 			for _, g := range r.Guidance {
 				raw, err := json.Marshal(g.Guidance)
 				if err != nil {

@@ -83,7 +83,7 @@ func TestTokensAreTheHubs(t *testing.T) {
 	}
 }
 
-// Nobody takes the id that another's key leads to.
+// A caller cannot choose an id that another caller's key leads to.
 func TestMadeIDsAreNotChosen(t *testing.T) {
 	h := startOn(t, newJournal(t), nil)
 	q := open2("a")
@@ -111,7 +111,8 @@ func TestSubscriptionEndsWithItsToken(t *testing.T) {
 			}
 			return p
 		}
-		s, err := h.Subscribe(t.Context(), login(parley.ScopeRead, parley.ScopeTrace), &parley.SubscribeParams{ConversationID: id})
+		s, err := h.Subscribe(t.Context(), login(parley.ScopeRead, parley.ScopeTrace),
+			&parley.SubscribeParams{ConversationID: id})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +161,8 @@ func TestNotReadyWhileFull(t *testing.T) {
 	}
 }
 
-// A hub that nobody writes to is ready again after a while: else a balancer that asks for readiness would never let it find out.
+// A hub without writes is ready again after a while. Otherwise a load balancer that checks
+// readiness would send it no writes.
 func TestReadyAgainWithoutAppend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -216,7 +218,7 @@ func TestListPassesDamage(t *testing.T) {
 	}
 }
 
-// What nobody uses is dropped when it is too many bytes, however few conversations.
+// Unused conversations are evicted when they have too many bytes, even if they are few.
 func TestBoundedBytes(t *testing.T) {
 	h := startOn(t, newJournal(t), &hub.Options{MaxLoadedBytes: 32 << 10})
 	a := h.LocalPrincipal("a")

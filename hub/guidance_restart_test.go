@@ -12,8 +12,9 @@ import (
 	"github.com/parleyhub/parley/internal/promise"
 )
 
-// TestGuidanceOverRestart: what a hub says of whose turn it is, one that has read the log anew says too: to everybody, at every step of conversations in
-// which people and agents speak, name each other, and let their turns go by.
+// TestGuidanceOverRestart: a hub that has read the log again returns the same guidance: to all
+// participants, at every step of conversations in which people and agents speak, name each other,
+// and skip their turns.
 func TestGuidanceOverRestart(t *testing.T) {
 	const conversations, steps = 12, 12
 	told, violations := 0, 0
@@ -42,7 +43,7 @@ func TestGuidanceOverRestart(t *testing.T) {
 // speakers take part in a talk; the last two are agents.
 var speakers = []string{"ann", "bob", "kim", "lee"}
 
-// talk gives one policy after another.
+// talk returns one policy after another.
 func talk(seed uint64) *parley.CreateConversationParams {
 	q := &parley.CreateConversationParams{Policy: &parley.Policy{Kind: []parley.PolicyKind{
 		parley.PolicyAddressed, parley.PolicyModerator, parley.PolicyRoundRobin, parley.PolicyOpen,
@@ -58,7 +59,7 @@ func talk(seed uint64) *parley.CreateConversationParams {
 	return q
 }
 
-// speak has whoever has the floor say something to somebody, or, where it is an agent, let its turn go by.
+// speak lets the holder of the floor address a participant, or skips the turn of an agent.
 func speak(t *testing.T, h *hub.Hub, rng *rand.Rand, id string, policy *parley.Policy) {
 	t.Helper()
 	told := guidanceOf(t, h, id)
@@ -78,18 +79,20 @@ func speak(t *testing.T, h *hub.Hub, rng *rand.Rand, id string, policy *parley.P
 		return
 	}
 	q := message(id, "well, @"+speakers[rng.IntN(len(speakers))], parley.FinalityTurn, "")
-	if next := speakers[rng.IntN(len(speakers))]; next != who && (policy.Kind == parley.PolicyAddressed || who == policy.Moderator) {
+	if next := speakers[rng.IntN(len(speakers))]; next != who &&
+		(policy.Kind == parley.PolicyAddressed || who == policy.Moderator) {
 		q.TurnHint = &parley.TurnHint{Next: next}
 	}
 	say(t, h, p, q)
 }
 
-// guidanceOf is what everybody is told.
+// guidanceOf returns the guidance of all participants.
 func guidanceOf(t *testing.T, h *hub.Hub, id string) map[string]parley.Guidance {
 	t.Helper()
 	all := map[string]parley.Guidance{}
 	for _, who := range speakers {
-		r, err := h.GetGuidance(t.Context(), h.LocalPrincipal(who), &parley.GetGuidanceParams{ConversationID: id, Explain: true})
+		r, err := h.GetGuidance(t.Context(), h.LocalPrincipal(who),
+			&parley.GetGuidanceParams{ConversationID: id, Explain: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,8 @@ import (
 	"github.com/parleyhub/parley/internal/methods"
 )
 
-// counted gives options with ids that are counted; prefix keeps the ids of two hubs on one journal apart.
+// counted returns options with counted ids. The prefix separates the ids of two hubs on one
+// journal.
 func counted(prefix string) *hub.Options {
 	var ids, secrets atomic.Int64
 	return &hub.Options{
@@ -47,14 +48,15 @@ func startOn(t testing.TB, j journal.Journal, o *hub.Options) *hub.Hub {
 	return h
 }
 
-// newJournal gives a journal whose log is checked at the end of the test, after the hubs that are started on it.
+// newJournal returns a journal whose log is checked at the end of the test, after its hubs.
 func newJournal(t testing.TB) *memory.Journal {
 	j := memory.New()
 	t.Cleanup(func() { endJournal(t, j) })
 	return j
 }
 
-// crash ends j as kill -9 would and gives what is left, checked at the end of the test.
+// crash ends j as kill -9 would and returns its durable content, which is checked at the end of the
+// test.
 func crash(t testing.TB, j *memory.Journal) *memory.Journal {
 	next := j.Crash()
 	t.Cleanup(func() { endJournal(t, next) })
@@ -108,7 +110,7 @@ func checkLog(t testing.TB, j journal.Journal) {
 			if len(ids) == 0 {
 				continue
 			}
-			id := ids[len(ids)-1] // within a claim a key stands once; without one, once in what was not withdrawn
+			id := ids[len(ids)-1] // within a claim a key is used once; without one, once in what was not withdrawn
 			if keys[r.Conversation] == nil {
 				keys[r.Conversation] = make(map[idempotency.KeyID]int64)
 			}
@@ -120,7 +122,7 @@ func checkLog(t testing.TB, j journal.Journal) {
 	}
 }
 
-// events gives the whole log of a conversation.
+// events returns the whole log of a conversation.
 func events(t testing.TB, j journal.Journal, id string) []parley.Event {
 	t.Helper()
 	var out []parley.Event
@@ -142,7 +144,7 @@ func events(t testing.TB, j journal.Journal, id string) []parley.Event {
 	}
 }
 
-// create makes a conversation and gives its id.
+// create creates a conversation and returns its id.
 func create(t testing.TB, h *hub.Hub, p *hub.Principal, q *parley.CreateConversationParams) string {
 	t.Helper()
 	s, err := h.Client(p).CreateConversation(context.Background(), q)
@@ -216,8 +218,8 @@ func one[T any](f func(done func(T, error))) (T, error) {
 	return a.v, a.err
 }
 
-// call is one method of the hub on a conversation, with params that are good but for what the caller may do. It gives all that
-// the caller is told, as JSON.
+// call is one method of the hub on a conversation, with valid params. It returns the whole answer
+// as JSON.
 type call struct {
 	method string
 	do     func(h *hub.Hub, p *hub.Principal, id string) (string, error)
@@ -275,7 +277,8 @@ var calls = []call{
 	}},
 	{methods.AddParticipant, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
 		_, err := one(func(done func(parley.SeqResult, error)) {
-			h.AddParticipant(p, &parley.AddParticipantParams{ConversationID: id, Participant: parley.Participant{ID: "new", Kind: parley.KindAgent}}, done)
+			h.AddParticipant(p, &parley.AddParticipantParams{ConversationID: id,
+				Participant: parley.Participant{ID: "new", Kind: parley.KindAgent}}, done)
 		})
 		return "", err
 	}},
@@ -303,7 +306,8 @@ var calls = []call{
 	}},
 	{methods.GetAttachment, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
 		sum := sha256.Sum256([]byte("hi"))
-		r, err := h.GetAttachment(context.Background(), p, &parley.GetAttachmentParams{ConversationID: id, SHA256: hex.EncodeToString(sum[:])})
+		r, err := h.GetAttachment(context.Background(), p, &parley.GetAttachmentParams{ConversationID: id,
+			SHA256: hex.EncodeToString(sum[:])})
 		return told(err, r, nil)
 	}},
 	{methods.CloseConversation, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {

@@ -1,19 +1,22 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base32"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/archive"
 	"github.com/parleyhub/parley/hub/fold"
-	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/internal/agentcontext"
 	"github.com/parleyhub/parley/hub/internal/approvals"
 	"github.com/parleyhub/parley/hub/internal/auth"
@@ -71,26 +74,15 @@ type Options struct {
 	skew time.Duration // added to the clock, for tests
 }
 
-// withDefaults returns a copy of o, which may be nil, with the defaults.
 func (o *Options) withDefaults() Options {
 	var d Options
 	if o != nil {
 		d = *o
 	}
-	if d.Version == "" {
-		d.Version = "0.0.0"
-	}
-	if d.Logger == nil {
-		d.Logger = slog.New(slog.DiscardHandler)
-	}
-	if d.MaxLoaded == 0 {
-		d.MaxLoaded = 4096
-	}
+	d.Version, d.Logger = cmp.Or(d.Version, "0.0.0"), cmp.Or(d.Logger, slog.New(slog.DiscardHandler))
+	d.MaxLoaded, d.IdleEvict = cmp.Or(d.MaxLoaded, 4096), cmp.Or(d.IdleEvict, 5*time.Minute)
 	if d.MaxLoadedBytes == 0 {
 		d.MaxLoadedBytes = roomIn(memoryLimit())
-	}
-	if d.IdleEvict == 0 {
-		d.IdleEvict = 5 * time.Minute
 	}
 	if d.Embedder == nil {
 		d.Embedder = vector.Lexical{}
@@ -106,14 +98,12 @@ func (o *Options) withDefaults() Options {
 
 var base32Lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// randomID returns prefix with 120 random bits.
 func randomID(prefix string) string {
 	b := make([]byte, 15)
 	rand.Read(b) // never fails (crypto/rand)
 	return prefix + base32Lower.EncodeToString(b)
 }
 
-// randomSecret returns 256 random bits.
 func randomSecret() string {
 	b := make([]byte, 32)
 	rand.Read(b)
@@ -130,7 +120,7 @@ type Hub struct {
 	started  time.Time
 	auth     *auth.Service
 	turns    *turns.Dispatcher
-	presence *cluster.Presence // nil if no other hub serves the same journal
+	presence *cluster.Presence
 
 	forks chan struct{} // a slot for each running fork
 
@@ -158,31 +148,32 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h.auth = auth.New(h.conv, auth.Options{
 		RootToken: h.opts.RootToken, Verifier: h.opts.Verifier, NewID: h.opts.NewID, NewSecret: h.opts.NewSecret,
 	})
-	h.changes = changes.New(changes.Options{
-		Engine: h.conv, Auth: h.auth, Lister: lister{h}, NewID: h.opts.NewID,
-	})
+	h.changes = changes.New(h.conv, h.auth, h.opts.NewID, h.summarizeListed)
 	h.turns = turns.New(turns.Options{
 		Engine: h.conv, Auth: h.auth, Tracer: h.opts.Tracer, NewID: h.opts.NewID, StartedAt: h.started.Add(h.opts.skew),
 	})
-	h.registry = registry.New(registry.Options{Engine: h.conv, Auth: h.auth, Turns: h.turns, CheckSchema: checkSchema})
+	h.registry = registry.New(h.conv, h.auth, h.turns)
 	h.sessions = sessions.New(sessions.Options{
-		Engine: h.conv, Auth: h.auth, Agents: sessionAgents{h.registry, h.turns}, NewID: h.opts.NewID,
-		AwaitRecovery: h.turns.AwaitRecovery, WakeTurn: h.turns.Wake, CheckJSON: check.JSON,
+		Engine: h.conv, Auth: h.auth, Registry: h.registry, Turns: h.turns, NewID: h.opts.NewID,
+	})
+	h.contexts = agentcontext.New(agentcontext.Options{
+		Engine: h.conv, Auth: h.auth, Registry: h.registry, PinConversation: h.turns.Pin,
+		FindSeated: func(name string) *registry.Blueprint { return h.triggers.FindSeated(name) },
+		Embedder:   h.opts.Embedder, VectorFile: h.opts.VectorFile,
 	})
 	h.triggers = triggers.New(triggers.Options{
-		Engine: h.conv, Auth: h.auth, Sessions: h.sessions, NewID: h.opts.NewID,
-		FollowRunners: h.registry.Follow, AwaitRecovery: h.turns.AwaitRecovery, FetchContext: h.fetchContext,
+		Engine: h.conv, Auth: h.auth, Registry: h.registry, Sessions: h.sessions, Contexts: h.contexts,
+		NewID: h.opts.NewID, AwaitRecovery: h.turns.AwaitRecovery,
 	})
 	h.sessions.Connect(h.triggers)
-	h.contexts = newContexts(h)
 	h.files, h.approvals = files.New(h.conv, h.auth, h.sessions.SeatOf), approvals.New(h.conv, h.auth, h.turns)
 	parts := conv.Parts{
 		Authorizer: authorizer{h}, Observers: h.newObservers(), AfterCommit: h.turns.ReportTurn,
 		Guide: func(s *fold.State, id string) parley.Guidance { return h.guidance(s, id, false) },
 	}
+	h.presence = cluster.NewPresence(h.conv, h.opts.Peers, localExecutors{h.turns, h.registry})
 	var follower *cluster.Follower
 	if h.shared {
-		h.presence = cluster.NewPresence(h.conv, h.opts.Peers, localExecutors{h.turns, h.registry})
 		follower = cluster.NewFollower(h.conv, h.presence.ID(), map[string]func() error{
 			auth.TokensConversation: h.auth.FollowTokens,
 			registry.Conversation:   h.registry.Follow,
@@ -190,7 +181,7 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 		parts.Freshness = freshness{follower, h.presence}
 	}
 	h.turns.Connect(h.presence, h.sessions, h.registry)
-	h.registry.Connect(h.presence, registryObserver{h.sessions, h.triggers})
+	h.registry.Connect(h.presence, h.triggers)
 	h.conv.Connect(parts)
 	if err := h.load(); err != nil {
 		h.conv.Stop()
@@ -294,7 +285,6 @@ func (h *Hub) Apart() error {
 	return nil
 }
 
-// unavailable returns the refusal for an error of the journal.
 func unavailable(err error) error {
 	if err == nil {
 		return nil
@@ -322,7 +312,6 @@ func (h *Hub) Counted() parley.Stats {
 	return s
 }
 
-// state returns the state for the statistics.
 func (h *Hub) state() parley.HubState {
 	err := h.Ready()
 	switch {
@@ -360,7 +349,6 @@ var ErrFar = conv.ErrFar
 // Peers transport messages between the hubs of one journal. See [cluster.Peers].
 type Peers = cluster.Peers
 
-// freshness implements conv.Freshness.
 type freshness struct {
 	*cluster.Follower
 	*cluster.Presence
@@ -370,4 +358,61 @@ type freshness struct {
 type localExecutors struct {
 	*turns.Dispatcher
 	*registry.Registry
+}
+
+var errBackupRunning = &parley.Error{
+	Err: parley.ErrRateLimited, Message: "a backup is under way", Expected: "one at a time", RetryAfterMs: 1000,
+}
+
+// Backup writes all conversations that the hub has at the start of the call, with the attachments, in the
+// format of package archive. It returns ErrForbidden without writing, unless p is an admin that is not
+// restricted to conversations. It returns ErrRateLimited while another backup runs. It returns an error when
+// the hub drains or the token ends; then the last line of the backup is missing. A missing or damaged
+// attachment is logged and marked in the backup.
+func (h *Hub) Backup(ctx context.Context, p *auth.Principal, w io.Writer) (archive.Trailer, error) {
+	if err := h.checkBackup(p); err != nil {
+		return archive.Trailer{}, err
+	}
+	if err := h.conv.Begin(); err != nil { // Close waits for it
+		return archive.Trailer{}, err
+	}
+	defer h.conv.End()
+	if !h.backup.TryLock() {
+		return archive.Trailer{}, errBackupRunning
+	}
+	defer h.backup.Unlock()
+	logLost := func(hash journal.Hash, err error) {
+		h.log.Error("an attachment is gone or damaged: the backup continues without it",
+			"attachment", hex.EncodeToString(hash[:]), "error", err)
+	}
+	return archive.WriteBackup(ctx, &allowedWriter{h, p, w}, h.journal, h.opts.Version, logLost)
+}
+
+// checkBackup returns an error unless the hub serves and p may read everything.
+func (h *Hub) checkBackup(p *auth.Principal) error {
+	if err := h.conv.Serving(); err != nil {
+		return err
+	}
+	if err := h.Valid(p); err != nil {
+		return err
+	}
+	if !p.Admin() || p.IsRestricted() {
+		return parley.Refuse(parley.ErrForbidden,
+			"a backup has everything in it", "a token with scope admin that is not narrowed to conversations")
+	}
+	return nil
+}
+
+// allowedWriter fails once the hub drains or the token of the principal ends.
+type allowedWriter struct {
+	hub *Hub
+	p   *auth.Principal
+	w   io.Writer
+}
+
+func (a *allowedWriter) Write(b []byte) (int, error) {
+	if err := a.hub.checkBackup(a.p); err != nil {
+		return 0, err
+	}
+	return a.w.Write(b)
 }

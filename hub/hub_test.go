@@ -60,10 +60,12 @@ func TestTwoSpeakAndClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := s.ConversationID
-	if _, err := payer.SendMessage(ctx, &parley.SendMessageParams{ConversationID: id, Payload: text("me first"), Finality: parley.FinalityTurn}); !errors.Is(err, parley.ErrNotYourTurn) {
+	if _, err := payer.SendMessage(ctx, &parley.SendMessageParams{ConversationID: id, Payload: text("me first"),
+		Finality: parley.FinalityTurn}); !errors.Is(err, parley.ErrNotYourTurn) {
 		t.Fatalf("payer out of turn: %v", err)
 	}
-	if _, err := clinic.SendMessage(ctx, &parley.SendMessageParams{ConversationID: id, Payload: text("hello"), Finality: parley.FinalityTurn}); err != nil {
+	if _, err := clinic.SendMessage(ctx, &parley.SendMessageParams{ConversationID: id, Payload: text("hello"),
+		Finality: parley.FinalityTurn}); err != nil {
 		t.Fatal(err)
 	}
 	last := &parley.SendMessageParams{ConversationID: id, Payload: text("bye"), Finality: parley.FinalityConversation, ClientRequestID: "k"}

@@ -47,7 +47,8 @@ func checkRetries(t *testing.T, h *hub.Hub, id string, last *parley.SendMessageP
 		}
 	}
 	for i := range 40 {
-		if got := say(t, h, b, message(id, fmt.Sprint("b", i), parley.FinalityTurn, fmt.Sprint("k", i))); !got.Duplicate || got.Turn != int64(2*i+2) {
+		if got := say(t, h, b, message(id, fmt.Sprint("b", i), parley.FinalityTurn, fmt.Sprint("k", i))); !got.Duplicate ||
+			got.Turn != int64(2*i+2) {
 			t.Fatalf("retry of k%d: %+v", i, got)
 		}
 	}
@@ -70,11 +71,13 @@ func checkRetries(t *testing.T, h *hub.Hub, id string, last *parley.SendMessageP
 	_, err = one(func(done func(parley.SeqResult, error)) { h.SendNote(b, note(id, "x", "end"), done) })
 	refused(t, err, parley.ErrIdempotencyConflict)
 	refused(t, (<-post(h, a, &again)).err, parley.ErrConversationClosed) // another's key
-	s, err := h.Client(a).CreateConversation(context.Background(), &parley.CreateConversationParams{Participants: seats("a", "b"), ClientRequestID: "c"})
+	s, err := h.Client(a).CreateConversation(context.Background(),
+		&parley.CreateConversationParams{Participants: seats("a", "b"), ClientRequestID: "c"})
 	if err != nil || s.ConversationID != id || s.Status != parley.StatusClosed || s.LatestSeq != first.Seq {
 		t.Fatalf("retry of create: %+v, %v", s, err)
 	}
-	_, err = h.Client(a).CreateConversation(context.Background(), &parley.CreateConversationParams{Participants: seats("a", "c"), ClientRequestID: "c"})
+	_, err = h.Client(a).CreateConversation(context.Background(),
+		&parley.CreateConversationParams{Participants: seats("a", "c"), ClientRequestID: "c"})
 	refused(t, err, parley.ErrIdempotencyConflict)
 }
 
@@ -133,7 +136,8 @@ func TestRetryOfTheClose(t *testing.T) {
 		"old version": reopen(func(t *testing.T, j *memory.Journal, id string) {
 			seq, _, _ := j.LoadState(id)
 			var buf bytes.Buffer
-			if err := gob.NewEncoder(&buf).Encode(kept{Version: 7, State: fold.State{ID: id, Seq: seq, Status: parley.StatusActive}}); err != nil {
+			if err := gob.NewEncoder(&buf).Encode(kept{Version: 7, State: fold.State{ID: id, Seq: seq,
+				Status: parley.StatusActive}}); err != nil {
 				t.Fatal(err)
 			}
 			save(t, j, id, seq, buf.Bytes())

@@ -11,7 +11,9 @@ import (
 // keep asks for a conversation that an adapter keeps.
 func keep(h *hub.Hub, p *hub.Principal, id string) error {
 	_, err := one(func(done func(*parley.Snapshot, error)) {
-		h.CreateConversation(p, &parley.CreateConversationParams{ConversationID: id, Participants: []parley.Participant{{ID: p.AgentID, Kind: parley.KindTool}, {ID: "bob", Kind: parley.KindAgent}}}, done)
+		h.CreateConversation(p, &parley.CreateConversationParams{ConversationID: id,
+			Participants: []parley.Participant{{ID: p.AgentID, Kind: parley.KindTool},
+				{ID: "bob", Kind: parley.KindAgent}}}, done)
 	})
 	return err
 }
@@ -30,7 +32,8 @@ func closeIt(h *hub.Hub, p *hub.Principal, id string) error {
 	return err
 }
 
-// TestKeptConversations: an admin creates them, writes notes there and closes them. Nobody else sees them, and nothing else is done there.
+// TestKeptConversations: an admin creates them, writes notes there and closes them. No one else
+// sees them, and no other write is allowed.
 func TestKeptConversations(t *testing.T) {
 	h := startOn(t, newJournal(t), rooted("t"))
 	admin, err := h.Authenticate(t.Context(), rootToken, "")
@@ -38,8 +41,10 @@ func TestKeptConversations(t *testing.T) {
 		t.Fatal(err)
 	}
 	const id = "~a2a.1"
-	bob := mustToken(t, h, admin, parley.CreateTokenParams{AgentID: "bob", Scopes: []parley.Scope{parley.ScopeRead, parley.ScopeWrite, parley.ScopeTrace, parley.ScopeCreate, parley.ScopeClaim}})
-	narrow := mustToken(t, h, admin, parley.CreateTokenParams{AgentID: "n", Scopes: []parley.Scope{parley.ScopeAdmin}, Conversations: []string{"ca"}})
+	bob := mustToken(t, h, admin, parley.CreateTokenParams{AgentID: "bob", Scopes: []parley.Scope{parley.ScopeRead,
+		parley.ScopeWrite, parley.ScopeTrace, parley.ScopeCreate, parley.ScopeClaim}})
+	narrow := mustToken(t, h, admin, parley.CreateTokenParams{AgentID: "n", Scopes: []parley.Scope{parley.ScopeAdmin},
+		Conversations: []string{"ca"}})
 
 	refused(t, keep(h, bob, id), parley.ErrValidationFailed)
 	refused(t, keep(h, narrow, id), parley.ErrForbidden)

@@ -18,12 +18,14 @@ func limited(t *testing.T, h *hub.Hub, l parley.Limits) string {
 	return create(t, h, h.LocalPrincipal("a"), &parley.CreateConversationParams{Participants: seats("a", "b"), Limits: &l})
 }
 
-// closedBy wants the last event to be the hub's close for a reason, in a turn, at a time after the first event, and gives its seq.
+// closedBy checks that the last event is the hub's close for a reason, in a turn, at a time after
+// the first event, and returns its seq.
 func closedBy(t *testing.T, j journal.Journal, id, reason string, turn int64, after time.Duration) int64 {
 	t.Helper()
 	log := events(t, j, id)
 	last := log[len(log)-1]
-	if !last.Closes() || last.From != parley.HubID || last.Outcome.Status != parley.OutcomeCanceled || last.Outcome.Reason != reason || last.Turn != turn {
+	if !last.Closes() || last.From != parley.HubID || last.Outcome.Status != parley.OutcomeCanceled ||
+		last.Outcome.Reason != reason || last.Turn != turn {
 		t.Fatalf("last event %s, want a close for %s in turn %d", last.Raw(), reason, turn)
 	}
 	if took := last.At.Time().Sub(log[0].At.Time()); after >= 0 && took != after {
@@ -43,12 +45,15 @@ func TestLimitsOfTime(t *testing.T) {
 		deadline := limited(t, h, parley.Limits{DeadlineMs: 3000})
 		none := limited(t, h, parley.Limits{})
 		<-time.After(900 * time.Millisecond)
-		if _, err := one(func(done func(parley.SendResult, error)) { h.SendTrace(a, trace(inTurn, "x", ""), done) }); err != nil {
+		if _, err := one(func(done func(parley.SendResult, error)) {
+			h.SendTrace(a, trace(inTurn, "x", ""), done)
+		}); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 { // neither a participant nor a delta nor a refusal is activity
 			_, _ = one(func(done func(parley.SeqResult, error)) {
-				h.AddParticipant(a, &parley.AddParticipantParams{ConversationID: idle, Participant: parley.Participant{ID: "c", Kind: parley.KindAgent}}, done)
+				h.AddParticipant(a, &parley.AddParticipantParams{ConversationID: idle,
+					Participant: parley.Participant{ID: "c", Kind: parley.KindAgent}}, done)
 			})
 			_ = (<-post(h, h.LocalPrincipal("b"), message(idle, "x", parley.FinalityTurn, ""))).err
 			h.SendDelta(a, &parley.SendDeltaParams{ConversationID: idle, Turn: 1, Text: "x"}, func(error) {})
@@ -72,7 +77,9 @@ func TestNotesKeepAwake(t *testing.T) {
 		id := limited(t, h, parley.Limits{IdleTimeoutMs: 1000})
 		for range 20 {
 			<-time.After(999 * time.Millisecond)
-			if _, err := one(func(done func(parley.SeqResult, error)) { h.SendNote(h.LocalPrincipal("b"), note(id, "n", ""), done) }); err != nil {
+			if _, err := one(func(done func(parley.SeqResult, error)) {
+				h.SendNote(h.LocalPrincipal("b"), note(id, "n", ""), done)
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -104,7 +111,8 @@ func TestDueWhileDown(t *testing.T) {
 	})
 }
 
-// blind is a journal whose open conversations cannot be listed before it is told so: the clock of a hub on it knows none.
+// blind is a journal whose open conversations cannot be listed until the test allows it, so the
+// clock of a hub on it has none.
 type blind struct {
 	journal.Journal
 	see chan struct{}
@@ -151,12 +159,14 @@ func TestTimeNeverGoesBack(t *testing.T) {
 	a := h.LocalPrincipal("a")
 	id := create(t, h, a, open2("a"))
 	future := parley.TimestampOf(time.Now().Add(time.Hour))
-	said := parley.Event{Seq: 2, Turn: 1, Type: parley.TypeMessage, From: "a", At: future, Finality: parley.FinalityTurn, Payload: text("from the future")}
+	said := parley.Event{Seq: 2, Turn: 1, Type: parley.TypeMessage, From: "a", At: future, Finality: parley.FinalityTurn,
+		Payload: text("from the future")}
 	data, err := said.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := journal.Append(t.Context(), j, journal.Batch{Conversation: id, After: 1, Events: [][]byte{data}}); err != nil {
+	if _, err := journal.Append(t.Context(), j, journal.Batch{Conversation: id, After: 1,
+		Events: [][]byte{data}}); err != nil {
 		t.Fatal(err)
 	}
 	say(t, h, a, message(id, "now", parley.FinalityTurn, ""))

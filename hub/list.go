@@ -49,22 +49,19 @@ type listing struct {
 	limit       int
 }
 
-// newListing checks the params.
 func newListing(p *auth.Principal, q *parley.ListConversationsParams) (*listing, error) {
 	limit, err := page.CheckLimit(q.Limit, page.MaxSummaries, page.PresetSummaries)
 	if err != nil {
 		return nil, err
 	}
 	if q.Status != "" && q.Status != parley.StatusActive && q.Status != parley.StatusClosed {
-		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("status is %q", q.Status), "active or closed")
+		return nil, page.Invalid("active or closed", "status is %q", q.Status)
 	}
 	if q.Participant != "" && !parley.ValidParticipantID(q.Participant) {
-		return nil, parley.Refuse(parley.ErrValidationFailed,
-			fmt.Sprintf("participant: %.80q is not acceptable", q.Participant), "an id of a participant")
+		return nil, page.Invalid("an id of a participant", "participant: %.80q is not acceptable", q.Participant)
 	}
 	if n := len(q.Text); n > parley.MaxTitleBytes {
-		return nil, parley.Refuse(parley.ErrValidationFailed,
-			fmt.Sprintf("text has %d bytes", n), fmt.Sprintf("at most %d", parley.MaxTitleBytes))
+		return nil, page.Invalid(fmt.Sprintf("at most %d", parley.MaxTitleBytes), "text has %d bytes", n)
 	}
 	l := &listing{
 		p: p, status: q.Status, participant: q.Participant, text: foldCase(q.Text), newest: q.Newest, limit: limit,
@@ -112,7 +109,6 @@ func (l listScope) has(p *auth.Principal, s *fold.State) bool {
 	return p.Sees(s)
 }
 
-// list returns a page.
 func (h *Hub) list(ctx context.Context, l *listing) (*parley.ListConversationsResult, error) {
 	read := h.journal.Labeled
 	if l.newest {
@@ -145,7 +141,6 @@ func (h *Hub) list(ctx context.Context, l *listing) (*parley.ListConversationsRe
 	return out, nil
 }
 
-// matches reports whether a conversation is in the scope and passes the filters.
 func (l *listing) matches(s *fold.State) bool {
 	return l.scope.has(l.p, s) && (l.status == "" || s.Status == l.status) &&
 		(l.participant == "" || s.HasParticipant(l.participant)) &&
@@ -181,22 +176,11 @@ func (h *Hub) summary(
 	return h.summaryOf(s), nil
 }
 
-// WatchConversations returns the conversations that changed since a cursor; see [changes.Feed.Watch].
-func (h *Hub) WatchConversations(
-	ctx context.Context, p *auth.Principal, q *parley.WatchConversationsParams,
-) (*parley.WatchConversationsResult, error) {
-	return h.changes.Watch(ctx, p, q)
+// summarizeListed returns the row of a conversation that p may list, or nil.
+func (h *Hub) summarizeListed(p *auth.Principal, workspace, id string) (*parley.ConversationSummary, error) {
+	return h.summary(p, id, func(s *fold.State) bool { return listScope{workspace}.has(p, s) })
 }
 
-// lister implements changes.Lister.
-type lister struct{ hub *Hub }
-
-// Summarize implements changes.Lister.
-func (l lister) Summarize(p *auth.Principal, workspace, id string) (*parley.ConversationSummary, error) {
-	return l.hub.summary(p, id, func(s *fold.State) bool { return listScope{workspace}.has(p, s) })
-}
-
-// summaryOf returns the row of a state.
 func (h *Hub) summaryOf(s *fold.State) *parley.ConversationSummary {
 	ids := make([]string, len(s.Participants))
 	for i, seat := range s.Participants {

@@ -13,7 +13,8 @@ import (
 func TestListFilters(t *testing.T) {
 	h := startOn(t, newJournal(t), rooted("t"))
 	for _, c := range []struct{ id, title, maker, seat string }{
-		{"c1", "Prüfung der Straße", "a", "b"}, {"c2", "MRI of the knee", "a", "c"}, {"c3", "", "x", "b"}, {"knee-4", "ΣΟΦΟΣ", "b", "x"}, {"c5", "mri, again", "x", "a"},
+		{"c1", "Prüfung der Straße", "a", "b"}, {"c2", "MRI of the knee", "a", "c"}, {"c3", "", "x", "b"}, {"knee-4",
+			"ΣΟΦΟΣ", "b", "x"}, {"c5", "mri, again", "x", "a"},
 	} {
 		q := open2(c.maker, c.seat)
 		q.ConversationID, q.Title = c.id, c.title
@@ -84,7 +85,8 @@ func TestListLong(t *testing.T) {
 		_, err = h.ListConversations(t.Context(), h.LocalPrincipal("a"), &q)
 		refused(t, err, parley.ErrValidationFailed)
 	}
-	for _, q := range []parley.ListConversationsParams{{Participant: "no id"}, {Text: string(make([]byte, 257))}, {Newest: true, Cursor: "nx"}} {
+	for _, q := range []parley.ListConversationsParams{{Participant: "no id"}, {Text: string(make([]byte, 257))},
+		{Newest: true, Cursor: "nx"}} {
 		_, err := h.ListConversations(t.Context(), h.LocalPrincipal("a"), &q)
 		refused(t, err, parley.ErrValidationFailed)
 	}

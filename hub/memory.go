@@ -25,8 +25,7 @@ func roomIn(memory int64) int {
 // memoryLimit returns how many bytes the process may use: the least of GOMEMLIMIT, the limits of its control
 // groups and the memory of the machine. It returns math.MaxInt64 if all are unknown.
 func memoryLimit() int64 {
-	return min(debug.SetMemoryLimit(-1), machineMemory("/proc/meminfo"),
-		groupLimit("/proc/self/cgroup", "/sys/fs/cgroup"))
+	return min(debug.SetMemoryLimit(-1), machineMemory("/proc/meminfo"), groupLimit("/proc/self/cgroup", "/sys/fs/cgroup"))
 }
 
 // machineMemory returns the memory of the machine in bytes, from a file in the format of /proc/meminfo.

@@ -22,7 +22,8 @@ func clusters(t *testing.T, run func(t *testing.T, c *cluster)) {
 	}
 }
 
-// TestTokensElsewhere: a token is of use at every hub, and its end ends everywhere, within a second, what waits with it.
+// TestTokensElsewhere: a token is valid at every hub. Its revocation ends all waits with it within
+// a second, at every hub.
 func TestTokensElsewhere(t *testing.T) {
 	clusters(t, func(t *testing.T, c *cluster) {
 		here, there := c.hub(0), c.hub(1)
@@ -38,7 +39,8 @@ func TestTokensElsewhere(t *testing.T) {
 		}()
 		synctest.Wait()
 		began := time.Now()
-		if got := mustRevoke(t, here, login(t, here, rootToken), parent.TokenID); !slices.Equal(got, []string{parent.TokenID, child.TokenID}) {
+		if got := mustRevoke(t, here, login(t, here, rootToken), parent.TokenID); !slices.Equal(got,
+			[]string{parent.TokenID, child.TokenID}) {
 			t.Errorf("revoked %v", got)
 		}
 		refused(t, <-ended, parley.ErrUnauthenticated)
@@ -111,7 +113,7 @@ func TestSessionElsewhere(t *testing.T) {
 	})
 }
 
-// TestStopElsewhere: a session is stopped at any hub, and its runner is told at its own.
+// TestStopElsewhere: a session can be stopped at any hub, and its runner is notified at its hub.
 func TestStopElsewhere(t *testing.T) {
 	clusters(t, func(t *testing.T, c *cluster) {
 		here, there := c.hub(0), c.hub(1)
@@ -152,7 +154,9 @@ func TestRunnerGone(t *testing.T) {
 					y := arrive(t, here, "ops", q)
 					want = "boom"
 					release := &parley.ReleaseClaimParams{ConversationID: s.SessionID, ClaimID: claim, Outcome: parley.ReleaseFailed, Reason: want}
-					if _, err := one(func(done func(parley.EmptyResult, error)) { here.ReleaseClaim(y.p, release, done) }); err != nil {
+					if _, err := one(func(done func(parley.EmptyResult, error)) {
+						here.ReleaseClaim(y.p, release, done)
+					}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -170,7 +174,8 @@ func TestRunnerGone(t *testing.T) {
 	}
 }
 
-// TestErrandsOfAnother: what follows from an event is seen to by another hub, within two seconds, where the one that has written it does not any more.
+// TestErrandsOfAnother: another hub does the follow-up work of an event within two seconds if the
+// hub that wrote it does not.
 func TestErrandsOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 3, time.Millisecond)
@@ -196,7 +201,8 @@ func TestErrandsOfAnother(t *testing.T) {
 	})
 }
 
-// TestTriggersElsewhere: an event that wakes an agent whose runner is at another hub starts one session, which answers once, whichever hub has written it.
+// TestTriggersElsewhere: an event that triggers an agent whose runner is at another hub starts one
+// session with one answer, whichever hub wrote it.
 func TestTriggersElsewhere(t *testing.T) {
 	clusters(t, func(t *testing.T, c *cluster) {
 		x := listeners(t, c.hub(2), listens("calc", onSchema("s.v1")))
@@ -218,7 +224,7 @@ func TestTriggersElsewhere(t *testing.T) {
 	})
 }
 
-// TestTimersOnce: what is due at a time every hub knows, and one does. The others do not even try.
+// TestTimersOnce: all hubs know what is due, and one acts. The others do not try.
 func TestTimersOnce(t *testing.T) {
 	clusters(t, func(t *testing.T, c *cluster) {
 		const many = 30
@@ -232,7 +238,8 @@ func TestTimersOnce(t *testing.T) {
 		pass(10 * time.Second)
 		for i := range many {
 			log := events(t, c.journal, fmt.Sprint("idle", i))
-			if last := log[len(log)-1]; len(log) != 2 || last.Finality != parley.FinalityConversation || last.At.Time().Sub(log[0].At.Time()) > 11*time.Second {
+			if last := log[len(log)-1]; len(log) != 2 || last.Finality != parley.FinalityConversation ||
+				last.At.Time().Sub(log[0].At.Time()) > 11*time.Second {
 				t.Errorf("%d events, the last is %s", len(log), last.Raw())
 			}
 		}
@@ -242,7 +249,7 @@ func TestTimersOnce(t *testing.T) {
 	})
 }
 
-// TestTimersOfAnother: what was another hub's to do first is done by the next one, soon after.
+// TestTimersOfAnother: if the hub that acts first does not, the next one does soon after.
 func TestTimersOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 3, time.Millisecond)
@@ -282,7 +289,8 @@ func (c *cluster) moved() (n int64) {
 	return n
 }
 
-// TestTriggerBegunElsewhere: a hub that finds only late that another one has begun the session of a match does not take it to be one that cannot begin.
+// TestTriggerBegunElsewhere: a hub that learns late that another one started the session of a match
+// does not treat the match as failed.
 func TestTriggerBegunElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 2, 10*time.Millisecond)
@@ -320,18 +328,20 @@ func TestTriggerBegunElsewhere(t *testing.T) {
 	})
 }
 
-// TestReadersElsewhere: whoever reads or watches at one hub is told what another one has written.
+// TestReadersElsewhere: readers and watchers at one hub get what another one wrote.
 func TestReadersElsewhere(t *testing.T) {
 	clusters(t, func(t *testing.T, c *cluster) {
 		here, there := c.hub(0), c.hub(1)
 		id := create(t, here, here.LocalPrincipal("a"), open2("a", "b"))
-		kept := create(t, here, login(t, here, rootToken), &parley.CreateConversationParams{ConversationID: "~a2a.x", Participants: seats("admin")})
+		kept := create(t, here, login(t, here, rootToken), &parley.CreateConversationParams{ConversationID: "~a2a.x",
+			Participants: seats("admin")})
 		c.settle()
 		watch := follows(t, there, there.LocalPrincipal("b"))
 		told := make(chan int64, 2)
 		for _, one := range []string{id, kept} {
 			go func() {
-				r, err := there.WaitForChange(t.Context(), login(t, there, rootToken), &parley.WaitForChangeParams{ConversationID: one, SinceSeq: 1, TimeoutMs: 20_000})
+				r, err := there.WaitForChange(t.Context(), login(t, there, rootToken),
+					&parley.WaitForChangeParams{ConversationID: one, SinceSeq: 1, TimeoutMs: 20_000})
 				if err != nil {
 					t.Error(err)
 				}
@@ -373,7 +383,8 @@ func TestApprovalsElsewhere(t *testing.T) {
 				t.Fatalf("listed %+v, %v", list, err)
 			}
 			return func() {
-				_, err := h.ResolveApproval(t.Context(), p, &parley.ResolveApprovalParams{ApprovalID: list.Approvals[0].ApprovalID, Decision: parley.DecisionApproved})
+				_, err := h.ResolveApproval(t.Context(), p, &parley.ResolveApprovalParams{ApprovalID: list.Approvals[0].ApprovalID,
+					Decision: parley.DecisionApproved})
 				answers <- err
 			}
 		}
@@ -403,7 +414,8 @@ func TestBusyCluster(t *testing.T) {
 		for i := range c.nodes {
 			for k := range each {
 				h := c.hub(i)
-				h.SendNote(h.LocalPrincipal("a"), note(id, fmt.Sprint(i, k), fmt.Sprint(i, ".", k)), func(_ parley.SeqResult, err error) { done <- err })
+				h.SendNote(h.LocalPrincipal("a"), note(id, fmt.Sprint(i, k), fmt.Sprint(i, ".", k)),
+					func(_ parley.SeqResult, err error) { done <- err })
 			}
 		}
 		for range 3 * each {
@@ -413,7 +425,8 @@ func TestBusyCluster(t *testing.T) {
 		}
 		c.settle()
 		for i := range c.nodes {
-			s, err := c.hub(i).Client(c.hub(i).LocalPrincipal("b")).GetConversation(context.Background(), &parley.GetConversationParams{ConversationID: id})
+			s, err := c.hub(i).Client(c.hub(i).LocalPrincipal("b")).GetConversation(context.Background(),
+				&parley.GetConversationParams{ConversationID: id})
 			if err != nil || s.LatestSeq != 1+3*each || strings.Trim(s.HeadHash, "0") == "" {
 				t.Errorf("hub %d: %+v, %v", i, s, err)
 			}

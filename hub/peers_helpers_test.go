@@ -81,16 +81,17 @@ func newCluster(t testing.TB, hubs int, lag time.Duration, skews ...time.Duratio
 	return c
 }
 
-// settle lets everything come to every hub, and be told between them.
+// settle waits until all hubs have all events and reports.
 func (c *cluster) settle() {
 	time.Sleep(3 * time.Second) // in the bubble
 	synctest.Wait()
 }
 
-// hub gives one of the hubs.
+// hub returns one of the hubs.
 func (c *cluster) hub(i int) *hub.Hub { return c.nodes[i].own }
 
-// behind has f called while a hub is behind what the others have written, and its call not answered, until it catches up.
+// behind calls f while a hub is behind the others, and checks that the call waits until the hub
+// catches up.
 func (c *cluster) behind(i int, made func(), call func() error) {
 	c.t.Helper()
 	n := c.nodes[i]
@@ -112,7 +113,7 @@ func (c *cluster) behind(i int, made func(), call func() error) {
 	}
 }
 
-// count gives how many events of a kind the log of a conversation has.
+// count returns the number of events of a kind in the log of a conversation.
 func (c *cluster) count(id, kind string) (n int) {
 	c.t.Helper()
 	for _, e := range events(c.t, c.journal, id) {

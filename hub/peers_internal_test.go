@@ -9,7 +9,8 @@ import (
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
-// TestSureConversationStaysEmpty: nobody can write to the conversation by which a hub finds out whether it is behind.
+// TestSureConversationStaysEmpty: no caller can write to the conversation with which a hub checks
+// whether it is behind.
 func TestSureConversationStaysEmpty(t *testing.T) {
 	j := memory.New()
 	t.Cleanup(func() { _ = j.Close() })
@@ -19,7 +20,8 @@ func TestSureConversationStaysEmpty(t *testing.T) {
 		t.Fatalf("%q is not the hub's own", checkID)
 	}
 	admin := h.LocalPrincipal("admin", parley.ScopeAdmin)
-	_, err := h.Client(admin).CreateConversation(t.Context(), &parley.CreateConversationParams{ConversationID: checkID, Participants: []parley.Participant{{ID: "admin", Kind: parley.KindHuman}}})
+	_, err := h.Client(admin).CreateConversation(t.Context(), &parley.CreateConversationParams{ConversationID: checkID,
+		Participants: []parley.Participant{{ID: "admin", Kind: parley.KindHuman}}})
 	if err == nil {
 		t.Error("an admin has created it")
 	}

@@ -83,7 +83,7 @@ func TestOnlineElsewhere(t *testing.T) {
 	})
 }
 
-// TestCountedOnce: what a hub counts is what it has written itself.
+// TestCountedOnce: a hub counts only its own writes.
 func TestCountedOnce(t *testing.T) {
 	clusters(t, func(t *testing.T, c *cluster) {
 		id := asked(t, c.hub(0), &parley.Limits{TurnTimeoutMs: 10_000})
@@ -101,13 +101,14 @@ func TestCountedOnce(t *testing.T) {
 	})
 }
 
-// TestPresenceInParts: what does not fit into one message comes in several.
+// TestPresenceInParts: a report that exceeds one message is sent in several.
 func TestPresenceInParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 2, 0)
 		const many = 90
 		for i := range many {
-			_, err := c.hub(0).RegisterAgent(parley.AgentInfo{Name: fmt.Sprint("agent", i), Type: parley.AgentTypeFunction, Description: strings.Repeat("d", 1000)})
+			_, err := c.hub(0).RegisterAgent(parley.AgentInfo{Name: fmt.Sprint("agent", i), Type: parley.AgentTypeFunction,
+				Description: strings.Repeat("d", 1000)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -150,7 +151,8 @@ func TestRunnerMoves(t *testing.T) {
 	})
 }
 
-// TestRunnerComesBack: a hub that takes a runner to be gone does not say so behind what the runner has said meanwhile.
+// TestRunnerComesBack: a hub does not write that a runner left after an event in which the runner
+// registered again.
 func TestRunnerComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 2, time.Millisecond)
@@ -193,7 +195,7 @@ func TestRunnerOutOfSight(t *testing.T) {
 	})
 }
 
-// TestDeltasElsewhere: text comes to the subscribers of other hubs, while its claim stands.
+// TestDeltasElsewhere: deltas reach the subscribers of other hubs while their claim is current.
 func TestDeltasElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 2, 20*time.Millisecond)
@@ -228,7 +230,8 @@ func TestDeltasElsewhere(t *testing.T) {
 		told()
 		send := func(h *hub.Hub, claim, text string) error {
 			_, err := one(func(done func(int, error)) {
-				h.SendDelta(h.LocalPrincipal("a"), &parley.SendDeltaParams{ConversationID: id, Turn: 1, ClaimID: claim, Text: text}, func(err error) { done(0, err) })
+				h.SendDelta(h.LocalPrincipal("a"), &parley.SendDeltaParams{ConversationID: id, Turn: 1, ClaimID: claim,
+					Text: text}, func(err error) { done(0, err) })
 			})
 			return err
 		}
@@ -242,7 +245,8 @@ func TestDeltasElsewhere(t *testing.T) {
 		}
 		c.nodes[0].Pause() // here it is not known that the claim is over
 		if _, err := one(func(done func(parley.EmptyResult, error)) {
-			there.ReleaseClaim(there.LocalPrincipal("a"), &parley.ReleaseClaimParams{ConversationID: id, ClaimID: claim.ClaimID, Outcome: parley.ReleaseDecline}, done)
+			there.ReleaseClaim(there.LocalPrincipal("a"), &parley.ReleaseClaimParams{ConversationID: id, ClaimID: claim.ClaimID,
+				Outcome: parley.ReleaseDecline}, done)
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,8 @@ import (
 // TestRefusalsAreSure: what one hub has acknowledged another one does not refuse, however far behind it is: it waits until it knows.
 func TestRefusalsAreSure(t *testing.T) {
 	ab := func() *parley.CreateConversationParams {
-		return &parley.CreateConversationParams{Participants: append(seatsOf(parley.KindAgent, "a"), seatsOf(parley.KindHuman, "h")...)}
+		return &parley.CreateConversationParams{Participants: append(seatsOf(parley.KindAgent, "a"),
+			seatsOf(parley.KindHuman, "h")...)}
 	}
 	for name, run := range map[string]func(t *testing.T, c *cluster, here, there *hub.Hub){
 		"token": func(t *testing.T, c *cluster, here, there *hub.Hub) {
@@ -41,7 +42,8 @@ func TestRefusalsAreSure(t *testing.T) {
 			var claim parley.ClaimTurnResult
 			c.behind(1, func() { claim = mustClaim(t, here, "a", id, 1) }, func() error {
 				admin := login(t, there, rootToken)
-				r, err := createToken(there, admin, parley.CreateTokenParams{AgentID: "a", Claim: &parley.ClaimRef{ConversationID: id, ClaimID: claim.ClaimID}})
+				r, err := createToken(there, admin, parley.CreateTokenParams{AgentID: "a",
+					Claim: &parley.ClaimRef{ConversationID: id, ClaimID: claim.ClaimID}})
 				if err == nil {
 					_, err = there.Authenticate(t.Context(), r.Token, "")
 				}
@@ -50,7 +52,8 @@ func TestRefusalsAreSure(t *testing.T) {
 		},
 		"conversation": func(t *testing.T, c *cluster, here, there *hub.Hub) {
 			c.behind(1, func() { create(t, here, here.LocalPrincipal("h"), named2("new", ab())) }, func() error {
-				_, _, err := there.GetConversation(t.Context(), there.LocalPrincipal("h"), &parley.GetConversationParams{ConversationID: "new"})
+				_, _, err := there.GetConversation(t.Context(), there.LocalPrincipal("h"),
+					&parley.GetConversationParams{ConversationID: "new"})
 				return err
 			})
 		},
@@ -71,9 +74,12 @@ func TestRefusalsAreSure(t *testing.T) {
 		"seat": func(t *testing.T, c *cluster, here, there *hub.Hub) {
 			id := create(t, here, here.LocalPrincipal("h"), ab())
 			c.settle()
-			add := &parley.AddParticipantParams{ConversationID: id, Participant: parley.Participant{ID: "new", Kind: parley.KindPeer}}
+			add := &parley.AddParticipantParams{ConversationID: id, Participant: parley.Participant{ID: "new",
+				Kind: parley.KindPeer}}
 			c.behind(1, func() {
-				if _, err := one(func(done func(parley.SeqResult, error)) { here.AddParticipant(here.LocalPrincipal("h"), add, done) }); err != nil {
+				if _, err := one(func(done func(parley.SeqResult, error)) {
+					here.AddParticipant(here.LocalPrincipal("h"), add, done)
+				}); err != nil {
 					t.Error(err)
 				}
 			}, func() error {
@@ -96,7 +102,8 @@ func TestRefusalsAreSure(t *testing.T) {
 			id := create(t, here, here.LocalPrincipal("h"), q)
 			c.settle()
 			c.behind(1, func() { say(t, here, here.LocalPrincipal("h"), message(id, "1", parley.FinalityTurn, "")) }, func() error {
-				_, err := claimTurn(there, there.LocalPrincipal("runner").SpeakingAs("a"), parley.ClaimTurnParams{ConversationID: id, Turn: 2})
+				_, err := claimTurn(there, there.LocalPrincipal("runner").SpeakingAs("a"),
+					parley.ClaimTurnParams{ConversationID: id, Turn: 2})
 				return err
 			})
 		},
@@ -106,7 +113,8 @@ func TestRefusalsAreSure(t *testing.T) {
 			var claim parley.ClaimTurnResult
 			c.behind(1, func() { claim = mustClaim(t, here, "a", id, 1) }, func() error {
 				_, err := one(func(done func(parley.RenewClaimResult, error)) {
-					there.RenewClaim(there.LocalPrincipal("runner").SpeakingAs("a"), &parley.RenewClaimParams{ConversationID: id, ClaimID: claim.ClaimID}, done)
+					there.RenewClaim(there.LocalPrincipal("runner").SpeakingAs("a"),
+						&parley.RenewClaimParams{ConversationID: id, ClaimID: claim.ClaimID}, done)
 				})
 				return err
 			})
@@ -128,7 +136,8 @@ func TestRefusalsAreSure(t *testing.T) {
 			old := push(t, here, "r", "a")
 			c.behind(1, func() { claim = old.claim() }, func() error {
 				r := connect(t, there, there.LocalPrincipal("a"))
-				got, err := r.register(parley.RegisterExecutorParams{ExecutorID: "r", Agents: []string{"a"}, Mode: parley.ModePush, Holding: []string{claim.ClaimID}})
+				got, err := r.register(parley.RegisterExecutorParams{ExecutorID: "r", Agents: []string{"a"}, Mode: parley.ModePush,
+					Holding: []string{claim.ClaimID}})
 				if err == nil && !slices.Equal(got.Holding, []string{claim.ClaimID}) {
 					return errors.New("it does not go on with " + claim.ClaimID + " of " + id)
 				}
@@ -155,7 +164,8 @@ func TestRefusalsAreSure(t *testing.T) {
 			c.settle()
 			var s *parley.Session
 			c.behind(1, func() { s = start(t, here, here.LocalPrincipal("h"), counts("count", 1, parley.ModeAsyncPoll, "")) }, func() error {
-				got, err := there.StopSession(t.Context(), there.LocalPrincipal("h"), &parley.StopSessionParams{SessionID: s.SessionID})
+				got, err := there.StopSession(t.Context(), there.LocalPrincipal("h"),
+					&parley.StopSessionParams{SessionID: s.SessionID})
 				if err == nil && got.Status != parley.SessionStopped {
 					return errors.New("it is " + string(got.Status))
 				}
@@ -183,13 +193,15 @@ func TestRefusalsAreSure(t *testing.T) {
 			var asked *parley.Approval
 			c.behind(1, func() {
 				var err error
-				if asked, err = here.RequestApproval(t.Context(), here.LocalPrincipal("a"), underClaim(claim.ClaimID, may(id, "k"))); err != nil {
+				if asked, err = here.RequestApproval(t.Context(), here.LocalPrincipal("a"),
+					underClaim(claim.ClaimID, may(id, "k"))); err != nil {
 					t.Fatal(err)
 				}
 			}, func() error {
-				_, err := there.ResolveApproval(t.Context(), there.LocalPrincipal("h", parley.ScopeApprove, parley.ScopeRead), &parley.ResolveApprovalParams{
-					ApprovalID: asked.ApprovalID, Decision: parley.DecisionApproved,
-				})
+				_, err := there.ResolveApproval(t.Context(), there.LocalPrincipal("h", parley.ScopeApprove, parley.ScopeRead),
+					&parley.ResolveApprovalParams{
+						ApprovalID: asked.ApprovalID, Decision: parley.DecisionApproved,
+					})
 				return err
 			})
 		},
@@ -213,19 +225,20 @@ func mustClaim(t *testing.T, h *hub.Hub, agent, id string, turn int64) parley.Cl
 	return r
 }
 
-// underClaim gives what is asked for under a claim.
+// underClaim returns a request under a claim.
 func underClaim(claim string, q *parley.RequestApprovalParams) *parley.RequestApprovalParams {
 	q.ClaimID = claim
 	return q
 }
 
-// named2 gives a conversation a name.
+// named2 sets the id of a conversation.
 func named2(id string, q *parley.CreateConversationParams) *parley.CreateConversationParams {
 	q.ConversationID = id
 	return q
 }
 
-// TestRefusalsRestOnChecks: what is to be refused is refused, at the cost of a check; a repetition that is met needs none, and a hub that is alone never makes one.
+// TestRefusalsRestOnChecks: a refusal costs one check. A repetition that finds its key needs none,
+// and a single hub never makes one.
 func TestRefusalsRestOnChecks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 2, time.Millisecond)

@@ -16,13 +16,15 @@ import (
 )
 
 // pipelined runs a test in a bubble with two participants, a and b, of a conversation of policy p.
-func pipelined(t *testing.T, kind parley.PolicyKind, test func(t *testing.T, h *hub.Hub, j *memory.Journal, a, b *hub.Principal, id string)) {
+func pipelined(t *testing.T, kind parley.PolicyKind, test func(t *testing.T, h *hub.Hub, j *memory.Journal, a,
+	b *hub.Principal, id string)) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
 		h := startOn(t, j, nil)
 		t.Cleanup(j.Release)
 		a, b := h.LocalPrincipal("a"), h.LocalPrincipal("b")
-		id := create(t, h, a, &parley.CreateConversationParams{Participants: seats("a", "b"), Policy: &parley.Policy{Kind: kind}})
+		id := create(t, h, a, &parley.CreateConversationParams{Participants: seats("a", "b"),
+			Policy: &parley.Policy{Kind: kind}})
 		test(t, h, j, a, b, id)
 	})
 }
@@ -90,7 +92,8 @@ func TestManyOnPendingState(t *testing.T) {
 	})
 }
 
-// TestRefusalWaits: what is refused, or met as a duplicate, because of a pending event is not answered before that one is durable.
+// TestRefusalWaits: a refusal or a duplicate that depends on a pending event is answered when that
+// event is durable.
 func TestRefusalWaits(t *testing.T) {
 	pipelined(t, parley.PolicyOpen, func(t *testing.T, h *hub.Hub, j *memory.Journal, a, b *hub.Principal, id string) {
 		j.Hold()
@@ -100,7 +103,8 @@ func TestRefusalWaits(t *testing.T) {
 		conflict := post(h, a, message(id, "other", parley.FinalityTurn, "e"))
 		late := post(h, b, message(id, "late", parley.FinalityTurn, ""))
 		closed := make(chan sent, 1)
-		h.CloseConversation(a, &parley.CloseConversationParams{ConversationID: id}, func(_ parley.SeqResult, err error) { closed <- sent{err: err} })
+		h.CloseConversation(a, &parley.CloseConversationParams{ConversationID: id},
+			func(_ parley.SeqResult, err error) { closed <- sent{err: err} })
 		delta := make(chan sent, 1)
 		h.SendDelta(b, &parley.SendDeltaParams{ConversationID: id, Turn: 1}, func(err error) { delta <- sent{err: err} })
 		unanswered(t, first, again, conflict, late, closed, delta)
@@ -227,11 +231,13 @@ func TestLostCreate(t *testing.T) {
 	})
 }
 
-// TestAddedParticipantLost: who was seen by a lost event only is a stranger again.
+// TestAddedParticipantLost: a participant that only a lost event added does not see the
+// conversation.
 func TestAddedParticipantLost(t *testing.T) {
 	pipelined(t, parley.PolicyOpen, func(t *testing.T, h *hub.Hub, j *memory.Journal, a, _ *hub.Principal, id string) {
 		c := h.LocalPrincipal("c")
-		add := &parley.AddParticipantParams{ConversationID: id, Participant: parley.Participant{ID: "c", Kind: parley.KindAgent}}
+		add := &parley.AddParticipantParams{ConversationID: id, Participant: parley.Participant{ID: "c",
+			Kind: parley.KindAgent}}
 		added := make(chan sent, 1)
 		done := func(_ parley.SeqResult, err error) { added <- sent{err: err} }
 		j.Hold()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/internal/page"
@@ -41,7 +42,7 @@ func checkCursor(c *conv.Conversation, seq int64) error {
 	case err != nil:
 		return err
 	case seq < 0:
-		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("sinceSeq is %d", seq), "0 or more")
+		return page.Invalid("0 or more", "sinceSeq is %d", seq)
 	case seq > latest:
 		return parley.Refuse(parley.ErrCursorAhead,
 			fmt.Sprintf("sinceSeq %d is beyond the log", seq), fmt.Sprintf("at most %d", latest))
@@ -82,7 +83,6 @@ func (h *Hub) snapshot(
 	return snapshot, page.Events, nil
 }
 
-// snapshotOf returns a snapshot of a state without events and guidance.
 func snapshotOf(s *fold.State) *parley.Snapshot {
 	out := &parley.Snapshot{
 		ConversationID: s.ID, Status: s.Status, Title: s.Title, CreatedBy: s.CreatedBy, CreatedAt: s.CreatedAt,
@@ -153,8 +153,7 @@ func (h *Hub) Explain(ctx context.Context, p *auth.Principal, q *parley.ExplainP
 	}
 	s := c.Durable()
 	if q.Seq < 0 || q.Seq > s.Seq {
-		return nil, parley.Refuse(parley.ErrValidationFailed,
-			fmt.Sprintf("seq is %d", q.Seq), fmt.Sprintf("1 to %d", s.Seq))
+		return nil, page.Invalid(fmt.Sprintf("1 to %d", s.Seq), "seq is %d", q.Seq)
 	}
 	if q.Seq > 0 && q.Seq < s.Seq {
 		if s, err = conv.StateAt(ctx, h.journal, c.ID(), q.Seq); err != nil {
@@ -181,4 +180,83 @@ func (h *Hub) Subscribe(_ context.Context, p *Principal, q *parley.SubscribePara
 		h.conv.Unpin(c)
 	}
 	return s, err
+}
+
+// Connect returns a connection of a caller outside of the hub's process. notify is called with the
+// notifications of its registration, in order; it must not block. replaced is called once when another
+// connection registers as the same executor; then this one should end. Both may be nil.
+func (h *Hub) Connect(notify func(parley.ExecutorNotification), replaced func()) *Connection {
+	return h.turns.NewConnection(false, notify, replaced)
+}
+
+// CancelTurn ends a turn without a final message.
+func (h *Hub) CancelTurn(p *Principal, q *parley.CancelTurnParams, done func(parley.SeqResult, error)) {
+	p = p.In(q.ConversationID)
+	c, err := h.auth.EnterOwn(p, methods.CancelTurn, q.ConversationID)
+	if err != nil {
+		done(parley.SeqResult{}, err)
+		return
+	}
+	err = check.Reason(q.Reason)
+	if q.Turn < 1 {
+		err = page.Invalid("1 or more", "turn is %d", q.Turn)
+	}
+	h.decide(c, p, err, fold.Command{Do: &fold.Cancel{Turn: q.Turn, Detail: q.Reason}}, nil, done)
+}
+
+// guidance returns the guidance of a state for a participant. It adds to the reason that attempts failed
+// or that the speaker has no executor. Whether an executor is online is not in the log.
+func (h *Hub) guidance(s *fold.State, id string, explain bool) parley.Guidance {
+	g := s.Guidance(id, explain)
+	seat := s.Seat(g.Speaker)
+	if g.Kind == parley.Closed || g.Claim != nil || s.AwaitsApproval() || seat < 0 || !s.Participants[seat].Kind.Claims() {
+		return g
+	}
+	for _, a := range s.Asks() {
+		if a.AgentID == g.Speaker && !a.Offer {
+			g.Reason += fmt.Sprintf(" The %d attempts at turn %d have failed.", a.Attempts, g.Turn)
+		}
+	}
+	if !h.turns.IsOnline(s, seat) {
+		g.Reason += fmt.Sprintf(" No executor of %s is registered.", fold.AgentName(s.Participants[seat]))
+	}
+	return g
+}
+
+// floor returns whose turn it is in a conversation and what blocks the turn, or nil if the conversation is
+// closed. Whether an executor is online is not in the log.
+func (h *Hub) floor(s *fold.State) *parley.Floor {
+	if s.Closed() || !s.Exists() {
+		return nil
+	}
+	out := &parley.Floor{
+		Turn: s.CurrentTurn(), Speaker: s.Floor().Speaker, Open: s.Open, Since: s.FloorSince,
+		Claim: s.ClaimState(), Approvals: len(s.Pending()),
+	}
+	for _, t := range s.Tries {
+		out.Attempts += t.Attempts
+	}
+	seat := s.Seat(out.Speaker)
+	if seat >= 0 {
+		out.Kind = s.Participants[seat].Kind
+	}
+	out.Stuck = h.stuckReason(s, seat)
+	return out
+}
+
+// stuckReason returns what the turn of a seat waits for that needs an action, or an empty reason. seat is
+// negative if no participant has the floor.
+func (h *Hub) stuckReason(s *fold.State, seat int) parley.StuckReason {
+	switch {
+	case s.AwaitsApproval():
+		return parley.StuckApproval
+	case s.Claim != nil, seat < 0, !s.Participants[seat].Kind.Claims():
+		return ""
+	case !h.turns.IsOnline(s, seat):
+		return parley.StuckNoExecutor
+	case s.Attempts(s.Participants[seat].ID) >= s.Limits.Attempts() &&
+		s.Limits.AtTurnTimeout() == parley.TurnReoffer:
+		return parley.StuckAttempts
+	}
+	return ""
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// told reports whether the runner was told that another connection has registered as its executor.
+// told reports whether the runner was notified that another connection registered as its executor.
 func (r *runner) told() bool {
 	synctest.Wait()
 	r.mu.Lock()
@@ -18,10 +18,11 @@ func (r *runner) told() bool {
 	return r.replaced
 }
 
-// rivalsTold is how long it may take until an executor gives way to one at another hub of which is heard.
+// rivalsTold bounds the time until an executor ends because of a newer one at another hub.
 const rivalsTold = time.Second
 
-// TestExecutorAtTwoHubs: of two connections that are one executor the older one ends, wherever they are, and the turn goes on at the other.
+// TestExecutorAtTwoHubs: of two connections of one executor the older one ends, at any hub, and the
+// turn continues at the other.
 func TestExecutorAtTwoHubs(t *testing.T) {
 	clusters(t, func(t *testing.T, c *cluster) {
 		older := push(t, c.hub(0), "r", "a")
@@ -30,7 +31,8 @@ func TestExecutorAtTwoHubs(t *testing.T) {
 		pass(time.Second)
 		claim := older.claim()
 		newer := connect(t, c.hub(1), c.hub(1).LocalPrincipal("a"))
-		got := newer.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r", Agents: []string{"a"}, Mode: parley.ModePush, Holding: []string{claim.ClaimID}})
+		got := newer.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r", Agents: []string{"a"},
+			Mode: parley.ModePush, Holding: []string{claim.ClaimID}})
 		if len(got.Holding) != 1 || got.Ended != 0 {
 			t.Fatalf("registered with %+v", got)
 		}
@@ -51,7 +53,8 @@ func TestExecutorAtTwoHubs(t *testing.T) {
 	})
 }
 
-// TestOlderStaysOlder: an executor that says more on its connection, while nobody hears of the other, is not the newer one for it.
+// TestOlderStaysOlder: a new registration on the older connection, while the hubs have lost
+// contact, does not make it the newer one.
 func TestOlderStaysOlder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 2, 0)
@@ -66,7 +69,7 @@ func TestOlderStaysOlder(t *testing.T) {
 			t.Fatal("one was told by a hub that does not hear of the other")
 		}
 		c.nodes[0].peer.Cut(false)
-		pass(3*time.Second + rivalsTold) // until it is told again
+		pass(3*time.Second + rivalsTold) // until it is reported again
 		if !older.told() || newer.told() {
 			t.Errorf("told to end: the older one %v, the newer one %v", older.told(), newer.told())
 		}
@@ -90,7 +93,7 @@ func TestNewerWhateverTheClocks(t *testing.T) {
 	})
 }
 
-// TestEveryHubHasItsOwn: what runs inside the hubs has one name at all of them, and all stay.
+// TestEveryHubHasItsOwn: executors inside the hubs have the same name at all hubs, and all stay.
 func TestEveryHubHasItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 2, 0)
@@ -100,7 +103,8 @@ func TestEveryHubHasItsOwn(t *testing.T) {
 			inside := c.hub(i).Client(c.hub(i).LocalPrincipal("a"))
 			t.Cleanup(func() { _ = inside.Close() })
 			go func() {
-				for _, err := range inside.RegisterExecutor(ctx, &parley.RegisterExecutorParams{ExecutorID: "local", Agents: []string{"a"}, Mode: parley.ModePush}, nil) {
+				for _, err := range inside.RegisterExecutor(ctx, &parley.RegisterExecutorParams{ExecutorID: "local",
+					Agents: []string{"a"}, Mode: parley.ModePush}, nil) {
 					if err != nil {
 						ends <- err
 						return

@@ -12,7 +12,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// runner is a connection of somebody who runs agents.
+// runner is the connection of an executor.
 type runner struct {
 	t    testing.TB
 	h    *hub.Hub
@@ -68,7 +68,7 @@ func push(t testing.TB, h *hub.Hub, executor, agent string) *runner {
 	return r
 }
 
-// offered takes the offers that have come. The caller is in a bubble.
+// offered takes the offers that have arrived. The caller is in a bubble.
 func (r *runner) offered() []parley.RequestTurn {
 	synctest.Wait()
 	r.mu.Lock()
@@ -78,7 +78,7 @@ func (r *runner) offered() []parley.RequestTurn {
 	return got
 }
 
-// oneOffer takes the offer that has come, and no other.
+// oneOffer takes the only offer that has arrived.
 func (r *runner) oneOffer() parley.RequestTurn {
 	r.t.Helper()
 	got := r.offered()
@@ -95,7 +95,7 @@ func (r *runner) noOffer() {
 	}
 }
 
-// ended takes the claim_ended that have come.
+// ended takes the claim_ended notifications that have arrived.
 func (r *runner) ended() []parley.ClaimEndedNotification {
 	synctest.Wait()
 	r.mu.Lock()
@@ -109,7 +109,7 @@ func claimTurn(h *hub.Hub, p *hub.Principal, q parley.ClaimTurnParams) (parley.C
 	return one(func(done func(parley.ClaimTurnResult, error)) { h.ClaimTurn(p, &q, done) })
 }
 
-// claim takes the offer that has come, and no other.
+// claim claims the only offer that has arrived.
 func (r *runner) claim() parley.ClaimTurnResult {
 	r.t.Helper()
 	o := r.oneOffer()
@@ -161,7 +161,7 @@ func under(q *parley.SendMessageParams, claimID string) *parley.SendMessageParam
 	return q
 }
 
-// asked is a conversation of an agent a, who begins, and a human b.
+// asked creates a conversation of an agent a, who begins, and a human b.
 func asked(t testing.TB, h *hub.Hub, l *parley.Limits) string {
 	t.Helper()
 	return create(t, h, h.LocalPrincipal("b"), &parley.CreateConversationParams{
@@ -174,7 +174,7 @@ func inBubble(t *testing.T, test func(t *testing.T, h *hub.Hub, j journal.Journa
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
 		h := startOn(t, j, rooted("t"))
-		synctest.Wait() // it knows that no claims stand
+		synctest.Wait() // the hub knows that there are no claims
 		test(t, h, j)
 	})
 }
@@ -185,7 +185,7 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// turnEvents tells, a word each, what the log has of turns after its first event.
+// turnEvents returns the events of turns after the first event, one word each.
 func turnEvents(t testing.TB, j journal.Journal, id string) []string {
 	t.Helper()
 	var out []string

@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// agents gives the rows of listAgents, a line each.
+// agents returns the rows of listAgents, a line each.
 func agents(t testing.TB, h *hub.Hub) []string {
 	t.Helper()
 	synctest.Wait()
@@ -69,7 +69,8 @@ func working(t *testing.T, h *hub.Hub, x *host) *work {
 	return w
 }
 
-// lost fails the test unless the two sessions of the runner have failed as the seed says, and the parent was told, and the third goes on.
+// lost fails the test unless two sessions of the runner failed as the specification says, the
+// parent has their ends, and the third session runs.
 func (w *work) lost(t *testing.T, h *hub.Hub, j journal.Journal) {
 	t.Helper()
 	failsAs(t, h, w.ann, w.running.SessionID, parley.ReasonInterrupted, "Runner disconnected during execution")
@@ -81,13 +82,14 @@ func (w *work) lost(t *testing.T, h *hub.Hub, j journal.Journal) {
 			told[c.ChildSessionID] = c
 		}
 	}
-	if c := told[w.running.SessionID]; len(told) != 2 || c.Status != parley.SessionFailed || c.Result.Error != "Runner disconnected during execution" || c.AgentName != "count" {
+	if c := told[w.running.SessionID]; len(told) != 2 || c.Status != parley.SessionFailed ||
+		c.Result.Error != "Runner disconnected during execution" || c.AgentName != "count" {
 		t.Fatalf("the parent was told %+v", told)
 	}
 }
 
-// TestRunnerAway: a runner that is away is stale after 90 s, and gone after 180 s, with its blueprints; its sessions fail with the seed's words, and whoever waits
-// is told.
+// TestRunnerAway: a runner that is away is stale after 90 s. After 180 s it and its blueprints are
+// removed, its sessions fail with the specified text, and all waits for them end.
 func TestRunnerAway(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := hosts(t, h, counter("count"))
@@ -121,7 +123,8 @@ func TestRunnerLeaves(t *testing.T) {
 		}
 		agentsAre(t, h, "other of other")
 		w.lost(t, h, j)
-		if err := (<-post(h, x.p, closing(w.running.SessionID, w.claim, parley.OutcomeCompleted, ran("late")))).err; err == nil {
+		if err := (<-post(h, x.p, closing(w.running.SessionID, w.claim, parley.OutcomeCompleted,
+			ran("late")))).err; err == nil {
 			t.Fatal("what it still says is taken")
 		}
 		x.says() // again: there is nothing to leave
@@ -184,7 +187,8 @@ func TestRunnerBack(t *testing.T) {
 	})
 }
 
-// TestOtherBlueprints: a runner that says something else has what it says now: what runs goes on, what it no longer runs and nobody has claimed fails.
+// TestOtherBlueprints: a new registration replaces the blueprints. Running sessions continue, and
+// unclaimed ones of removed agents fail.
 func TestOtherBlueprints(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := hosts(t, h, counter("count"), counter("stays"))
@@ -200,7 +204,8 @@ func TestOtherBlueprints(t *testing.T) {
 	})
 }
 
-// TestNobodyTakes: a session that nobody takes fails after 180 s, not before; while its runner is full it waits on.
+// TestNobodyTakes: a session that no executor claims fails after 180 s, not before. It waits longer
+// while its runner is full.
 func TestNobodyTakes(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := arrive(t, h, "ops", parley.RegisterExecutorParams{ExecutorID: "box", Capacity: 1})
@@ -236,7 +241,8 @@ func TestNobodyTakesAnAgent(t *testing.T) {
 		w := push(t, h, "w1", "writer")
 		ann := h.LocalPrincipal("ann")
 		begin := func() string {
-			return start(t, h, ann, &parley.StartSessionParams{AgentName: "writer", Prompt: "p", Mode: parley.ModeAsyncPoll}).SessionID
+			return start(t, h, ann, &parley.StartSessionParams{AgentName: "writer", Prompt: "p",
+				Mode: parley.ModeAsyncPoll}).SessionID
 		}
 		takes := func(id string, turn int64) string {
 			t.Helper()
@@ -285,13 +291,15 @@ func TestHubRestart(t *testing.T) {
 		h = startOn(t, next, counted("y"))
 		w.ann = h.LocalPrincipal("ann")
 		agentsAre(t, h, "count of box (away)", "other of other (away)")
-		for _, s := range []*parley.Session{start(t, h, w.ann, counts("count", 9, parley.ModeAsyncPoll, "")), w.pending} { // it can be started, and waits
+		// it can be started, and waits
+		for _, s := range []*parley.Session{start(t, h, w.ann, counts("count", 9, parley.ModeAsyncPoll, "")), w.pending} {
 			stands(t, h, w.ann, s.SessionID, parley.SessionPending, "")
 		}
 		pass(100 * time.Second)
 		stands(t, h, w.ann, w.running.SessionID, parley.SessionRunning, "")
 		back := connect(t, h, h.LocalPrincipal("ops"))
-		got := back.mustRegister(parley.RegisterExecutorParams{ExecutorID: "box", Mode: parley.ModePush, Capacity: 4, GraceMs: limits.OfflineMs, Holding: []string{w.claim}})
+		got := back.mustRegister(parley.RegisterExecutorParams{ExecutorID: "box", Mode: parley.ModePush, Capacity: 4,
+			GraceMs: limits.OfflineMs, Holding: []string{w.claim}})
 		if len(got.Holding) != 1 {
 			t.Fatalf("%+v", got)
 		}
@@ -335,7 +343,8 @@ func TestHubRestartInside(t *testing.T) {
 						}
 					}()
 					<-registered
-					if _, err := inside.RegisterBlueprints(t.Context(), &parley.RegisterBlueprintsParams{Blueprints: []parley.Blueprint{b}}); err != nil {
+					if _, err := inside.RegisterBlueprints(t.Context(),
+						&parley.RegisterBlueprintsParams{Blueprints: []parley.Blueprint{b}}); err != nil {
 						t.Fatal(err)
 					}
 					ann := h.LocalPrincipal("ann")

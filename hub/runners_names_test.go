@@ -43,7 +43,7 @@ func TestCollision(t *testing.T) {
 		takenBy("count", "box")
 		takenBy("count@box", "box")
 		takenBy("count@late", "late")
-		first.says(counter("other"), counter("count")) // what it says anew keeps its place
+		first.says(counter("other"), counter("count")) // an agent that is registered again keeps its place
 		takenBy("count", "box")
 
 		next := crash(t, j)
@@ -68,7 +68,8 @@ func TestCollision(t *testing.T) {
 	})
 }
 
-// TestRunnerIDs: the id of a runner is its participant's alone; an agent of the hub's own process keeps its name.
+// TestRunnerIDs: the id of a runner belongs to one participant. An agent of the hub's process keeps
+// its name.
 func TestRunnerIDs(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		if _, err := h.RegisterAgent(parley.AgentInfo{Name: "count", Type: parley.AgentTypeAgent}); err != nil {
@@ -87,7 +88,8 @@ func TestRunnerIDs(t *testing.T) {
 		}
 		thief.says() // nor can it make the other leave
 		agentsAre(t, h, "count", "count@box of box")
-		s := start(t, h, h.LocalPrincipal("ann"), &parley.StartSessionParams{AgentName: "count", Prompt: "p", Mode: parley.ModeAsyncPoll})
+		s := start(t, h, h.LocalPrincipal("ann"), &parley.StartSessionParams{AgentName: "count", Prompt: "p",
+			Mode: parley.ModeAsyncPoll})
 		if s.AgentType != parley.AgentTypeAgent {
 			t.Errorf("%+v", s)
 		}
@@ -98,14 +100,15 @@ func TestRunnerIDs(t *testing.T) {
 	})
 }
 
-// TestExecutorsGoFirst: nobody takes the name of an agent that executors run by registering a blueprint.
+// TestExecutorsGoFirst: a blueprint does not take the name of an agent that executors serve.
 func TestExecutorsGoFirst(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := hosts(t, h, counter("writer"))
 		agentsAre(t, h, "writer of box")
 		w := push(t, h, "w1", "writer")
 		agentsAre(t, h, "writer", "writer@box of box")
-		s := start(t, h, h.LocalPrincipal("ann"), &parley.StartSessionParams{AgentName: "writer", Prompt: "p", Mode: parley.ModeAsyncPoll})
+		s := start(t, h, h.LocalPrincipal("ann"), &parley.StartSessionParams{AgentName: "writer", Prompt: "p",
+			Mode: parley.ModeAsyncPoll})
 		if o := w.oneOffer(); o.ConversationID != s.SessionID || s.AgentType != parley.AgentTypeAgent {
 			t.Errorf("%+v %+v", o, s)
 		}
@@ -118,7 +121,8 @@ func TestExecutorsGoFirst(t *testing.T) {
 	})
 }
 
-// TestBlueprintsRefused: what is wrong with blueprints is told, and what the runner has said before stays.
+// TestBlueprintsRefused: the refusal of blueprints describes the faults, and the previous
+// blueprints stay.
 func TestBlueprintsRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := hosts(t, h, counter("good"))
@@ -199,7 +203,8 @@ func TestDemands(t *testing.T) {
 			runner  string
 		}{
 			{nil, "box"}, {map[string]string{}, "box"}, {map[string]string{"gpu": "1"}, "gpu"}, {map[string]string{"os": "mac"}, "gpu"},
-			{map[string]string{"gpu": "1", "os": "mac"}, "gpu"}, {map[string]string{"os": "linux"}, ""}, {map[string]string{"gpu": "2"}, ""},
+			{map[string]string{"gpu": "1", "os": "mac"}, "gpu"}, {map[string]string{"os": "linux"},
+				""}, {map[string]string{"gpu": "2"}, ""},
 			{map[string]string{"gpu": "1", "x": ""}, ""},
 		} {
 			s := demanding(c.demands)
@@ -225,7 +230,8 @@ func TestNoMatch(t *testing.T) {
 		pass(100 * time.Second)
 		stricter := counter("count")
 		stricter.ParametersSchema = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","minimum":5}}}`)
-		strict := arrive(t, h, "ops", parley.RegisterExecutorParams{ExecutorID: "strict", Labels: map[string]string{"gpu": "1"}})
+		strict := arrive(t, h, "ops", parley.RegisterExecutorParams{ExecutorID: "strict",
+			Labels: map[string]string{"gpu": "1"}})
 		strict.says(stricter)
 		strict.noOffer()
 		pass(80*time.Second - time.Millisecond)
@@ -235,7 +241,8 @@ func TestNoMatch(t *testing.T) {
 		strict.says()
 
 		id = start(t, h, ann, q).SessionID
-		if g, err := h.GetGuidance(t.Context(), ann, &parley.GetGuidanceParams{ConversationID: id}); err != nil || !strings.Contains(g.Guidance.Reason, "No executor of count is registered.") {
+		if g, err := h.GetGuidance(t.Context(), ann, &parley.GetGuidanceParams{ConversationID: id}); err != nil ||
+			!strings.Contains(g.Guidance.Reason, "No executor of count is registered.") {
 			t.Errorf("%+v %v", g, err)
 		}
 		_, err := claimTurn(h, h.LocalPrincipal("ops"), parley.ClaimTurnParams{ConversationID: id, Turn: 2})
@@ -262,13 +269,15 @@ func TestDemandsOfAgents(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		w := push(t, h, "w1", "writer")
 		ann := h.LocalPrincipal("ann")
-		q := &parley.StartSessionParams{AgentName: "writer", Prompt: "p", Mode: parley.ModeAsyncPoll, Demands: map[string]string{"gpu": "1"}}
+		q := &parley.StartSessionParams{AgentName: "writer", Prompt: "p", Mode: parley.ModeAsyncPoll,
+			Demands: map[string]string{"gpu": "1"}}
 		id := start(t, h, ann, q).SessionID
 		pass(time.Minute)
 		w.noOffer()
 		_, err := claimTurn(h, w.p, parley.ClaimTurnParams{ConversationID: id, Turn: 2})
 		refused(t, err, parley.ErrForbidden)
-		x := arrive(t, h, "writer", parley.RegisterExecutorParams{ExecutorID: "w2", Agents: []string{"writer"}, Labels: map[string]string{"gpu": "1"}})
+		x := arrive(t, h, "writer", parley.RegisterExecutorParams{ExecutorID: "w2", Agents: []string{"writer"},
+			Labels: map[string]string{"gpu": "1"}})
 		o := x.oneOffer()
 		x.take(id, o.ClaimID)
 		_, err = x.register(parley.RegisterExecutorParams{ExecutorID: "w3", Labels: many(limits.MaxLabels + 1)})

@@ -7,7 +7,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestRunnerWithALesserToken: what another token of the participant does not grant counts no more once it has registered the runner, until it is said anew.
+// TestRunnerWithALesserToken: if another token of the participant registers the runner, its missing
+// grants no longer apply, until the blueprints are registered again.
 func TestRunnerWithALesserToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestBlueprintsThatChangeAlways: the log of runners does not grow without bound because one of them says something else all the time. What it has said
-// before costs nothing.
+// TestBlueprintsThatChangeAlways: a runner that changes its blueprints all the time does not make
+// the log of runners grow without bound. Unchanged blueprints cost nothing.
 func TestBlueprintsThatChangeAlways(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out: one caller registers megabytes of schemas")

@@ -35,7 +35,7 @@ func TestRoomForAgents(t *testing.T) {
 		for i := range 4 {
 			all = append(all, arrive(t, h, "eve", parley.RegisterExecutorParams{ExecutorID: fmt.Sprint("r", i)}))
 		}
-		for range 2 { // what has left gives its room back
+		for range 2 { // a runner that left frees its room
 			errs := make(chan error, len(all))
 			for _, x := range all {
 				q := &parley.RegisterBlueprintsParams{Blueprints: wide(x.id)}

@@ -78,7 +78,7 @@ func TestWhoSeesASession(t *testing.T) {
 	})
 }
 
-// TestRunnersAreTheHubs: what runners have said only admins read.
+// TestRunnersAreTheHubs: only admins read the log of runners.
 func TestRunnersAreTheHubs(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := hosts(t, h, counter("count"))
@@ -87,13 +87,15 @@ func TestRunnersAreTheHubs(t *testing.T) {
 				t.Errorf("%s: %v", c.method, err)
 			}
 		}
-		if page, err := h.Tail(t.Context(), h.LocalPrincipal("root", parley.ScopeAdmin), &parley.TailParams{ConversationID: "~runners"}); err != nil || len(page.Events) != 2 {
+		if page, err := h.Tail(t.Context(), h.LocalPrincipal("root", parley.ScopeAdmin),
+			&parley.TailParams{ConversationID: "~runners"}); err != nil || len(page.Events) != 2 {
 			t.Errorf("%+v %v", page, err)
 		}
 	})
 }
 
-// TestStop: who has started a session stops it, and people of its parent, and admins; it stays as it is then.
+// TestStop: the starter of a session, people of its parent, and admins stop it. An ended session
+// does not change.
 func TestStop(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := hosts(t, h, counter("count"))
@@ -136,10 +138,12 @@ func TestStop(t *testing.T) {
 					x.ended()
 					continue
 				}
-				if err != nil || s.Status != parley.SessionStopped || s.Reason != parley.ReasonStopped || (s.Result != nil) != c.reads {
+				if err != nil || s.Status != parley.SessionStopped || s.Reason != parley.ReasonStopped ||
+					(s.Result != nil) != c.reads {
 					t.Fatalf("%s: %+v %v", name, s, err)
 				}
-				if got := session(t, h, a, id).Result; got.Error != "The session was stopped by "+c.p.AgentID+": enough" || got.ResultText != nil {
+				if got := session(t, h, a, id).Result; got.Error != "The session was stopped by "+c.p.AgentID+": enough" ||
+					got.ResultText != nil {
 					t.Errorf("%s: %+v", name, got)
 				}
 				if running {
@@ -159,7 +163,8 @@ func TestStop(t *testing.T) {
 		x.offered()
 		_, err := h.StopSession(t.Context(), a, &parley.StopSessionParams{SessionID: id, Reason: "a\x00b"})
 		refused(t, err, parley.ErrValidationFailed)
-		_, err = h.StopSession(t.Context(), a, &parley.StopSessionParams{SessionID: id, Reason: strings.Repeat("x", parley.MaxReasonBytes+1)})
+		_, err = h.StopSession(t.Context(), a, &parley.StopSessionParams{SessionID: id, Reason: strings.Repeat("x",
+			parley.MaxReasonBytes+1)})
 		refused(t, err, parley.ErrValidationFailed)
 		if _, err := stop(a, id); err != nil {
 			t.Fatal(err)
@@ -176,7 +181,7 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// TestOnlyItsRunner: nobody but the runner that has registered a blueprint takes its sessions.
+// TestOnlyItsRunner: only the runner that registered a blueprint gets its sessions.
 func TestOnlyItsRunner(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := hosts(t, h, counter("count"))
@@ -217,7 +222,8 @@ func TestOnlyItsRunner(t *testing.T) {
 			}
 		}
 		c := x.take(id, o.ClaimID)
-		if err := (<-post(h, h.LocalPrincipal("count"), message(id, "mine", parley.FinalityConversation, ""))).err; !errors.Is(err, parley.ErrClaimRequired) {
+		if err := (<-post(h, h.LocalPrincipal("count"), message(id, "mine", parley.FinalityConversation,
+			""))).err; !errors.Is(err, parley.ErrClaimRequired) {
 			t.Errorf("%v", err)
 		}
 		x.ends(id, c.ClaimID, parley.OutcomeCompleted, ran("x"))
@@ -225,7 +231,7 @@ func TestOnlyItsRunner(t *testing.T) {
 	})
 }
 
-// TestLateResults: a claim that has ended, or was taken by another attempt, brings nothing any more.
+// TestLateResults: a result under a claim that ended, or that another attempt replaced, is refused.
 func TestLateResults(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		b := counter("count")

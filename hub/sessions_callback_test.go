@@ -13,20 +13,22 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// floorOf gives who has the floor of a conversation; empty is anyone.
+// floorOf returns the speaker of a conversation; empty means anyone.
 func floorOf(t testing.TB, h *hub.Hub, id string) (string, string) {
 	t.Helper()
-	g, err := h.GetGuidance(t.Context(), h.LocalPrincipal("root", parley.ScopeAdmin), &parley.GetGuidanceParams{ConversationID: id, Explain: true})
+	g, err := h.GetGuidance(t.Context(), h.LocalPrincipal("root", parley.ScopeAdmin),
+		&parley.GetGuidanceParams{ConversationID: id, Explain: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return g.Guidance.Speaker, g.Guidance.Rules[len(g.Guidance.Rules)-2].Rule // the last says that root takes no part
 }
 
-// TestCallback: the end of a session comes into the open parent as a turn of the hub's own, and the one who has started it has the floor; then the policy goes on
-// after that one.
+// TestCallback: the end of a session is written to the open parent as a turn of the hub, and the
+// starter has the floor. Then the policy continues after the starter.
 func TestCallback(t *testing.T) {
-	for policy, after := range map[parley.PolicyKind][]string{ // who has the floor after hal, then with the callback to a, then after a
+	// the speaker after hal, then with the callback to a, then after a
+	for policy, after := range map[parley.PolicyKind][]string{
 		parley.PolicyRoundRobin: {"a", "a", "b"}, parley.PolicyAddressed: {"a", "a", "b"}, parley.PolicyOpen: {"", "a", ""},
 	} {
 		t.Run(string(policy), func(t *testing.T) {
@@ -70,7 +72,7 @@ func TestCallback(t *testing.T) {
 	}
 }
 
-// TestCallbackModerated: the moderator goes on after who was called back.
+// TestCallbackModerated: the moderator follows the starter that was called back.
 func TestCallbackModerated(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := hosts(t, h, counter("count"))
@@ -78,7 +80,7 @@ func TestCallbackModerated(t *testing.T) {
 			Participants: seats("m", "a", "b"), Policy: &parley.Policy{Kind: parley.PolicyModerator, Moderator: "m"},
 		})
 		start(t, h, h.LocalPrincipal("b"), counts("count", 1, parley.ModeAsyncCallback, id))
-		x.works("x") // before anybody has spoken
+		x.works("x") // before the first message
 		pass(0)
 		if who, _ := floorOf(t, h, id); who != "b" {
 			t.Fatal(who)
@@ -134,7 +136,8 @@ func TestCallbackAfterAllPassed(t *testing.T) {
 	})
 }
 
-// TestCallbackWaits: no callback enters an open turn, or a claimed one; what has ended meanwhile comes at once, in the order of its ends.
+// TestCallbackWaits: no callback is written into an open or claimed turn. Sessions that ended
+// meanwhile are reported together, in the order of their ends.
 func TestCallbackWaits(t *testing.T) {
 	for _, how := range []string{"open", "claimed", "both"} {
 		t.Run(how, func(t *testing.T) {
@@ -168,7 +171,8 @@ func TestCallbackWaits(t *testing.T) {
 				if got := callbacks(t, j, id); len(got) != 0 {
 					t.Fatalf("told in a turn: %+v", got)
 				}
-				if got := session(t, h, a.p, ids[0]); got.Callback != parley.CallbackPending || got.Status != parley.SessionCompleted {
+				if got := session(t, h, a.p, ids[0]); got.Callback != parley.CallbackPending ||
+					got.Status != parley.SessionCompleted {
 					t.Errorf("%+v", got)
 				}
 				say(t, h, a.p, message(id, "now", parley.FinalityTurn, ""))
@@ -220,12 +224,14 @@ func TestCallbackWaitsForWords(t *testing.T) {
 	})
 }
 
-// TestSeveralStarters: each is told of its own, and has its turn before the next one is told. A person, who may be away, holds up nobody.
+// TestSeveralStarters: each starter gets its callbacks, and has its turn before the next one gets
+// any. A person, who may be away, does not block others.
 func TestSeveralStarters(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := arrive(t, h, "ops", parley.RegisterExecutorParams{ExecutorID: "box", Capacity: 10})
 		x.says(counter("count"))
-		who := map[string]*hub.Principal{"a": connect(t, h, h.LocalPrincipal("a")).p, "b": h.LocalPrincipal("b"), "hal": h.LocalPrincipal("hal")}
+		who := map[string]*hub.Principal{"a": connect(t, h, h.LocalPrincipal("a")).p, "b": h.LocalPrincipal("b"),
+			"hal": h.LocalPrincipal("hal")}
 		id := team(t, h, parley.PolicyRoundRobin)
 		say(t, h, who["a"], message(id, "wait", parley.FinalityNone, ""))
 		starter := map[string]string{}
@@ -254,7 +260,7 @@ func TestSeveralStarters(t *testing.T) {
 		}
 		told()
 		say(t, h, who["a"], message(id, "now", parley.FinalityTurn, ""))
-		told("hal hal", "a a") // hal was told first, and may be away
+		told("hal hal", "a a") // hal was called back first, and may be away
 		if speaker, _ := floorOf(t, h, id); speaker != "a" {
 			t.Fatal(speaker)
 		}
@@ -263,7 +269,7 @@ func TestSeveralStarters(t *testing.T) {
 		more := start(t, h, who["a"], counts("count", 1, parley.ModeAsyncCallback, id)).SessionID
 		starter[more] = "a"
 		x.works("x")
-		told("hal hal", "a a", "a") // what else is its own it is told at once
+		told("hal hal", "a a", "a") // the other ends of its sessions follow at once
 		say(t, h, who["a"], message(id, "thanks", parley.FinalityTurn, ""))
 		told("hal hal", "a a", "a", "b b")
 		if speaker, _ := floorOf(t, h, id); speaker != "b" {
@@ -301,7 +307,8 @@ func TestLargeCallbacks(t *testing.T) {
 			t.Fatalf("%d messages", len(told))
 		}
 		left := told[0][0]
-		if r := left.Result; left.ChildSessionID != large || left.Status != parley.SessionFailed || !r.Omitted || r.ResultText != nil || r.ResultData != nil || *r.ExitCode != 3 ||
+		if r := left.Result; left.ChildSessionID != large || left.Status != parley.SessionFailed || !r.Omitted ||
+			r.ResultText != nil || r.ResultData != nil || *r.ExitCode != 3 ||
 			len(r.Error) != parley.MaxReasonBytes || r.ValidationErrors != nil {
 			t.Fatalf("%+v %+v", left, left.Result)
 		}
@@ -314,7 +321,7 @@ func TestLargeCallbacks(t *testing.T) {
 	})
 }
 
-// TestEveryEndCallsBack: failures and stops are told like any other end.
+// TestEveryEndCallsBack: failures and stops are reported like any other end.
 func TestEveryEndCallsBack(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := hosts(t, h, counter("count"))
@@ -341,7 +348,8 @@ func TestEveryEndCallsBack(t *testing.T) {
 		x.ends(s.SessionID, o.ClaimID, parley.OutcomeFailed, `{"result_type":"deterministic","result_text":"","exit_code":1,"error":"exit status 1"}`)
 		expect(s, parley.SessionFailed, "exit status 1")
 		s, _ = start1()
-		if _, err := h.StopSession(t.Context(), a, &parley.StopSessionParams{SessionID: s.SessionID, Reason: "no need"}); err != nil {
+		if _, err := h.StopSession(t.Context(), a, &parley.StopSessionParams{SessionID: s.SessionID,
+			Reason: "no need"}); err != nil {
 			t.Fatal(err)
 		}
 		expect(s, parley.SessionStopped, "The session was stopped by a: no need")
@@ -366,7 +374,8 @@ func TestOtherModesCallNobody(t *testing.T) {
 			t.Fatalf("%+v %v", r.s, r.err)
 		}
 		pass(time.Minute)
-		if got, want := children(t, j, id), []string{"started " + poll, "completed " + poll, "started " + sync, "completed " + sync}; fmt.Sprint(got) != fmt.Sprint(want) {
+		if got, want := children(t, j, id), []string{"started " + poll, "completed " + poll, "started " + sync,
+			"completed " + sync}; fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Fatalf("the parent has %v", got)
 		}
 		if got := callbacks(t, j, id); len(got) != 0 {
@@ -376,7 +385,7 @@ func TestOtherModesCallNobody(t *testing.T) {
 	})
 }
 
-// TestClosedParent: a parent that is closed is told nothing, and stops what runs.
+// TestClosedParent: a closed parent gets no callbacks, and its sessions are stopped.
 func TestClosedParent(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := hosts(t, h, counter("count"))
@@ -393,7 +402,8 @@ func TestClosedParent(t *testing.T) {
 		x.take(runs, o.ClaimID)
 		queued := start(t, h, hal, counts("count", 1, parley.ModeAsyncPoll, id)).SessionID
 		x.offered()
-		if _, err := h.Client(hal).CloseConversation(t.Context(), &parley.CloseConversationParams{ConversationID: id}); err != nil {
+		if _, err := h.Client(hal).CloseConversation(t.Context(),
+			&parley.CloseConversationParams{ConversationID: id}); err != nil {
 			t.Fatal(err)
 		}
 		stands(t, h, a, runs, parley.SessionStopped, parley.ReasonParentClosed)
@@ -401,7 +411,8 @@ func TestClosedParent(t *testing.T) {
 		if got := x.ended(); len(got) != 1 || got[0].ConversationID != runs {
 			t.Errorf("the runner is told %+v", got)
 		}
-		for s, want := range map[string]parley.CallbackState{ended: parley.CallbackDelivered, waits: parley.CallbackUndeliverable, runs: parley.CallbackUndeliverable} {
+		for s, want := range map[string]parley.CallbackState{ended: parley.CallbackDelivered,
+			waits: parley.CallbackUndeliverable, runs: parley.CallbackUndeliverable} {
 			if got := session(t, h, a, s); got.Callback != want {
 				t.Errorf("the callback of %s is %s, want %s", s, got.Callback, want)
 			}
@@ -440,11 +451,13 @@ func TestNoPosing(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 		for _, e := range events(t, j, id) {
-			if strings.Contains(string(e.Payload), "callbacks") != (e.From == parley.HubID || e.From == "a" || e.From == "b") && e.Type == parley.TypeMessage {
+			if strings.Contains(string(e.Payload), "callbacks") != (e.From == parley.HubID || e.From == "a" || e.From == "b") &&
+				e.Type == parley.TypeMessage {
 				t.Errorf("%s", e.Raw())
 			}
 		}
-		if err := (<-post(h, h.LocalPrincipal(parley.HubID), message(id, "it is me", parley.FinalityTurn, ""))).err; err == nil {
+		if err := (<-post(h, h.LocalPrincipal(parley.HubID), message(id, "it is me", parley.FinalityTurn,
+			""))).err; err == nil {
 			t.Error("somebody is called hub")
 		}
 	})
@@ -468,7 +481,8 @@ func TestExplainCallback(t *testing.T) {
 		x.works("x")
 		pass(0)
 		last := int64(len(events(t, j, id)))
-		if r := explain(0); r[len(r)-1].Rule != "callback" || r[len(r)-1].Because != "hal was told that sessions it has started have ended" {
+		if r := explain(0); r[len(r)-1].Rule != "callback" ||
+			r[len(r)-1].Because != "hal was told that sessions it has started have ended" {
 			t.Errorf("%+v", r)
 		}
 		say(t, h, hal, message(id, "x", parley.FinalityTurn, ""))

@@ -14,7 +14,7 @@ import (
 	"github.com/parleyhub/parley/internal/methods"
 )
 
-// tried calls each method, but for those that only doors have, and those that the token of a command is for.
+// tried calls each method, except those of HTTP only and those that the token of a command allows.
 var tried = map[string]func(ctx context.Context, c parley.Client, session string) error{
 	methods.CreateConversation: func(ctx context.Context, c parley.Client, _ string) error {
 		_, err := c.CreateConversation(ctx, &parley.CreateConversationParams{Participants: seats("count")})
@@ -102,7 +102,8 @@ var tried = map[string]func(ctx context.Context, c parley.Client, session string
 		return err
 	},
 	methods.ReleaseClaim: func(ctx context.Context, c parley.Client, id string) error {
-		return c.ReleaseClaim(ctx, &parley.ReleaseClaimParams{ConversationID: id, ClaimID: "clm_2_x", Outcome: parley.ReleaseFailed})
+		return c.ReleaseClaim(ctx, &parley.ReleaseClaimParams{ConversationID: id, ClaimID: "clm_2_x",
+			Outcome: parley.ReleaseFailed})
 	},
 	methods.CancelTurn: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.CancelTurn(ctx, &parley.CancelTurnParams{ConversationID: id, Turn: 2})
@@ -125,7 +126,8 @@ var tried = map[string]func(ctx context.Context, c parley.Client, session string
 		return err
 	},
 	methods.ResolveApproval: func(ctx context.Context, c parley.Client, id string) error {
-		_, err := c.ResolveApproval(ctx, &parley.ResolveApprovalParams{ApprovalID: id + ".3", Decision: parley.DecisionApproved})
+		_, err := c.ResolveApproval(ctx, &parley.ResolveApprovalParams{ApprovalID: id + ".3",
+			Decision: parley.DecisionApproved})
 		return err
 	},
 	methods.GetContext: func(ctx context.Context, c parley.Client, id string) error {
@@ -154,7 +156,7 @@ var tried = map[string]func(ctx context.Context, c parley.Client, session string
 	},
 }
 
-// first gives the error of the first thing that comes.
+// first returns the first error of an iteration.
 func first[T any](all iter.Seq2[T, error]) error {
 	for _, err := range all {
 		return err
@@ -162,7 +164,8 @@ func first[T any](all iter.Seq2[T, error]) error {
 	return errors.New("nothing came")
 }
 
-// TestCommandToken: the token of a command starts sessions out of its own, in mode sync, reads and stops these, lists agents, and does nothing else.
+// TestCommandToken: the token of a command starts sessions from its session, in mode sync, reads
+// and stops these, lists agents, and does nothing else.
 func TestCommandToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -189,8 +192,10 @@ func TestCommandToken(t *testing.T) {
 		}
 		c := h.Client(p)
 		before := j.Last()
-		mine := map[string]bool{methods.StartSession: true, methods.GetSession: true, methods.StopSession: true, methods.ListAgents: true}
-		atDoors := map[string]bool{methods.Authenticate: true, methods.Ping: true, methods.CreateTicket: true, methods.Unsubscribe: true}
+		mine := map[string]bool{methods.StartSession: true, methods.GetSession: true,
+			methods.StopSession: true, methods.ListAgents: true}
+		atDoors := map[string]bool{methods.Authenticate: true, methods.Ping: true, methods.CreateTicket: true,
+			methods.Unsubscribe: true}
 		for _, m := range methods.Table {
 			do := tried[m.Name]
 			if mine[m.Name] || atDoors[m.Name] {
@@ -207,7 +212,8 @@ func TestCommandToken(t *testing.T) {
 			t.Errorf("a ticket: %v", err)
 		}
 		for _, q := range []*parley.StartSessionParams{
-			counts("count", 1, parley.ModeAsyncPoll, ""), counts("count", 1, parley.ModeAsyncCallback, id), counts("count", 1, "", sibling), counts("count", 1, "", "absent"),
+			counts("count", 1, parley.ModeAsyncPoll, ""), counts("count", 1, parley.ModeAsyncCallback, id), counts("count", 1,
+				"", sibling), counts("count", 1, "", "absent"),
 		} {
 			_, err := c.StartSession(t.Context(), q)
 			refused(t, err, parley.ErrForbidden)
@@ -227,16 +233,19 @@ func TestCommandToken(t *testing.T) {
 		x.offered()
 		answer := starts(t.Context(), h, p, counts("count", 2, "", ""))
 		child := x.works("below")
-		if a := <-answer; a.err != nil || *a.s.Result.ResultText != "below" || a.s.ParentConversationID != id || a.s.Depth != 2 || a.s.CreatedBy != "count" {
+		if a := <-answer; a.err != nil || *a.s.Result.ResultText != "below" || a.s.ParentConversationID != id ||
+			a.s.Depth != 2 || a.s.CreatedBy != "count" {
 			t.Fatalf("%+v %v", a.s, a.err)
 		}
-		if s, err := c.GetSession(t.Context(), &parley.GetSessionParams{SessionID: child}); err != nil || s.Status != parley.SessionCompleted {
+		if s, err := c.GetSession(t.Context(), &parley.GetSessionParams{SessionID: child}); err != nil ||
+			s.Status != parley.SessionCompleted {
 			t.Errorf("%+v %v", s, err)
 		}
 		q := counts("count", 3, "", id)
 		q.TimeoutMs = 1
 		slow := start(t, h, p, q)
-		if s, err := c.StopSession(t.Context(), &parley.StopSessionParams{SessionID: slow.SessionID}); err != nil || s.Status != parley.SessionStopped {
+		if s, err := c.StopSession(t.Context(), &parley.StopSessionParams{SessionID: slow.SessionID}); err != nil ||
+			s.Status != parley.SessionStopped {
 			t.Errorf("%+v %v", s, err)
 		}
 		x.offered()
@@ -252,11 +261,13 @@ func TestCommandToken(t *testing.T) {
 			waits <- err
 		}()
 		synctest.Wait()
-		if _, err := h.StopSession(t.Context(), h.LocalPrincipal("ann"), &parley.StopSessionParams{SessionID: id}); err != nil {
+		if _, err := h.StopSession(t.Context(), h.LocalPrincipal("ann"),
+			&parley.StopSessionParams{SessionID: id}); err != nil {
 			t.Fatal(err)
 		}
 		refused(t, <-waits, parley.ErrUnauthenticated)
-		stands(t, h, h.LocalPrincipal("root", parley.ScopeAdmin), slow.SessionID, parley.SessionStopped, parley.ReasonParentClosed)
+		stands(t, h, h.LocalPrincipal("root", parley.ScopeAdmin), slow.SessionID, parley.SessionStopped,
+			parley.ReasonParentClosed)
 		if _, err := h.StartSession(t.Context(), p, q); !errors.Is(err, parley.ErrUnauthenticated) {
 			t.Errorf("after its end: %v", err)
 		}
@@ -266,12 +277,13 @@ func TestCommandToken(t *testing.T) {
 	})
 }
 
-// TestCommandTokenForged: what is not made of a claim that stands, and of its session, is no token.
+// TestCommandTokenForged: a token that is not made of a current claim and its session is invalid.
 func TestCommandTokenForged(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := hosts(t, h, counter("count"))
 		ann := h.LocalPrincipal("ann")
-		one, two := start(t, h, ann, counts("count", 1, parley.ModeAsyncPoll, "")).SessionID, start(t, h, ann, counts("count", 1, parley.ModeAsyncPoll, "")).SessionID
+		one, two := start(t, h, ann, counts("count", 1, parley.ModeAsyncPoll, "")).SessionID, start(t, h, ann,
+			counts("count", 1, parley.ModeAsyncPoll, "")).SessionID
 		claims := map[string]string{}
 		for _, o := range x.offered() {
 			x.take(o.ConversationID, o.ClaimID)
@@ -288,7 +300,8 @@ func TestCommandTokenForged(t *testing.T) {
 		for _, token := range []string{
 			"plc_", "plc_x", "plc_" + one, "plc_" + one + "_", "plc_" + one + "_clm_", "plc_" + one + "_clm_2_", "plc_" + one + "_" + claims[two], "plc_" + two + "_" + claims[one],
 			"plc_" + one + "_" + claims[one] + "x", "plc_" + one + "_" + claims[one][:len(claims[one])-1], "plc_" + one + "_clm_2_" + sys.ClaimHash, "PLC_" + one + "_" + claims[one],
-			"plc_" + plain + "_" + c.ClaimID, "plc__" + claims[one], "plc_" + strings.Repeat("x", 1<<16), claims[one], "plc_" + one + "_clm_2_x_" + claims[one],
+			"plc_" + plain + "_" + c.ClaimID, "plc__" + claims[one], "plc_" + strings.Repeat("x",
+				1<<16), claims[one], "plc_" + one + "_clm_2_x_" + claims[one],
 		} {
 			if p, err := h.Authenticate(t.Context(), token, ""); !errors.Is(err, parley.ErrUnauthenticated) {
 				t.Errorf("%.80q: %+v %v", token, p, err)

@@ -33,7 +33,7 @@ func (x *host) notify(n parley.ExecutorNotification) {
 	x.runner.notify(n)
 }
 
-// waits takes the claim_waiting that have come. The caller is in a bubble.
+// waits takes the claim_waiting notifications that have arrived. The caller is in a bubble.
 func (x *host) waits() []parley.ClaimWaitingNotification {
 	synctest.Wait()
 	x.mu.Lock()
@@ -70,7 +70,7 @@ func (x *host) bring(blueprints ...parley.Blueprint) (parley.RegisterBlueprintsR
 	})
 }
 
-// says registers blueprints and gives the names by which their agents are found.
+// says registers blueprints and returns the names of their agents.
 func (x *host) says(blueprints ...parley.Blueprint) []string {
 	x.t.Helper()
 	r, err := x.bring(blueprints...)
@@ -99,13 +99,13 @@ func closing(conversation, claimID string, status parley.OutcomeStatus, result s
 	}
 }
 
-// ran is the result of a command that has written a text.
+// ran is the result of a command that wrote a text.
 func ran(text string) string {
 	b, _ := json.Marshal(text)
 	return fmt.Sprintf(`{"result_type":"deterministic","result_text":%s,"exit_code":0}`, b)
 }
 
-// works takes the offer that has come, and no other, and completes its session.
+// works claims the only offer that has arrived, and completes its session.
 func (x *host) works(text string) string {
 	x.t.Helper()
 	o := x.oneOffer()
@@ -129,7 +129,7 @@ func counts(agent string, n int, mode parley.SessionMode, parent string) *parley
 // start begins a session and fails the test when that is refused. The caller is in a bubble.
 func start(t testing.TB, h *hub.Hub, p *hub.Principal, q *parley.StartSessionParams) *parley.Session {
 	t.Helper()
-	synctest.Wait() // who has just been registered is served a moment later
+	synctest.Wait() // a new registration is served a moment later
 	s, err := h.StartSession(t.Context(), p, q)
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func start(t testing.TB, h *hub.Hub, p *hub.Principal, q *parley.StartSessionPar
 	return s
 }
 
-// session tells how one stands.
+// session returns a session.
 func session(t testing.TB, h *hub.Hub, p *hub.Principal, id string) *parley.Session {
 	t.Helper()
 	s, err := h.GetSession(t.Context(), p, &parley.GetSessionParams{SessionID: id})
@@ -147,8 +147,10 @@ func session(t testing.TB, h *hub.Hub, p *hub.Principal, id string) *parley.Sess
 	return s
 }
 
-// stands fails the test unless a session stands so; reason is the outcome's, empty where it has not ended.
-func stands(t testing.TB, h *hub.Hub, p *hub.Principal, id string, status parley.SessionStatus, reason string) *parley.Session {
+// stands fails the test unless a session has this status; reason is that of the outcome, empty if
+// it has not ended.
+func stands(t testing.TB, h *hub.Hub, p *hub.Principal, id string, status parley.SessionStatus,
+	reason string) *parley.Session {
 	t.Helper()
 	synctest.Wait()
 	s := session(t, h, p, id)
@@ -158,7 +160,7 @@ func stands(t testing.TB, h *hub.Hub, p *hub.Principal, id string, status parley
 	return s
 }
 
-// failsAs is stands for one that the hub has failed, with what it says.
+// failsAs is stands for a session that the hub failed, with the text of the hub.
 func failsAs(t testing.TB, h *hub.Hub, p *hub.Principal, id, reason, text string) {
 	t.Helper()
 	s := stands(t, h, p, id, parley.SessionFailed, reason)
@@ -167,7 +169,8 @@ func failsAs(t testing.TB, h *hub.Hub, p *hub.Principal, id, reason, text string
 	}
 }
 
-// callbacks gives the callbacks that a conversation was told, one slice for each message, and holds the messages against what they must be.
+// callbacks returns the callbacks of a conversation, one slice for each message, and checks the
+// messages.
 func callbacks(t testing.TB, j journal.Journal, id string) [][]parley.Callback {
 	t.Helper()
 	var out [][]parley.Callback
@@ -188,7 +191,7 @@ func callbacks(t testing.TB, j journal.Journal, id string) [][]parley.Callback {
 	return out
 }
 
-// toldIDs gives, for each message of callbacks, of which sessions it tells.
+// toldIDs returns, for each message with callbacks, the ids of their sessions.
 func toldIDs(t testing.TB, j journal.Journal, id string) [][]string {
 	t.Helper()
 	var out [][]string
@@ -202,7 +205,7 @@ func toldIDs(t testing.TB, j journal.Journal, id string) [][]string {
 	return out
 }
 
-// children gives what the log of a parent has of its sessions, a word each.
+// children returns the events about sessions in the log of a parent, one word each.
 func children(t testing.TB, j journal.Journal, id string) []string {
 	t.Helper()
 	var out []string
@@ -228,7 +231,8 @@ func children(t testing.TB, j journal.Journal, id string) []string {
 func team(t testing.TB, h *hub.Hub, policy parley.PolicyKind) string {
 	t.Helper()
 	return create(t, h, h.LocalPrincipal("hal"), &parley.CreateConversationParams{
-		Participants: append(seatsOf(parley.KindAgent, "a", "b"), parley.Participant{ID: "hal", Kind: parley.KindHuman}), Policy: &parley.Policy{Kind: policy},
+		Participants: append(seatsOf(parley.KindAgent, "a", "b"), parley.Participant{ID: "hal",
+			Kind: parley.KindHuman}), Policy: &parley.Policy{Kind: policy},
 	})
 }
 

@@ -47,7 +47,8 @@ func TestSync(t *testing.T) {
 		stands(t, h, ann, o.ConversationID, parley.SessionRunning, "")
 		x.ends(o.ConversationID, o.ClaimID, parley.OutcomeCompleted, `{"result_type":"deterministic","result_text":"{\"a\":1}","result_data":{"a":1},"exit_code":0}`)
 		a := <-answer
-		if a.err != nil || a.after != 7*time.Second || a.s.Status != parley.SessionCompleted || a.s.TimedOut || a.s.Mode != parley.ModeSync {
+		if a.err != nil || a.after != 7*time.Second || a.s.Status != parley.SessionCompleted || a.s.TimedOut ||
+			a.s.Mode != parley.ModeSync {
 			t.Fatalf("%+v %v after %v", a.s, a.err, a.after)
 		}
 		if r := a.s.Result; *r.ResultText != `{"a":1}` || string(r.ResultData) != `{"a":1}` || *r.ExitCode != 0 || r.Error != "" {
@@ -60,12 +61,13 @@ func TestSync(t *testing.T) {
 	})
 }
 
-// TestSyncDegrades: when the time is over the session is a handle, and goes on.
+// TestSyncDegrades: after the timeout the call returns a running session, which continues.
 func TestSyncDegrades(t *testing.T) {
 	for _, c := range []struct {
 		given int64
 		want  time.Duration
-	}{{0, 60 * time.Second}, {1500, 1500 * time.Millisecond}, {10 * parley.MaxWaitMs, parley.MaxWaitMs * time.Millisecond}} {
+	}{{0, 60 * time.Second}, {1500, 1500 * time.Millisecond}, {10 * parley.MaxWaitMs,
+		parley.MaxWaitMs * time.Millisecond}} {
 		t.Run(fmt.Sprint(c.given), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 				x := hosts(t, h, counter("count"))
@@ -140,10 +142,11 @@ func TestPoll(t *testing.T) {
 		news, end := get(50_000, &zero), get(50_000, nil)
 		pass(time.Second)
 		first := progress("one of three")
-		if g := <-news; g.err != nil || g.after != time.Second || g.s.TimedOut || g.s.Status != parley.SessionRunning || *g.s.Progress != (parley.SessionProgress{Seq: first, Text: "one of three"}) {
+		if g := <-news; g.err != nil || g.after != time.Second || g.s.TimedOut || g.s.Status != parley.SessionRunning ||
+			*g.s.Progress != (parley.SessionProgress{Seq: first, Text: "one of three"}) {
 			t.Fatalf("%+v %v", g.s, g.err)
 		}
-		if g := <-get(0, &zero); g.s.Progress.Seq != first { // what is known already is told at once
+		if g := <-get(0, &zero); g.s.Progress.Seq != first { // known progress is returned at once
 			t.Fatalf("%+v", g.s.Progress)
 		}
 		news = get(50_000, &first)
@@ -162,7 +165,8 @@ func TestPoll(t *testing.T) {
 				t.Fatalf("%+v %v", g.s, g.err)
 			}
 		}
-		if _, err := h.GetSession(t.Context(), ann, &parley.GetSessionParams{SessionID: id, ProgressSince: new(int64(-1))}); !errors.Is(err, parley.ErrValidationFailed) {
+		if _, err := h.GetSession(t.Context(), ann, &parley.GetSessionParams{SessionID: id,
+			ProgressSince: new(int64(-1))}); !errors.Is(err, parley.ErrValidationFailed) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -183,13 +187,15 @@ func TestProgressIsCut(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := session(t, h, h.LocalPrincipal("ann"), s.SessionID).Progress; got == nil || got.Text != strings.Repeat("é", 511)+"x" {
+		if got := session(t, h, h.LocalPrincipal("ann"), s.SessionID).Progress; got == nil ||
+			got.Text != strings.Repeat("é", 511)+"x" {
 			t.Fatalf("%+v", got)
 		}
 	})
 }
 
-// TestInput: an agent that asks for more leaves its session to the caller, in mode sync too, and goes on with the next message.
+// TestInput: an agent that asks for input leaves its session to the caller, in mode sync too, and
+// continues with the next message.
 func TestInput(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		w := push(t, h, "w1", "writer")
@@ -202,7 +208,8 @@ func TestInput(t *testing.T) {
 		refused(t, err, parley.ErrNotYourTurn)
 		say(t, h, w.p, under(message(id, "of what?", parley.FinalityTurn, ""), o.ClaimID))
 		a := <-answer
-		if a.err != nil || a.s.Status != parley.SessionInputRequired || *a.s.Result.ResultText != "of what?" || a.s.TimedOut || a.s.EndedAt != 0 {
+		if a.err != nil || a.s.Status != parley.SessionInputRequired || *a.s.Result.ResultText != "of what?" ||
+			a.s.TimedOut || a.s.EndedAt != 0 {
 			t.Fatalf("%+v %v", a.s, a.err)
 		}
 		for _, wrong := range []struct {
@@ -211,7 +218,8 @@ func TestInput(t *testing.T) {
 			sentinel error
 		}{
 			{parley.StartSessionParams{AgentName: "writer", Prompt: "x", Resume: id}, h.LocalPrincipal("eve"), parley.ErrNotFound},
-			{parley.StartSessionParams{AgentName: "writer", Prompt: "x", Resume: id}, h.LocalPrincipal("root", parley.ScopeAdmin), parley.ErrForbidden},
+			{parley.StartSessionParams{AgentName: "writer", Prompt: "x", Resume: id},
+				h.LocalPrincipal("root", parley.ScopeAdmin), parley.ErrForbidden},
 			{parley.StartSessionParams{AgentName: "reader", Prompt: "x", Resume: id}, ann, parley.ErrValidationFailed},
 			{parley.StartSessionParams{AgentName: "writer", Parameters: json.RawMessage(`{}`), Resume: id}, ann, parley.ErrParameters},
 		} {
@@ -227,10 +235,12 @@ func TestInput(t *testing.T) {
 		}
 		say(t, h, w.p, under(message(id, "drip drop", parley.FinalityConversation, ""), o.ClaimID))
 		a = <-answer
-		if a.err != nil || a.s.SessionID != id || a.s.Status != parley.SessionCompleted || *a.s.Result.ResultText != "drip drop" || a.s.Result.ResultType != parley.AgentTypeAgent {
+		if a.err != nil || a.s.SessionID != id || a.s.Status != parley.SessionCompleted ||
+			*a.s.Result.ResultText != "drip drop" || a.s.Result.ResultType != parley.AgentTypeAgent {
 			t.Fatalf("%+v %v", a.s, a.err)
 		}
-		if a := <-starts(t.Context(), h, ann, resume); a.err != nil || !a.s.Duplicate || a.s.Status != parley.SessionCompleted {
+		if a := <-starts(t.Context(), h, ann, resume); a.err != nil || !a.s.Duplicate ||
+			a.s.Status != parley.SessionCompleted {
 			t.Fatalf("%+v %v", a.s, a.err)
 		}
 		resume.ClientRequestID = "other"
@@ -257,10 +267,12 @@ func TestResults(t *testing.T) {
 			inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 				w := push(t, h, "w1", "writer")
 				ann := h.LocalPrincipal("ann")
-				id := start(t, h, ann, &parley.StartSessionParams{AgentName: "writer", Prompt: "p", Mode: parley.ModeAsyncPoll}).SessionID
+				id := start(t, h, ann, &parley.StartSessionParams{AgentName: "writer", Prompt: "p",
+					Mode: parley.ModeAsyncPoll}).SessionID
 				o := w.oneOffer()
 				w.take(id, o.ClaimID)
-				q := &parley.SendMessageParams{ConversationID: id, ClaimID: o.ClaimID, Finality: parley.FinalityConversation, Payload: json.RawMessage(c.payload)}
+				q := &parley.SendMessageParams{ConversationID: id, ClaimID: o.ClaimID, Finality: parley.FinalityConversation,
+					Payload: json.RawMessage(c.payload)}
 				if c.outcome != "" {
 					q.Outcome = &parley.Outcome{Status: parley.OutcomeStatus(c.outcome), Reason: c.reason}
 				}
@@ -274,13 +286,15 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestCallerEnds: what the agent has said last is the result of a session that its caller ends, in its words or without.
+// TestCallerEnds: the last message of the agent is the result of a session that its caller ends,
+// with or without a message.
 func TestCallerEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		w := push(t, h, "w1", "writer")
 		x := hosts(t, h, counter("count"))
 		ann := h.LocalPrincipal("ann")
-		id := start(t, h, ann, &parley.StartSessionParams{AgentName: "writer", Prompt: "p", Mode: parley.ModeAsyncPoll}).SessionID
+		id := start(t, h, ann, &parley.StartSessionParams{AgentName: "writer", Prompt: "p",
+			Mode: parley.ModeAsyncPoll}).SessionID
 		o := w.oneOffer()
 		w.take(id, o.ClaimID)
 		say(t, h, w.p, under(message(id, "here it is", parley.FinalityTurn, ""), o.ClaimID))
@@ -304,12 +318,14 @@ func TestCallerEnds(t *testing.T) {
 	})
 }
 
-// TestAttemptsOfAgents: an agent may fail three times, a command once; what was said of the last is the error.
+// TestAttemptsOfAgents: an agent may fail three times, a command once. The error is that of the
+// last attempt.
 func TestAttemptsOfAgents(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		w := push(t, h, "w1", "writer")
 		ann := h.LocalPrincipal("ann")
-		id := start(t, h, ann, &parley.StartSessionParams{AgentName: "writer", Prompt: "p", Mode: parley.ModeAsyncPoll}).SessionID
+		id := start(t, h, ann, &parley.StartSessionParams{AgentName: "writer", Prompt: "p",
+			Mode: parley.ModeAsyncPoll}).SessionID
 		for range limits.DefaultMaxAttempts {
 			pass(time.Second) // the pause after a failed attempt
 			o := w.oneOffer()
@@ -396,7 +412,8 @@ func TestWhatIsSaid(t *testing.T) {
 		o := x.oneOffer()
 		x.take(id, o.ClaimID)
 		says := func(p *hub.Principal, id, claim, payload string, f parley.Finality) error {
-			return (<-post(h, p, &parley.SendMessageParams{ConversationID: id, ClaimID: claim, Payload: json.RawMessage(payload), Finality: f})).err
+			return (<-post(h, p, &parley.SendMessageParams{ConversationID: id, ClaimID: claim,
+				Payload: json.RawMessage(payload), Finality: f})).err
 		}
 		before := len(events(t, j, id))
 		for _, err := range []error{
@@ -416,7 +433,8 @@ func TestWhatIsSaid(t *testing.T) {
 		refused(t, cancelTurn(h, ann, id, 2), parley.ErrForbidden)
 		refused(t, cancelTurn(h, h.LocalPrincipal("root", parley.ScopeAdmin), id, 2), parley.ErrForbidden)
 		_, err := one(func(done func(parley.SeqResult, error)) {
-			h.AddParticipant(ann, &parley.AddParticipantParams{ConversationID: id, Participant: parley.Participant{ID: "eve", Kind: parley.KindPeer}}, done)
+			h.AddParticipant(ann, &parley.AddParticipantParams{ConversationID: id, Participant: parley.Participant{ID: "eve",
+				Kind: parley.KindPeer}}, done)
 		})
 		refused(t, err, parley.ErrForbidden)
 		refused(t, says(ann, id, "", `{"text":"well?"}`, parley.FinalityTurn), parley.ErrNotYourTurn)
@@ -425,7 +443,8 @@ func TestWhatIsSaid(t *testing.T) {
 		plain := create(t, h, ann, open2("ann", "bob"))
 		refused(t, says(ann, plain, "", `{"parameters":{}}`, parley.FinalityTurn), parley.ErrValidationFailed)
 		refused(t, says(ann, plain, "", `{"result":{"result_type":"agent","result_text":"x"}}`, parley.FinalityConversation), parley.ErrValidationFailed)
-		id = start(t, h, ann, &parley.StartSessionParams{AgentName: "writer", Prompt: "p", Mode: parley.ModeAsyncPoll}).SessionID
+		id = start(t, h, ann, &parley.StartSessionParams{AgentName: "writer", Prompt: "p",
+			Mode: parley.ModeAsyncPoll}).SessionID
 		o = w.oneOffer()
 		w.take(id, o.ClaimID)
 		refused(t, says(w.p, id, o.ClaimID, `{"result":{"result_type":"agent","result_text":"x"}}`, parley.FinalityTurn), parley.ErrValidationFailed)

@@ -21,7 +21,7 @@ import (
 // yard is a hub with a runner, conversations out of which sessions are started, and what was begun there.
 type yard struct {
 	t       *testing.T
-	plan    []byte // what is left of the choices
+	plan    []byte // the rest of the choices
 	j       *doomed
 	h       *hub.Hub
 	hubs    int
@@ -48,8 +48,9 @@ func (d *doomed) Submit(b journal.Batch) {
 	d.Journal.Submit(b)
 }
 
-// TestEveryEndIsToldOnce: whatever sessions are begun, however they end, whoever is busy, and however often the hub is killed: in the end every session in mode
-// async_callback of an open parent was told of once, of a closed one at most once, and no place in a tree is held.
+// TestEveryEndIsToldOnce: random sessions start, end and wait, and the hub is killed at random. In
+// the end every session in mode async_callback of an open parent was reported once, of a closed one
+// at most once, and no place in a tree is taken.
 func TestEveryEndIsToldOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		plan := rapid.SliceOfN(rapid.Byte(), 10, 300).Draw(rt, "plan")
@@ -104,7 +105,8 @@ func (y *yard) open(j *memory.Journal) {
 }
 
 func (y *yard) arrive() {
-	y.box = arrive(y.t, y.h, "ops", parley.RegisterExecutorParams{ExecutorID: "box", Capacity: 50, Holding: slices.Collect(maps.Values(y.claims))})
+	y.box = arrive(y.t, y.h, "ops", parley.RegisterExecutorParams{ExecutorID: "box", Capacity: 50,
+		Holding: slices.Collect(maps.Values(y.claims))})
 	b := counter("count")
 	b.TimeoutMs = 60_000
 	twice := counter("twice")
@@ -156,14 +158,15 @@ func (y *yard) step() {
 	}
 }
 
-// act does one thing that somebody does. It waits for no answer that may not come.
+// act makes one random call. It waits for no answer that may not come.
 func (y *yard) act() {
 	switch pick(y, "start", "start", "start", "take", "take", "end", "end", "end", "stop", "speak", "speak", "speak", "close") {
 	case "start":
 		y.start()
 	case "take":
 		for _, o := range y.box.offered() {
-			y.h.ClaimTurn(y.box.p, &parley.ClaimTurnParams{ConversationID: o.ConversationID, ClaimID: o.ClaimID}, func(r parley.ClaimTurnResult, err error) {})
+			y.h.ClaimTurn(y.box.p, &parley.ClaimTurnParams{ConversationID: o.ConversationID, ClaimID: o.ClaimID},
+				func(r parley.ClaimTurnResult, err error) {})
 			y.claims[o.ConversationID] = o.ClaimID
 		}
 	case "end":
@@ -176,7 +179,8 @@ func (y *yard) act() {
 		if len(y.begun) > 0 {
 			id := pick(y, slices.Sorted(maps.Keys(y.begun))...)
 			go func(h *hub.Hub) {
-				_, _ = h.StopSession(y.t.Context(), h.LocalPrincipal("root", parley.ScopeAdmin), &parley.StopSessionParams{SessionID: id})
+				_, _ = h.StopSession(y.t.Context(), h.LocalPrincipal("root", parley.ScopeAdmin),
+					&parley.StopSessionParams{SessionID: id})
 			}(y.h)
 		}
 	case "speak":
@@ -184,7 +188,8 @@ func (y *yard) act() {
 	case "close":
 		if y.pick(5) == 4 {
 			id := pick(y, y.parents...)
-			y.h.CloseConversation(y.agents["hal"], &parley.CloseConversationParams{ConversationID: id}, func(parley.SeqResult, error) {})
+			y.h.CloseConversation(y.agents["hal"], &parley.CloseConversationParams{ConversationID: id},
+				func(parley.SeqResult, error) {})
 		}
 	}
 }
@@ -219,7 +224,8 @@ func (y *yard) end(id string) {
 	delete(y.claims, id)
 	switch y.pick(4) {
 	case 0:
-		y.h.ReleaseClaim(y.box.p, &parley.ReleaseClaimParams{ConversationID: id, ClaimID: claim, Outcome: parley.ReleaseFailed}, func(parley.EmptyResult, error) {})
+		y.h.ReleaseClaim(y.box.p, &parley.ReleaseClaimParams{ConversationID: id, ClaimID: claim,
+			Outcome: parley.ReleaseFailed}, func(parley.EmptyResult, error) {})
 	case 1:
 		post(y.h, y.box.p, closing(id, claim, parley.OutcomeFailed, ran("no")))
 	default:
@@ -240,7 +246,8 @@ func (y *yard) speak(parent string, f parley.Finality) {
 	post(y.h, y.agents[who], message(parent, "words", f, ""))
 }
 
-// finish lets everything come to its end: sessions end by their time, turns that nobody goes on with too, and who has the floor speaks.
+// finish lets everything end: sessions by their time limits, also abandoned turns, and the holders
+// of the floor speak.
 func (y *yard) finish() (wrong string) {
 	pass(400 * time.Second)
 	for id := range y.agents {

@@ -131,7 +131,8 @@ func stoppedHalfway(t *testing.T, words string, times int) {
 	case leaves:
 		_, _ = x.bring()
 	case closes:
-		if _, err := h.Client(ann).CloseConversation(t.Context(), &parley.CloseConversationParams{ConversationID: parent}); err != nil {
+		if _, err := h.Client(ann).CloseConversation(t.Context(),
+			&parley.CloseConversationParams{ConversationID: parent}); err != nil {
 			t.Fatal(err)
 		}
 	default:
@@ -172,7 +173,8 @@ func stoppedHalfway(t *testing.T, words string, times int) {
 	}
 }
 
-// TestKnownFirst: a session is offered to nobody before its parent's log has it: else it could end, and a crash lose that anybody is to be told.
+// TestKnownFirst: a session is not offered before the log of its parent has its start. Otherwise it
+// could end, and a crash could lose its callback.
 func TestKnownFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &refusing{Journal: newJournal(t)}
@@ -183,7 +185,8 @@ func TestKnownFirst(t *testing.T) {
 		parent := create(t, h, ann, open2("ann"))
 		j.full(`"kind":"session_started"`, 5)
 		command := starts(t.Context(), h, ann, counts("count", 1, parley.ModeAsyncCallback, parent))
-		agent := starts(t.Context(), h, ann, &parley.StartSessionParams{AgentName: "writer", Prompt: "p", Mode: parley.ModeAsyncCallback, ParentConversationID: parent})
+		agent := starts(t.Context(), h, ann, &parley.StartSessionParams{AgentName: "writer", Prompt: "p",
+			Mode: parley.ModeAsyncCallback, ParentConversationID: parent})
 		early := lists(t, h, w.p)
 		if len(early) != 1 {
 			t.Fatalf("%v", early)
@@ -213,7 +216,7 @@ func TestKnownFirst(t *testing.T) {
 	})
 }
 
-// lists gives the ids of the conversations of somebody.
+// lists returns the ids of the conversations of a caller.
 func lists(t testing.TB, h *hub.Hub, p *hub.Principal) []string {
 	t.Helper()
 	r, err := h.ListConversations(t.Context(), p, &parley.ListConversationsParams{})
@@ -227,7 +230,8 @@ func lists(t testing.TB, h *hub.Hub, p *hub.Principal) []string {
 	return ids
 }
 
-// TestStoppedBeforeKnown: a session that is stopped before its parent knows of it is told of like any other.
+// TestStoppedBeforeKnown: a session that is stopped before its parent has its start is reported
+// like any other.
 func TestStoppedBeforeKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &refusing{Journal: newJournal(t)}
@@ -249,7 +253,8 @@ func TestStoppedBeforeKnown(t *testing.T) {
 		if got := toldIDs(t, j, parent); fmt.Sprint(got) != fmt.Sprint([][]string{{ids[1]}}) {
 			t.Fatalf("told of %v", got)
 		}
-		if got, want := children(t, j, parent), []string{"started " + ids[1], "stopped " + ids[1]}; fmt.Sprint(got) != fmt.Sprint(want) {
+		if got, want := children(t, j, parent), []string{"started " + ids[1],
+			"stopped " + ids[1]}; fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Fatalf("the parent has %v", got)
 		}
 		if s := session(t, h, ann, ids[1]); s.Callback != parley.CallbackDelivered {
@@ -306,7 +311,8 @@ func TestDamagedSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := journal.Append(t.Context(), j, journal.Batch{Conversation: "~runners", After: 3, Events: [][]byte{data}}); err != nil {
+		if _, err := journal.Append(t.Context(), j, journal.Batch{Conversation: "~runners", After: 3,
+			Events: [][]byte{data}}); err != nil {
 			t.Fatal(err)
 		}
 		h = startOn(t, j, counted("y"))

@@ -15,7 +15,8 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// TestParametersRefused: what is wrong with parameters is told in the very shape of the seed (000, section 6), and nothing is created.
+// TestParametersRefused: invalid parameters are refused in the shape of the specification (000,
+// section 6), and nothing is created.
 func TestParametersRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		hosts(t, h, counter("web-crawler"))
@@ -93,7 +94,8 @@ func TestStartRefused(t *testing.T) {
 		mine := create(t, h, ann, open2("ann"))
 		other := create(t, h, h.LocalPrincipal("eve"), open2("eve"))
 		closed := create(t, h, ann, open2("ann"))
-		if _, err := h.Client(ann).CloseConversation(t.Context(), &parley.CloseConversationParams{ConversationID: closed}); err != nil {
+		if _, err := h.Client(ann).CloseConversation(t.Context(),
+			&parley.CloseConversationParams{ConversationID: closed}); err != nil {
 			t.Fatal(err)
 		}
 		running := start(t, h, ann, counts("stdin", 1, parley.ModeAsyncPoll, ""))
@@ -103,27 +105,43 @@ func TestStartRefused(t *testing.T) {
 			sentinel error
 			words    string
 		}{
-			"no agent":                {func(q *parley.StartSessionParams) { q.AgentName = "" }, parley.ErrValidationFailed, "agentName"},
-			"no name":                 {func(q *parley.StartSessionParams) { q.AgentName = "a b" }, parley.ErrValidationFailed, "agentName"},
-			"an unknown agent":        {func(q *parley.StartSessionParams) { q.AgentName = "nobody" }, parley.ErrNotFound, "no agent nobody"},
-			"of an unknown runner":    {func(q *parley.StartSessionParams) { q.AgentName = "flags@other" }, parley.ErrNotFound, "no agent flags@other"},
-			"an agent with a runner":  {func(q *parley.StartSessionParams) { q.AgentName = "writer@box" }, parley.ErrNotFound, "no agent"},
-			"prompt and parameters":   {func(q *parley.StartSessionParams) { q.Prompt = "hi" }, parley.ErrValidationFailed, "prompt and parameters"},
-			"a prompt for a command":  {func(q *parley.StartSessionParams) { q.Prompt, q.Parameters = "hi", nil }, parley.ErrParameters, "do not match"},
-			"an unknown mode":         {func(q *parley.StartSessionParams) { q.Mode = "later" }, parley.ErrValidationFailed, "mode"},
-			"a callback to nobody":    {func(q *parley.StartSessionParams) { q.Mode = parley.ModeAsyncCallback }, parley.ErrValidationFailed, "async_callback"},
-			"a negative time":         {func(q *parley.StartSessionParams) { q.TimeoutMs = -1 }, parley.ErrValidationFailed, "timeoutMs"},
+			"no agent": {func(q *parley.StartSessionParams) { q.AgentName = "" }, parley.ErrValidationFailed,
+				"agentName"},
+			"no name": {func(q *parley.StartSessionParams) { q.AgentName = "a b" }, parley.ErrValidationFailed,
+				"agentName"},
+			"an unknown agent": {func(q *parley.StartSessionParams) { q.AgentName = "nobody" }, parley.ErrNotFound,
+				"no agent nobody"},
+			"of an unknown runner": {func(q *parley.StartSessionParams) { q.AgentName = "flags@other" }, parley.ErrNotFound,
+				"no agent flags@other"},
+			"an agent with a runner": {func(q *parley.StartSessionParams) { q.AgentName = "writer@box" }, parley.ErrNotFound,
+				"no agent"},
+			"prompt and parameters": {func(q *parley.StartSessionParams) { q.Prompt = "hi" }, parley.ErrValidationFailed,
+				"prompt and parameters"},
+			"a prompt for a command": {func(q *parley.StartSessionParams) { q.Prompt, q.Parameters = "hi", nil },
+				parley.ErrParameters, "do not match"},
+			"an unknown mode": {func(q *parley.StartSessionParams) { q.Mode = "later" }, parley.ErrValidationFailed,
+				"mode"},
+			"a callback to nobody": {func(q *parley.StartSessionParams) { q.Mode = parley.ModeAsyncCallback },
+				parley.ErrValidationFailed, "async_callback"},
+			"a negative time": {func(q *parley.StartSessionParams) { q.TimeoutMs = -1 }, parley.ErrValidationFailed,
+				"timeoutMs"},
 			"no object":               {func(q *parley.StartSessionParams) { q.Parameters = json.RawMessage(`[1]`) }, parley.ErrInvalidParams, "object"},
 			"null":                    {func(q *parley.StartSessionParams) { q.Parameters = json.RawMessage(`null`) }, parley.ErrInvalidParams, "object"},
 			"nothing where n must be": {func(q *parley.StartSessionParams) { q.Parameters = nil }, parley.ErrParameters, "do not match"},
 			"undeclared":              {func(q *parley.StartSessionParams) { q.Parameters = json.RawMessage(`{"n":1,"x":1}`) }, parley.ErrParameters, "do not match"},
 			"a key that is too long":  {func(q *parley.StartSessionParams) { q.ClientRequestID = strings.Repeat("k", parley.MaxKeyBytes+1) }, parley.ErrValidationFailed, "clientRequestId"},
-			"too many demands":        {func(q *parley.StartSessionParams) { q.Demands = many(limits.MaxLabels + 1) }, parley.ErrValidationFailed, "demands"},
-			"an empty demand":         {func(q *parley.StartSessionParams) { q.Demands = map[string]string{"": "x"} }, parley.ErrValidationFailed, "demands"},
-			"an absent parent":        {func(q *parley.StartSessionParams) { q.ParentConversationID = "absent" }, parley.ErrNotFound, ""},
-			"a foreign parent":        {func(q *parley.StartSessionParams) { q.ParentConversationID = other }, parley.ErrNotFound, ""},
-			"the hub's own parent":    {func(q *parley.StartSessionParams) { q.ParentConversationID = "~tokens" }, parley.ErrNotFound, ""},
-			"a closed parent":         {func(q *parley.StartSessionParams) { q.ParentConversationID = closed }, parley.ErrConversationClosed, "closed"},
+			"too many demands": {func(q *parley.StartSessionParams) { q.Demands = many(limits.MaxLabels + 1) },
+				parley.ErrValidationFailed, "demands"},
+			"an empty demand": {func(q *parley.StartSessionParams) { q.Demands = map[string]string{"": "x"} },
+				parley.ErrValidationFailed, "demands"},
+			"an absent parent": {func(q *parley.StartSessionParams) { q.ParentConversationID = "absent" },
+				parley.ErrNotFound, ""},
+			"a foreign parent": {func(q *parley.StartSessionParams) { q.ParentConversationID = other },
+				parley.ErrNotFound, ""},
+			"the hub's own parent": {func(q *parley.StartSessionParams) { q.ParentConversationID = "~tokens" },
+				parley.ErrNotFound, ""},
+			"a closed parent": {func(q *parley.StartSessionParams) { q.ParentConversationID = closed },
+				parley.ErrConversationClosed, "closed"},
 			"a deterministic parent": {func(q *parley.StartSessionParams) {
 				q.ParentConversationID, q.Mode = running.SessionID, parley.ModeAsyncCallback
 			}, parley.ErrValidationFailed, "callback"},
@@ -131,17 +149,20 @@ func TestStartRefused(t *testing.T) {
 			"resume in another mode":   {func(q *parley.StartSessionParams) { q.Resume, q.Mode = running.SessionID, parley.ModeSync }, parley.ErrValidationFailed, "resume with mode"},
 			"resume elsewhere":         {func(q *parley.StartSessionParams) { q.Resume, q.ParentConversationID = running.SessionID, mine }, parley.ErrValidationFailed, "resume with mode"},
 			"resume of a conversation": {func(q *parley.StartSessionParams) { q.Resume = mine }, parley.ErrNotFound, "no such session"},
-			"resume of nothing":        {func(q *parley.StartSessionParams) { q.Resume = "a b" }, parley.ErrValidationFailed, "resume"},
+			"resume of nothing": {func(q *parley.StartSessionParams) { q.Resume = "a b" }, parley.ErrValidationFailed,
+				"resume"},
 		} {
 			q := counts("flags", 1, "", "")
 			c.change(q)
 			_, err := h.StartSession(t.Context(), ann, q)
-			if !errors.Is(err, c.sentinel) || parley.ErrorRowOf(err).Err != c.sentinel || !strings.Contains(err.Error(), c.words) {
+			if !errors.Is(err, c.sentinel) || parley.ErrorRowOf(err).Err != c.sentinel ||
+				!strings.Contains(err.Error(), c.words) {
 				t.Errorf("%s: %v, want %v with %q", name, err, c.sentinel, c.words)
 			}
 		}
 		big := json.RawMessage(fmt.Sprintf(`{"n":1,"text":%q}`, bytes.Repeat([]byte("a"), parley.MaxEventBytes)))
-		if _, err := h.StartSession(t.Context(), ann, &parley.StartSessionParams{AgentName: "stdin", Parameters: big}); !errors.Is(err, parley.ErrTooLarge) {
+		if _, err := h.StartSession(t.Context(), ann, &parley.StartSessionParams{AgentName: "stdin",
+			Parameters: big}); !errors.Is(err, parley.ErrTooLarge) {
 			t.Errorf("more than an event holds: %v", err)
 		}
 		synctest.Wait()
@@ -153,7 +174,8 @@ func TestStartRefused(t *testing.T) {
 		}
 		_, err := h.Client(ann).StartSession(t.Context(), &parley.StartSessionParams{AgentName: "flags", Parameters: json.RawMessage(`{"n":`)})
 		refused(t, err, parley.ErrInvalidParams)
-		_, err = h.StartSession(t.Context(), h.LocalPrincipal("ann", parley.ScopeRead, parley.ScopeWrite, parley.ScopeClaim), counts("flags", 1, "", ""))
+		_, err = h.StartSession(t.Context(), h.LocalPrincipal("ann", parley.ScopeRead, parley.ScopeWrite, parley.ScopeClaim),
+			counts("flags", 1, "", ""))
 		refused(t, err, parley.ErrForbidden)
 	})
 }
@@ -166,8 +188,8 @@ func many(n int) map[string]string {
 	return m
 }
 
-// TestParametersOfCommands: what could not be given to a command as it is, is refused where the command takes flags or variables, with what is wrong of each; as JSON
-// on stdin everything goes.
+// TestParametersOfCommands: parameters that cannot be passed to a command as flags or variables are
+// refused, with the fault of each. As JSON on stdin all are accepted.
 func TestParametersOfCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out: one caller sends megabytes of parameters")
@@ -187,7 +209,7 @@ func TestParametersOfCommands(t *testing.T) {
 		}
 		for _, c := range []struct {
 			parameters string
-			path       string // of the one fault; empty where there is none
+			path       string // of the one fault; empty if there is none
 		}{
 			{`{"a":"; rm -rf /","b":"$(id)","c":"line\nline","d":"-x","e":"--force","f":["a,b","--c=d"],"g":null,"h":true,"i":{"deep":[1]}}`, ""},
 			{`{"a":"a\u0000b"}`, "$.a"},
@@ -205,7 +227,9 @@ func TestParametersOfCommands(t *testing.T) {
 					continue // more than an event holds
 				}
 				before := j.Last()
-				_, err := h.Client(h.LocalPrincipal("ann")).StartSession(t.Context(), &parley.StartSessionParams{AgentName: b.Name, Parameters: json.RawMessage(c.parameters), Mode: parley.ModeAsyncPoll})
+				_, err := h.Client(h.LocalPrincipal("ann")).StartSession(t.Context(),
+					&parley.StartSessionParams{AgentName: b.Name, Parameters: json.RawMessage(c.parameters),
+						Mode: parley.ModeAsyncPoll})
 				if c.path == "" || b.ParamsVia == parley.ParamsStdin {
 					if err != nil {
 						t.Errorf("%s, %.60s: %v", b.Name, c.parameters, err)
@@ -233,17 +257,20 @@ func TestStarted(t *testing.T) {
 		x := hosts(t, h, slow)
 		ann := h.LocalPrincipal("ann")
 		s := start(t, h, ann, counts("slow", 3, parley.ModeAsyncPoll, ""))
-		if s.Status != parley.SessionPending || s.RunnerID != "box" || s.Depth != 1 || s.AgentType != parley.AgentTypeDeterministic || s.CreatedBy != "ann" || s.TimedOut {
+		if s.Status != parley.SessionPending || s.RunnerID != "box" || s.Depth != 1 ||
+			s.AgentType != parley.AgentTypeDeterministic || s.CreatedBy != "ann" || s.TimedOut {
 			t.Errorf("%+v", s)
 		}
 		snapshot, _, err := h.GetConversation(t.Context(), ann, &parley.GetConversationParams{ConversationID: s.SessionID})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := snapshot.Session; r == nil || r.Root != s.SessionID || r.Caller != "ann" || r.AgentID != "slow" || r.TimeoutMs != 1000 || *r.Runner != (parley.RunnerRef{RunnerID: "box", ParticipantID: "ops"}) {
+		if r := snapshot.Session; r == nil || r.Root != s.SessionID || r.Caller != "ann" || r.AgentID != "slow" ||
+			r.TimeoutMs != 1000 || *r.Runner != (parley.RunnerRef{RunnerID: "box", ParticipantID: "ops"}) {
 			t.Errorf("the record is %+v", r)
 		}
-		if l := snapshot.Limits; l.MaxAttempts != limits.IdempotentAttempts || l.TurnTimeoutMs != 11_000 || l.MaxClaimMs != 11_000 || l.OnTurnTimeout != parley.TurnClose || l.IdleTimeoutMs != 0 {
+		if l := snapshot.Limits; l.MaxAttempts != limits.IdempotentAttempts || l.TurnTimeoutMs != 11_000 ||
+			l.MaxClaimMs != 11_000 || l.OnTurnTimeout != parley.TurnClose || l.IdleTimeoutMs != 0 {
 			t.Errorf("the limits are %+v", l)
 		}
 		if g := snapshot.Guidance; g.Speaker != "slow" || g.Turn != 2 || g.Kind != parley.Wait {
@@ -281,10 +308,12 @@ func TestPrompt(t *testing.T) {
 			refused(t, err, parley.ErrParameters)
 		}
 		// An agent that has the caller's name sits beside it, and is still the same agent.
-		self := start(t, h, h.LocalPrincipal("writer"), &parley.StartSessionParams{AgentName: "writer", Prompt: "myself", Mode: parley.ModeAsyncPoll})
+		self := start(t, h, h.LocalPrincipal("writer"), &parley.StartSessionParams{AgentName: "writer", Prompt: "myself",
+			Mode: parley.ModeAsyncPoll})
 		log := events(t, j, self.SessionID)
 		sys, err := log[0].System()
-		if err != nil || sys.Session.AgentID != "writer.agent" || sys.Participants[1].Agent != "writer" || log[1].From != "writer" {
+		if err != nil || sys.Session.AgentID != "writer.agent" || sys.Participants[1].Agent != "writer" ||
+			log[1].From != "writer" {
 			t.Errorf("%s %v", log[0].Raw(), err)
 		}
 	})
@@ -325,7 +354,8 @@ func TestStartAgain(t *testing.T) {
 		}
 		again(h, "at once", parley.SessionPending)
 		others := map[string]bool{first.SessionID: true}
-		for _, s := range []*parley.Session{start(t, h, ann, keyed(p2)), start(t, h, ann, keyed("")), start(t, h, h.LocalPrincipal("bob"), keyed(p1)), start(t, h, h.LocalPrincipal("bob"), keyed(""))} {
+		for _, s := range []*parley.Session{start(t, h, ann, keyed(p2)), start(t, h, ann, keyed("")),
+			start(t, h, h.LocalPrincipal("bob"), keyed(p1)), start(t, h, h.LocalPrincipal("bob"), keyed(""))} {
 			if s.Duplicate || others[s.SessionID] {
 				t.Fatalf("%+v is no other", s)
 			}

@@ -15,7 +15,8 @@ import (
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
-// TestToldIsAsked: an agent that was told of the ends of its sessions is asked to take its turn, also while others wait to be told of theirs.
+// TestToldIsAsked: an agent that got callbacks is offered its turn, also while others wait for
+// theirs.
 func TestToldIsAsked(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := arrive(t, h, "ops", parley.RegisterExecutorParams{ExecutorID: "box", Capacity: 10})
@@ -33,7 +34,7 @@ func TestToldIsAsked(t *testing.T) {
 			pass(0)
 		}
 		say(t, h, a.p, under(message(id, "now", parley.FinalityTurn, ""), first.ClaimID))
-		for _, w := range []*runner{a, b} { // both are told, one after the other
+		for _, w := range []*runner{a, b} { // both get their callbacks, one after the other
 			pass(time.Second)
 			o := w.oneOffer()
 			w.take(id, o.ClaimID)
@@ -63,7 +64,8 @@ func TestNobodyTakesMany(t *testing.T) {
 	})
 }
 
-// TestLateRunnerRunsOnce: a command that may be begun again only as far as its own runner says so, whoever's blueprint was there when the session began.
+// TestLateRunnerRunsOnce: a command is repeated only if the blueprint of its runner allows it,
+// whichever blueprint was known when the session started.
 func TestLateRunnerRunsOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		again := counter("count")
@@ -116,7 +118,8 @@ func TestNameOfAnExecutor(t *testing.T) {
 		b := counter("writer")
 		b.ParametersSchema = json.RawMessage(`{"type":"object"}`)
 		names := eve.says(b)
-		s := start(t, h, h.LocalPrincipal("ann"), &parley.StartSessionParams{AgentName: "writer", Prompt: "secret", Mode: parley.ModeAsyncPoll})
+		s := start(t, h, h.LocalPrincipal("ann"), &parley.StartSessionParams{AgentName: "writer", Prompt: "secret",
+			Mode: parley.ModeAsyncPoll})
 		eve.noOffer()
 		if o := w.oneOffer(); o.ConversationID != s.SessionID {
 			t.Errorf("%+v", o)
@@ -131,8 +134,10 @@ func TestNameOfAnExecutor(t *testing.T) {
 func TestOthersWithoutLabels(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		push(t, h, "w1", "writer")
-		x := arrive(t, h, "writer", parley.RegisterExecutorParams{ExecutorID: "w2", Agents: []string{"writer"}, Labels: map[string]string{"gpu": "1"}})
-		q := &parley.StartSessionParams{AgentName: "writer", Prompt: "p", Mode: parley.ModeAsyncPoll, Demands: map[string]string{"gpu": "1"}}
+		x := arrive(t, h, "writer", parley.RegisterExecutorParams{ExecutorID: "w2", Agents: []string{"writer"},
+			Labels: map[string]string{"gpu": "1"}})
+		q := &parley.StartSessionParams{AgentName: "writer", Prompt: "p", Mode: parley.ModeAsyncPoll,
+			Demands: map[string]string{"gpu": "1"}}
 		id := start(t, h, h.LocalPrincipal("ann"), q).SessionID
 		o := x.oneOffer()
 		x.take(id, o.ClaimID)
@@ -177,7 +182,7 @@ func TestDamagedParent(t *testing.T) {
 	})
 }
 
-// claimless is a journal that has no room for claims, and says so when it is told to.
+// claimless is a journal that has no room for claims while its switch is set.
 type claimless struct {
 	*memory.Journal
 	say chan struct{}
@@ -204,7 +209,8 @@ func TestCommandTokenOfNoClaim(t *testing.T) {
 		id := start(t, h, h.LocalPrincipal("ann"), counts("count", 1, parley.ModeAsyncPoll, "")).SessionID
 		o := x.oneOffer()
 		taken := make(chan error, 1)
-		h.ClaimTurn(x.p, &parley.ClaimTurnParams{ConversationID: id, ClaimID: o.ClaimID}, func(_ parley.ClaimTurnResult, err error) { taken <- err })
+		h.ClaimTurn(x.p, &parley.ClaimTurnParams{ConversationID: id, ClaimID: o.ClaimID},
+			func(_ parley.ClaimTurnResult, err error) { taken <- err })
 		command, err := h.Authenticate(t.Context(), "plc_"+id+"_"+o.ClaimID, "")
 		close(j.say)
 		refused(t, <-taken, parley.ErrStorageFull)

@@ -19,7 +19,8 @@ func TestDepth(t *testing.T) {
 		root := create(t, h, h.LocalPrincipal("ann"), open2("ann"))
 		parent, who := root, h.LocalPrincipal("ann")
 		ask := func() *parley.StartSessionParams {
-			return &parley.StartSessionParams{AgentName: "writer", Prompt: "p", Mode: parley.ModeAsyncPoll, ParentConversationID: parent}
+			return &parley.StartSessionParams{AgentName: "writer", Prompt: "p", Mode: parley.ModeAsyncPoll,
+				ParentConversationID: parent}
 		}
 		var all []*parley.Session
 		for depth := 1; depth <= limits.MaxSessionDepth; depth++ {
@@ -45,8 +46,9 @@ func TestDepth(t *testing.T) {
 		if live, places := h.SessionsHeld(); live != limits.MaxSessionDepth || places != live {
 			t.Errorf("%d live, %d places", live, places)
 		}
-		// What is closed in the middle stops what is below, and that only.
-		if _, err := h.StopSession(t.Context(), h.LocalPrincipal("root", parley.ScopeAdmin), &parley.StopSessionParams{SessionID: all[3].SessionID}); err != nil {
+		// A session that is closed in the middle stops only those below it.
+		if _, err := h.StopSession(t.Context(), h.LocalPrincipal("root", parley.ScopeAdmin),
+			&parley.StopSessionParams{SessionID: all[3].SessionID}); err != nil {
 			t.Fatal(err)
 		}
 		admin := h.LocalPrincipal("root", parley.ScopeAdmin)
@@ -63,7 +65,8 @@ func TestDepth(t *testing.T) {
 	})
 }
 
-// TestTree: 64 sessions of one tree run at once, over a restart too; one that ends makes room, and other trees have room of their own.
+// TestTree: 64 sessions of one tree run at once, also over a restart. An end makes room, and other
+// trees have separate room.
 func TestTree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -131,7 +134,8 @@ func TestTree(t *testing.T) {
 		start(t, h, ann, poll())
 		_, err = h.StartSession(t.Context(), ann, poll())
 		refused(t, err, parley.ErrTooLarge)
-		if _, err := h.Client(ann).CloseConversation(t.Context(), &parley.CloseConversationParams{ConversationID: root}); err != nil {
+		if _, err := h.Client(ann).CloseConversation(t.Context(),
+			&parley.CloseConversationParams{ConversationID: root}); err != nil {
 			t.Fatal(err)
 		}
 		x.says() // the one of the other tree
@@ -156,7 +160,8 @@ func TestCloseWhileStarting(t *testing.T) {
 					c <- begun{s: s, err: err}
 				}()
 			}
-			if _, err := h.Client(ann).CloseConversation(t.Context(), &parley.CloseConversationParams{ConversationID: id}); err != nil {
+			if _, err := h.Client(ann).CloseConversation(t.Context(),
+				&parley.CloseConversationParams{ConversationID: id}); err != nil {
 				t.Fatal(err)
 			}
 			for _, c := range answers {
@@ -165,7 +170,8 @@ func TestCloseWhileStarting(t *testing.T) {
 					refused(t, a.err, parley.ErrConversationClosed)
 					continue
 				}
-				if s := stands(t, h, ann, a.s.SessionID, parley.SessionStopped, parley.ReasonParentClosed); s.Callback != parley.CallbackUndeliverable {
+				if s := stands(t, h, ann, a.s.SessionID, parley.SessionStopped,
+					parley.ReasonParentClosed); s.Callback != parley.CallbackUndeliverable {
 					t.Fatalf("%+v", s)
 				}
 			}
@@ -174,7 +180,8 @@ func TestCloseWhileStarting(t *testing.T) {
 	})
 }
 
-// TestChildEndsWhileClosing: a parent that closes while its session ends is told of the end, or not; never of half of it.
+// TestChildEndsWhileClosing: a parent that closes while its session ends has the whole end or
+// nothing of it.
 func TestChildEndsWhileClosing(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := hosts(t, h, counter("count"))
@@ -199,7 +206,8 @@ func TestChildEndsWhileClosing(t *testing.T) {
 				t.Fatalf("%v, and %+v", err, got)
 			}
 			told := len(callbacks(t, j, id))
-			if want := map[parley.CallbackState]int{parley.CallbackDelivered: 1, parley.CallbackUndeliverable: 0}; told != want[got.Callback] {
+			if want := map[parley.CallbackState]int{parley.CallbackDelivered: 1,
+				parley.CallbackUndeliverable: 0}; told != want[got.Callback] {
 				t.Fatalf("told %d times, and it is %s", told, got.Callback)
 			}
 		}
@@ -226,8 +234,8 @@ func TestParentLimit(t *testing.T) {
 	})
 }
 
-// TestWaitingHoldsNothing: a turn that waits for a session of its own holds no capacity of its executor, so that sessions that wait for one another end, however
-// many they are; and the executor is told.
+// TestWaitingHoldsNothing: a turn that waits for its session uses no capacity of its executor, so
+// any number of sessions that wait for each other end. The executor is notified.
 func TestWaitingHoldsNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := arrive(t, h, "ops", parley.RegisterExecutorParams{ExecutorID: "box", Capacity: 1})
@@ -251,7 +259,8 @@ func TestWaitingHoldsNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			stack = append(stack, level{o.ConversationID, o.ClaimID, starts(t.Context(), h, command, counts("count", depth, "", ""))})
-			want := []parley.ClaimWaitingNotification{{ConversationID: o.ConversationID, AgentID: "count", Turn: 2, ClaimID: o.ClaimID, Waiting: true}}
+			want := []parley.ClaimWaitingNotification{{ConversationID: o.ConversationID, AgentID: "count", Turn: 2,
+				ClaimID: o.ClaimID, Waiting: true}}
 			if got := x.waits(); depth == 1 && fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Fatalf("it is told %+v, want %+v", got, want)
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/parleyhub/parley/internal/spantest"
 )
 
-// askedTracer counts how often it is asked whether a span is told.
+// askedTracer counts how often it is asked whether a span is sampled.
 type askedTracer struct {
 	spantest.Recorder
 	asked atomic.Int64
@@ -21,7 +21,7 @@ func (a *askedTracer) Samples(parley.SpanStart) bool {
 	return true
 }
 
-// TestTracerIsAskedOnceForATurn: what is said in a turn costs nothing for the span of the turn.
+// TestTracerIsAskedOnceForATurn: messages within a turn cost nothing for the span of the turn.
 func TestTracerIsAskedOnceForATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracer, o := &askedTracer{}, rooted("x")

@@ -19,7 +19,7 @@ import (
 	"github.com/parleyhub/parley/internal/spantest"
 )
 
-// spanNumber gives the traceparent of a span of a caller's, in the trace of the same number.
+// spanNumber returns the traceparent of a caller's span, in the trace of the same number.
 func spanNumber(n int) string { return fmt.Sprintf("00-%032x-%016x-01", 0xaa00+n, 0xbb00+n) }
 
 // turnSpanID is what the id of a turn's span is made of, by the words of protocol.md.
@@ -33,7 +33,7 @@ func turnUnder(parent, conversation string, turn int64) string {
 	return parent[:36] + turnSpanID(conversation, turn) + parent[52:]
 }
 
-// recorded gives the options of a hub that tells a recorder.
+// recorded returns the options of a hub with a span recorder.
 func recorded(prefix string, r *spantest.Recorder) *hub.Options {
 	o := rooted(prefix)
 	o.Tracer = r
@@ -70,7 +70,8 @@ func TestTurnSpan(t *testing.T) {
 		r := push(t, h, "r1", "a")
 		b := h.LocalPrincipal("b")
 		id := create(t, h, b, &parley.CreateConversationParams{
-			Participants: []parley.Participant{{ID: "b", Kind: parley.KindHuman}, {ID: "a", Kind: parley.KindAgent}}, Traceparent: spanNumber(1),
+			Participants: []parley.Participant{{ID: "b", Kind: parley.KindHuman},
+				{ID: "a", Kind: parley.KindAgent}}, Traceparent: spanNumber(1),
 		})
 		saidUnder(t, h, b, id, "hello", spanNumber(2))
 		given := h.Now()
@@ -95,7 +96,8 @@ func TestTurnSpan(t *testing.T) {
 			spannames.AttrGenAIConversationID: id, spannames.AttrGenAIAgentID: "a", spannames.AttrGenAIAgentName: "a",
 			spannames.AttrTurnNumber: int64(2), spannames.AttrTurnAttempts: 1, spannames.AttrTurnOutcome: "final",
 		}
-		if s.Name != "turn a" || s.Kind != parley.SpanInternal || s.Parent != spanNumber(2) || s.Traceparent != want || s.Failure != "" || s.Ends != 1 {
+		if s.Name != "turn a" || s.Kind != parley.SpanInternal || s.Parent != spanNumber(2) || s.Traceparent != want ||
+			s.Failure != "" || s.Ends != 1 {
 			t.Errorf("%+v", s)
 		}
 		if fmt.Sprint(s.Attributes) != fmt.Sprint(wantAttributes) {
@@ -112,7 +114,8 @@ func TestTurnSpan(t *testing.T) {
 	})
 }
 
-// TestTurnSpanWithoutParent: where what is answered is in no span the turn begins a trace, that of its own and of nobody else's, which is to be recorded.
+// TestTurnSpanWithoutParent: a turn that answers a message without a span starts a separate trace,
+// which is sampled.
 func TestTurnSpanWithoutParent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := &spantest.Recorder{}
@@ -137,13 +140,15 @@ func TestTurnSpanWithoutParent(t *testing.T) {
 	})
 }
 
-// TestTurnSpanOverRestart: the span of a turn that was claimed before a crash is the same after it, for who claims again and for who is told of its end.
+// TestTurnSpanOverRestart: the span of a turn that was claimed before a crash is the same after it,
+// in the next claim and in the end of the turn.
 func TestTurnSpanOverRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
 		h := startOn(t, j, recorded("x", &spantest.Recorder{}))
 		r, b := push(t, h, "r1", "a"), h.LocalPrincipal("b")
-		id := create(t, h, b, &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "b", Kind: parley.KindHuman}, {ID: "a", Kind: parley.KindAgent}}})
+		id := create(t, h, b, &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "b",
+			Kind: parley.KindHuman}, {ID: "a", Kind: parley.KindAgent}}})
 		saidUnder(t, h, b, id, "hello", spanNumber(1))
 		given := h.Now()
 		first := r.claim()
@@ -158,13 +163,15 @@ func TestTurnSpanOverRestart(t *testing.T) {
 		}
 		say(t, h, r.p, message(id, "done", parley.FinalityTurn, ""))
 		spans := told.Spans()
-		if len(spans) != 1 || spans[0].Traceparent != first.Traceparent || spans[0].Attributes[spannames.AttrTurnAttempts] != 2 || !spans[0].At.Equal(given) {
+		if len(spans) != 1 || spans[0].Traceparent != first.Traceparent ||
+			spans[0].Attributes[spannames.AttrTurnAttempts] != 2 || !spans[0].At.Equal(given) {
 			t.Fatalf("%+v, want %s from %v", spans, first.Traceparent, given)
 		}
 	})
 }
 
-// TestTurnSpanOutcomes: a turn has one span however it ends, and none where nobody has claimed it.
+// TestTurnSpanOutcomes: a claimed turn has one span however it ends, and an unclaimed turn has
+// none.
 func TestTurnSpanOutcomes(t *testing.T) {
 	release := func(outcome parley.ReleaseOutcome) func(testing.TB, *hub.Hub, *runner, string, parley.ClaimTurnResult) {
 		return func(t testing.TB, h *hub.Hub, r *runner, id string, c parley.ClaimTurnResult) {
@@ -181,20 +188,28 @@ func TestTurnSpanOutcomes(t *testing.T) {
 		failure string
 	}{
 		"yielded": {end: release(parley.ReleaseYield), outcome: "yielded"},
-		"skipped": {limits: parley.Limits{OnTurnTimeout: parley.TurnSkip, MaxAttempts: 1}, end: release(parley.ReleaseFailed), outcome: "skipped", failure: "skipped"},
-		"closed":  {limits: parley.Limits{OnTurnTimeout: parley.TurnClose, MaxAttempts: 1}, end: release(parley.ReleaseFailed), outcome: "closed", failure: "closed"},
-		"canceled": {outcome: "canceled", failure: "canceled", end: func(t testing.TB, h *hub.Hub, _ *runner, id string, c parley.ClaimTurnResult) {
+		"skipped": {limits: parley.Limits{OnTurnTimeout: parley.TurnSkip, MaxAttempts: 1},
+			end: release(parley.ReleaseFailed), outcome: "skipped", failure: "skipped"},
+		"closed": {limits: parley.Limits{OnTurnTimeout: parley.TurnClose, MaxAttempts: 1},
+			end: release(parley.ReleaseFailed), outcome: "closed", failure: "closed"},
+		"canceled": {outcome: "canceled", failure: "canceled", end: func(t testing.TB, h *hub.Hub, _ *runner, id string,
+			c parley.ClaimTurnResult) {
 			q := &parley.CancelTurnParams{ConversationID: id, Turn: c.Turn}
-			if _, err := one(func(done func(parley.SeqResult, error)) { h.CancelTurn(h.LocalPrincipal("b"), q, done) }); err != nil {
+			if _, err := one(func(done func(parley.SeqResult, error)) {
+				h.CancelTurn(h.LocalPrincipal("b"), q, done)
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}},
-		"closed by a person": {outcome: "closed", failure: "closed", end: func(t testing.TB, h *hub.Hub, _ *runner, id string, _ parley.ClaimTurnResult) {
-			q := &parley.CloseConversationParams{ConversationID: id}
-			if _, err := one(func(done func(parley.SeqResult, error)) { h.CloseConversation(h.LocalPrincipal("b"), q, done) }); err != nil {
-				t.Fatal(err)
-			}
-		}},
+		"closed by a person": {outcome: "closed", failure: "closed",
+			end: func(t testing.TB, h *hub.Hub, _ *runner, id string, _ parley.ClaimTurnResult) {
+				q := &parley.CloseConversationParams{ConversationID: id}
+				if _, err := one(func(done func(parley.SeqResult, error)) {
+					h.CloseConversation(h.LocalPrincipal("b"), q, done)
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -221,7 +236,8 @@ func TestTurnSpanOutcomes(t *testing.T) {
 	}
 }
 
-// TestTurnWithoutTracer: a hub that tells nobody passes on the span of the message that is answered, and nothing where there is none.
+// TestTurnWithoutTracer: a hub without a tracer passes on the span of the answered message, if
+// there is one.
 func TestTurnWithoutTracer(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		r, b := push(t, h, "r1", "a"), h.LocalPrincipal("b")
@@ -245,11 +261,13 @@ func TestTurnWithoutTracer(t *testing.T) {
 	})
 }
 
-// TestYieldedTurnLeavesItsSpan: a turn that has ended without a message leaves what it was to answer to the next.
+// TestYieldedTurnLeavesItsSpan: after a turn that ended without a message, the next turn answers
+// the same span.
 func TestYieldedTurnLeavesItsSpan(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		a, c, b := push(t, h, "r1", "a"), push(t, h, "r2", "c"), h.LocalPrincipal("b")
-		q := &parley.CreateConversationParams{Participants: append(seatsOf(parley.KindHuman, "b"), seatsOf(parley.KindAgent, "a", "c")...)}
+		q := &parley.CreateConversationParams{Participants: append(seatsOf(parley.KindHuman, "b"),
+			seatsOf(parley.KindAgent, "a", "c")...)}
 		id := create(t, h, b, q)
 		saidUnder(t, h, b, id, "who?", spanNumber(1))
 		yield := &parley.ReleaseClaimParams{ConversationID: id, ClaimID: a.claim().ClaimID, Outcome: parley.ReleaseYield}
@@ -262,7 +280,8 @@ func TestYieldedTurnLeavesItsSpan(t *testing.T) {
 	})
 }
 
-// TestSessionSpans: what starts a session is in the first events of it, so that the turn of its agent goes on there; and the callback goes on where the session has ended.
+// TestSessionSpans: the span that started a session is in its first events, so the turn of its
+// agent continues it. The callback continues the span in which the session ended.
 func TestSessionSpans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := &spantest.Recorder{}
@@ -285,7 +304,8 @@ func TestSessionSpans(t *testing.T) {
 		pass(0)
 		checkTraceparents(t, j, s.SessionID, spanNumber(1), spanNumber(1), "", spanNumber(2))
 		all := events(t, j, id)
-		if last := all[len(all)-1]; last.From != parley.HubID || last.Type != parley.TypeMessage || last.Traceparent != spanNumber(2) {
+		if last := all[len(all)-1]; last.From != parley.HubID || last.Type != parley.TypeMessage ||
+			last.Traceparent != spanNumber(2) {
 			t.Fatalf("the callback is %s", last.Raw())
 		}
 		if got := told.Named("turn count"); len(got) != 1 || got[0].Parent != spanNumber(1) {
@@ -294,7 +314,8 @@ func TestSessionSpans(t *testing.T) {
 	})
 }
 
-// TestTriggerSpans: the session that an event starts goes on in the span of the event, and the answer in that in which the session has ended.
+// TestTriggerSpans: the session that an event starts continues the span of the event, and the
+// answer continues the span in which the session ended.
 func TestTriggerSpans(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := listeners(t, h, listens("calc", onSchema("s.v1")))
@@ -323,7 +344,8 @@ func TestTriggerSpans(t *testing.T) {
 	})
 }
 
-// TestWokenTurnSpan: a turn that an event has woken goes on in the span of the event, also when another message has given the floor since.
+// TestWokenTurnSpan: a triggered turn continues the span of the event, also if another message has
+// moved the floor since.
 func TestWokenTurnSpan(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		listeners(t, h, listens("one", onSchema("s.v1")), listens("two", onSchema("s.v1")))
@@ -351,7 +373,7 @@ func TestWokenTurnSpan(t *testing.T) {
 	})
 }
 
-// TestTraceparentIsNoPartOfARetry: who says a thing again says it in another span, and meets what was said.
+// TestTraceparentIsNoPartOfARetry: a retry in another span returns the first answer.
 func TestTraceparentIsNoPartOfARetry(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := hosts(t, h, counter("count"))
@@ -371,10 +393,12 @@ func TestTraceparentIsNoPartOfARetry(t *testing.T) {
 			if got := say(t, h, ann, m); got.Duplicate != again {
 				t.Errorf("sendMessage in span %d: %+v", i, got)
 			}
-			if got, err := one(func(done func(parley.SendResult, error)) { h.SendTrace(ann, k, done) }); err != nil || got.Duplicate != again {
+			if got, err := one(func(done func(parley.SendResult, error)) { h.SendTrace(ann, k, done) }); err != nil ||
+				got.Duplicate != again {
 				t.Errorf("sendTrace in span %d: %+v, %v", i, got, err)
 			}
-			if got, err := one(func(done func(parley.SeqResult, error)) { h.SendNote(ann, n, done) }); err != nil || got.Duplicate != again {
+			if got, err := one(func(done func(parley.SeqResult, error)) { h.SendNote(ann, n, done) }); err != nil ||
+				got.Duplicate != again {
 				t.Errorf("sendNote in span %d: %+v, %v", i, got, err)
 			}
 			p := counts("count", 1, parley.ModeAsyncPoll, "")
@@ -388,11 +412,12 @@ func TestTraceparentIsNoPartOfARetry(t *testing.T) {
 	})
 }
 
-// TestTraceparentRefused: what is no traceparent is refused by name, and nothing is written.
+// TestTraceparentRefused: an invalid traceparent is refused by name, and nothing is written.
 func TestTraceparentRefused(t *testing.T) {
 	good := spanNumber(1)
 	bad := []string{
-		"x", good[:54], good + "0", strings.ToUpper(good), "01" + good[2:], "ff" + good[2:], good[:3] + strings.Repeat("0", 32) + good[35:], good[:36] + strings.Repeat("0", 16) + good[52:],
+		"x", good[:54], good + "0", strings.ToUpper(good), "01" + good[2:], "ff" + good[2:], good[:3] + strings.Repeat("0",
+			32) + good[35:], good[:36] + strings.Repeat("0", 16) + good[52:],
 		strings.Replace(good, "-", "_", 1), good[:53] + "0g",
 	}
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
@@ -415,7 +440,8 @@ func TestTraceparentRefused(t *testing.T) {
 			_, refusals["startSession"] = c.StartSession(t.Context(), p)
 			for method, err := range refusals {
 				refused(t, err, parley.ErrValidationFailed)
-				if !strings.Contains(err.Error(), "traceparent") || !strings.Contains(err.Error(), "W3C Trace Context, version 00") {
+				if !strings.Contains(err.Error(), "traceparent") || !strings.Contains(err.Error(),
+					"W3C Trace Context, version 00") {
 					t.Errorf("%s refuses %q with %v", method, span, err)
 				}
 			}
@@ -438,7 +464,8 @@ func TestClientGoesOnInTheSpanOfItsContext(t *testing.T) {
 		own := message(id, "two", parley.FinalityNone, "")
 		own.Traceparent = spanNumber(2)
 		for _, err := range []error{
-			failing(c.SendMessage(ctx, message(id, "one", parley.FinalityNone, ""))), failing(c.SendMessage(ctx, own)), failing(c.SendTrace(ctx, trace(id, "three", ""))),
+			failing(c.SendMessage(ctx, message(id, "one", parley.FinalityNone, ""))), failing(c.SendMessage(ctx,
+				own)), failing(c.SendTrace(ctx, trace(id, "three", ""))),
 			failing(c.SendNote(ctx, note(id, "four", ""))),
 		} {
 			if err != nil {
@@ -461,7 +488,7 @@ func TestClientGoesOnInTheSpanOfItsContext(t *testing.T) {
 
 func failing[T any](_ T, err error) error { return err }
 
-// sampling is a tracer that tells what is asked for.
+// sampling is a tracer that records the questions that it gets.
 type sampling struct {
 	*spantest.Recorder
 	tells bool
@@ -474,7 +501,8 @@ func (s sampling) Samples(b parley.SpanStart) bool {
 	return s.tells
 }
 
-// TestTurnSpanIsSampled: the flags of a turn say what the tracer makes of it, whatever its parent says, and the same after a restart. So nobody tells what is below a span that is not told.
+// TestTurnSpanIsSampled: the flags of a turn are those of the tracer, whatever its parent has, also
+// after a restart. So no span below an unsampled span is sampled.
 func TestTurnSpanIsSampled(t *testing.T) {
 	for _, tells := range []bool{false, true} {
 		for _, parent := range []string{"", spanNumber(2), spanNumber(2)[:53] + "00", spanNumber(2)[:53] + "ff"} {
@@ -485,11 +513,13 @@ func TestTurnSpanIsSampled(t *testing.T) {
 				h := startOn(t, j, o)
 				r := push(t, h, "r1", "a")
 				b := h.LocalPrincipal("b")
-				id := create(t, h, b, &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "b", Kind: parley.KindHuman}, {ID: "a", Kind: parley.KindAgent}}})
+				id := create(t, h, b, &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "b",
+					Kind: parley.KindHuman}, {ID: "a", Kind: parley.KindAgent}}})
 				saidUnder(t, h, b, id, "hello", parent)
 				flags := map[bool]string{false: "-00", true: "-01"}[tells]
 				offer := r.oneOffer()
-				if got := offer.Traceparent; !parley.ValidTraceparent(got) || got[52:] != flags || got[36:52] != turnSpanID(id, 2) || parent != "" && got[:36] != parent[:36] {
+				if got := offer.Traceparent; !parley.ValidTraceparent(got) || got[52:] != flags ||
+					got[36:52] != turnSpanID(id, 2) || parent != "" && got[:36] != parent[:36] {
 					t.Errorf("below %q the turn is offered under %q, want the flags %s", parent, got, flags)
 				}
 				if c := r.take(offer.ConversationID, offer.ClaimID); c.Traceparent != offer.Traceparent {

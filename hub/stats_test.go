@@ -45,7 +45,8 @@ func TestStatsCount(t *testing.T) {
 				Count: 7, SumMs: 20_003.25, BoundsMs: []float64{0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000},
 				Buckets: []int64{5, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6},
 			},
-			Turns: parley.Durations{BoundsMs: got.Turns.BoundsMs, Buckets: make([]int64, len(got.Turns.BoundsMs))}, ClaimsEnded: map[parley.ClaimEnd]int64{},
+			Turns: parley.Durations{BoundsMs: got.Turns.BoundsMs, Buckets: make([]int64,
+				len(got.Turns.BoundsMs))}, ClaimsEnded: map[parley.ClaimEnd]int64{},
 			ConversationsOpen: 2, ConversationsLoaded: 2, JournalBytes: j.Size(),
 		}
 		want.ClaimWaits = want.Turns
@@ -60,7 +61,8 @@ func refusedMessage(t *testing.T, h *hub.Hub, p *hub.Principal, q *parley.SendMe
 	refused(t, (<-post(h, p, q)).err, sentinel)
 }
 
-// TestStatsLag: a subscription counts as far behind as what it has not looked at, whoever may see that, and not at all when it has ended.
+// TestStatsLag: the lag of a subscription counts all events that it has not examined, also those
+// that its reader may not see, and ends with it.
 func TestStatsLag(t *testing.T) {
 	h := startOn(t, newJournal(t), nil)
 	a := h.LocalPrincipal("a")
@@ -105,7 +107,8 @@ func TestStatsLag(t *testing.T) {
 	lag(0, 0, 0)
 }
 
-// TestStatsState: a full storage, a drain and a failed log are told, and only a hub that serves answers stats.
+// TestStatsState: stats report a full storage, a drain and a failed log. Only a serving hub answers
+// the method.
 func TestStatsState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -170,7 +173,8 @@ func (s *stuck) Read(conversation string, after int64, limit, maxBytes int) ([]j
 	return s.Journal.Read(conversation, after, limit, maxBytes)
 }
 
-// TestStatsWaitForNoConversation: a conversation that is being read anew, which may take long, does not hold up who looks at the numbers.
+// TestStatsWaitForNoConversation: the reload of a conversation, which may take long, does not block
+// the statistics.
 func TestStatsWaitForNoConversation(t *testing.T) {
 	inner := newJournal(t)
 	j := &stuck{Journal: inner, reads: make(chan struct{}, 10)}

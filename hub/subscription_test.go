@@ -18,7 +18,7 @@ import (
 	"github.com/parleyhub/parley/hub"
 )
 
-// reader is what one subscriber has been told, held against the rules as it comes.
+// reader checks the items of one subscription against the rules as they arrive.
 type reader struct {
 	who      string
 	types    []parley.EventType
@@ -70,7 +70,8 @@ func (r *reader) take(items []hub.Item) error {
 	return nil
 }
 
-// TestManySubscribers: 200 of them with all kinds of filters and cursors, fast and slow, joined while it goes on.
+// TestManySubscribers: 200 subscriptions with all kinds of filters and cursors, fast and slow,
+// start during the writes.
 func TestManySubscribers(t *testing.T) {
 	j := newJournal(t)
 	h := startOn(t, j, &hub.Options{MaxLoaded: 1, IdleEvict: time.Millisecond})
@@ -160,7 +161,8 @@ func TestManySubscribers(t *testing.T) {
 	}
 }
 
-// pump reads until the guidance says closed. A restless reader drops its subscription at times and goes on from its cursor.
+// pump reads until the guidance says closed. A restless reader sometimes drops its subscription and
+// continues from its cursor.
 func pump(ctx context.Context, h *hub.Hub, p *hub.Principal, r *reader, max int, slow bool, rng *rand.Rand) error {
 	s, err := h.Subscribe(ctx, p, &parley.SubscribeParams{ConversationID: "race", SinceSeq: r.since, Types: r.types})
 	if err != nil {
@@ -188,7 +190,7 @@ func pump(ctx context.Context, h *hub.Hub, p *hub.Principal, r *reader, max int,
 	return nil
 }
 
-// TestSlowSubscriber falls off what is kept in memory, twice, and goes on from the journal.
+// TestSlowSubscriber falls behind the events in memory, twice, and continues from the journal.
 func TestSlowSubscriber(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -232,7 +234,8 @@ func TestSlowSubscriber(t *testing.T) {
 	})
 }
 
-// TestDeltas: they come between the events, in order, to those who have caught up, and to nobody later.
+// TestDeltas: deltas come between the events, in order, to readers that have caught up, and not
+// later.
 func TestDeltas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -272,7 +275,8 @@ func TestDeltas(t *testing.T) {
 		}
 		delta := func(p *hub.Principal, turn, index int64) error {
 			_, err := one(func(done func(int, error)) {
-				h.SendDelta(p, &parley.SendDeltaParams{ConversationID: id, Turn: turn, Index: index, Text: "d"}, func(err error) { done(0, err) })
+				h.SendDelta(p, &parley.SendDeltaParams{ConversationID: id, Turn: turn, Index: index, Text: "d"},
+					func(err error) { done(0, err) })
 			})
 			return err
 		}
@@ -294,7 +298,8 @@ func TestDeltas(t *testing.T) {
 			t.Fatal(err)
 		}
 		look()
-		want := []string{"caught up 1", "wait1", "delta 0d", "delta 1d", "delta 2d", "event 2", "delta 0d", "event 3", "may_speak3", "delta 1d"}
+		want := []string{"caught up 1", "wait1", "delta 0d", "delta 1d", "delta 2d", "event 2", "delta 0d", "event 3",
+			"may_speak3", "delta 1d"}
 		if !slices.Equal(got, want) {
 			t.Fatalf("got  %v\nwant %v", got, want)
 		}
@@ -325,7 +330,7 @@ func TestDeltas(t *testing.T) {
 		if err != nil || len(items) != 7 || late.LatestSeq() != 5 {
 			t.Fatalf("%d items since the start, %v", len(items), err)
 		}
-		// 1000 deltas to one who does not read: it is told the last of them.
+		// Of 1000 deltas a slow reader gets the last ones.
 		for i := range int64(1000) {
 			if err := delta(a, 3, i); err != nil {
 				t.Fatal(err)
@@ -335,7 +340,7 @@ func TestDeltas(t *testing.T) {
 		if err != nil || len(items) != 256 || items[255].Delta.Index != 999 || items[0].Delta.Index != 744 {
 			t.Fatalf("%d deltas, %v", len(items), err)
 		}
-		// One who is still behind is told none before it has caught up.
+		// A reader that is behind gets no deltas before it has caught up.
 		behind, err := h.Subscribe(t.Context(), b, &parley.SubscribeParams{ConversationID: id})
 		if err != nil {
 			t.Fatal(err)
@@ -366,7 +371,8 @@ func TestDeltas(t *testing.T) {
 func TestGuidanceIsPushed(t *testing.T) {
 	h := startOn(t, newJournal(t), nil)
 	a, b := h.LocalPrincipal("a"), h.LocalPrincipal("b")
-	id := create(t, h, a, &parley.CreateConversationParams{Participants: seats("a", "b"), Limits: &parley.Limits{IdleTimeoutMs: 60_000}})
+	id := create(t, h, a, &parley.CreateConversationParams{Participants: seats("a", "b"),
+		Limits: &parley.Limits{IdleTimeoutMs: 60_000}})
 	s, err := h.Subscribe(t.Context(), b, &parley.SubscribeParams{ConversationID: id})
 	if err != nil {
 		t.Fatal(err)
@@ -392,7 +398,8 @@ func TestGuidanceIsPushed(t *testing.T) {
 		}
 	}
 	until(1)
-	add := &parley.AddParticipantParams{ConversationID: id, Participant: parley.Participant{ID: "c", Kind: parley.KindAgent}}
+	add := &parley.AddParticipantParams{ConversationID: id, Participant: parley.Participant{ID: "c",
+		Kind: parley.KindAgent}}
 	if _, err := one(func(done func(parley.SeqResult, error)) { h.AddParticipant(a, add, done) }); err != nil {
 		t.Fatal(err)
 	}
@@ -401,7 +408,8 @@ func TestGuidanceIsPushed(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(3)
-	for seq, q := range []*parley.SendMessageParams{message(id, "m", parley.FinalityNone, ""), message(id, "m", parley.FinalityNone, ""), message(id, "m", parley.FinalityTurn, "")} {
+	for seq, q := range []*parley.SendMessageParams{message(id, "m", parley.FinalityNone, ""),
+		message(id, "m", parley.FinalityNone, ""), message(id, "m", parley.FinalityTurn, "")} {
 		say(t, h, a, q)
 		until(int64(seq + 4))
 	}

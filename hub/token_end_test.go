@@ -11,7 +11,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// TestNothingIsWrittenAfterExpiry: what a caller has begun with its token is not written when the token has ended meanwhile.
+// TestNothingIsWrittenAfterExpiry: a call whose token ends before the decision writes nothing.
 func TestNothingIsWrittenAfterExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -20,10 +20,11 @@ func TestNothingIsWrittenAfterExpiry(t *testing.T) {
 		id := create(t, h, admin, open2("a", "b"))
 		before := len(events(t, j, id))
 		short := hold(t, h, admin, parley.CreateTokenParams{AgentID: "a", ExpiresInMs: 1000})
-		_, err := h.UploadAttachment(t.Context(), short.Principal, &parley.PutAttachmentParams{ConversationID: id, Name: "x"}, 1, func() ([]byte, error) {
-			time.Sleep(time.Second) // in the bubble
-			return []byte("x"), nil
-		})
+		_, err := h.UploadAttachment(t.Context(), short.Principal,
+			&parley.PutAttachmentParams{ConversationID: id, Name: "x"}, 1, func() ([]byte, error) {
+				time.Sleep(time.Second) // in the bubble
+				return []byte("x"), nil
+			})
 		refused(t, err, parley.ErrUnauthenticated)
 		if after := len(events(t, j, id)); after != before {
 			t.Errorf("%d events were written after the token had expired", after-before)
@@ -31,7 +32,8 @@ func TestNothingIsWrittenAfterExpiry(t *testing.T) {
 	})
 }
 
-// TestNarrowTicketIsOverNoTokens: who was let into one conversation with another's token neither sees nor ends that token and its family.
+// TestNarrowTicketIsOverNoTokens: a caller with a ticket for one conversation can neither list nor
+// revoke the token behind it or its family.
 func TestNarrowTicketIsOverNoTokens(t *testing.T) {
 	h := startOn(t, newJournal(t), rooted("n"))
 	admin := login(t, h, rootToken)

@@ -69,7 +69,8 @@ func TestRevocation(t *testing.T) {
 	grandchild := hold(t, h, child.Principal, ofA)
 	aunt := hold(t, h, desk.Principal, ofA)
 
-	if got := mustRevoke(t, h, desk.Principal, child.TokenID); !slices.Equal(got, []string{child.TokenID, grandchild.TokenID}) {
+	if got := mustRevoke(t, h, desk.Principal, child.TokenID); !slices.Equal(got,
+		[]string{child.TokenID, grandchild.TokenID}) {
 		t.Fatalf("revoked %v", got)
 	}
 	check := func(h *hub.Hub) {
@@ -103,7 +104,8 @@ func TestRevocation(t *testing.T) {
 	}
 	h = startOn(t, next, rooted("3"))
 	check(h)
-	if got := mustRevoke(t, h, login(t, h, rootToken), desk.TokenID); !slices.Equal(got, []string{desk.TokenID, aunt.TokenID}) {
+	if got := mustRevoke(t, h, login(t, h, rootToken), desk.TokenID); !slices.Equal(got,
+		[]string{desk.TokenID, aunt.TokenID}) {
 		t.Fatalf("after a restart: %v", got)
 	}
 	login(t, h, twin.token)
@@ -117,7 +119,8 @@ func TestRevocation(t *testing.T) {
 	}
 }
 
-// TestRevokeWhat: what may not be revoked cannot be told from what is not there, and leaves nothing in the log.
+// TestRevokeWhat: a token that the caller may not revoke looks like a missing one, and nothing is
+// written.
 func TestRevokeWhat(t *testing.T) {
 	j := newJournal(t)
 	h := startOn(t, j, rooted("w"))
@@ -125,7 +128,8 @@ func TestRevokeWhat(t *testing.T) {
 	_, absent := revoke(h, admin, "t1")
 	refused(t, absent, parley.ErrNotFound)
 	a, b := hold(t, h, admin, ofA), hold(t, h, admin, parley.CreateTokenParams{AgentID: "b"})
-	narrow := hold(t, h, admin, parley.CreateTokenParams{AgentID: "a", Scopes: []parley.Scope{parley.ScopeAdmin}, Conversations: []string{"c1"}})
+	narrow := hold(t, h, admin, parley.CreateTokenParams{AgentID: "a", Scopes: []parley.Scope{parley.ScopeAdmin},
+		Conversations: []string{"c1"}})
 	gone := hold(t, h, a.Principal, ofA)
 	mustRevoke(t, h, a.Principal, gone.TokenID)
 	before := len(events(t, j, "~tokens"))
@@ -133,8 +137,10 @@ func TestRevokeWhat(t *testing.T) {
 		by *hub.Principal
 		id string
 	}{
-		"another's": {a.Principal, b.TokenID}, "the same participant's": {h.LocalPrincipal("a"), a.TokenID}, "the parent's": {hold(t, h, a.Principal, ofA).Principal, a.TokenID},
-		"twice": {admin, gone.TokenID}, "the root token": {admin, "root"}, "nothing": {admin, ""}, "by an admin of one conversation": {narrow.Principal, a.TokenID},
+		"another's": {a.Principal, b.TokenID}, "the same participant's": {h.LocalPrincipal("a"),
+			a.TokenID}, "the parent's": {hold(t, h, a.Principal, ofA).Principal, a.TokenID},
+		"twice": {admin, gone.TokenID}, "the root token": {admin, "root"}, "nothing": {admin,
+			""}, "by an admin of one conversation": {narrow.Principal, a.TokenID},
 		"by the root's id": {h.LocalPrincipal("admin"), a.TokenID},
 	} {
 		_, err := revoke(h, c.by, c.id)
@@ -166,7 +172,8 @@ func TestRevocationRace(t *testing.T) {
 			create, ended := make(chan made, 1), make(chan []string, 1)
 			steps := []func(){
 				func() {
-					h.RevokeToken(admin, &parley.RevokeTokenParams{TokenID: parent.TokenID}, func(r parley.RevokeTokenResult, err error) { ended <- r.Revoked })
+					h.RevokeToken(admin, &parley.RevokeTokenParams{TokenID: parent.TokenID},
+						func(r parley.RevokeTokenResult, err error) { ended <- r.Revoked })
 				},
 				func() {
 					h.CreateToken(parent.Principal, &ofA, func(r parley.CreateTokenResult, err error) { create <- made{r, err} })
@@ -182,7 +189,8 @@ func TestRevocationRace(t *testing.T) {
 			j.Release()
 			child, ids := <-create, <-ended
 			if revokedFirst {
-				if refused(t, child.err, parley.ErrUnauthenticated); child.Token != "" || !slices.Equal(ids, []string{parent.TokenID}) {
+				if refused(t, child.err, parley.ErrUnauthenticated); child.Token != "" ||
+					!slices.Equal(ids, []string{parent.TokenID}) {
 					t.Fatalf("%+v, revoked %v", child, ids)
 				}
 			} else if child.err != nil || !slices.Equal(ids, []string{parent.TokenID, child.TokenID}) {
@@ -367,7 +375,8 @@ func TestListTokens(t *testing.T) {
 		j := newJournal(t)
 		h := startOn(t, j, rooted("1"))
 		admin := login(t, h, rootToken)
-		desk := hold(t, h, admin, parley.CreateTokenParams{AgentID: "a", Agents: []string{"b"}, Conversations: []string{"c1"}})
+		desk := hold(t, h, admin, parley.CreateTokenParams{AgentID: "a", Agents: []string{"b"},
+			Conversations: []string{"c1"}})
 		var names []string // of desk's family
 		names = append(names, desk.TokenID)
 		for i := range 7 {
@@ -393,7 +402,8 @@ func TestListTokens(t *testing.T) {
 				t.Errorf("desk sees %v, want %v", ids, names)
 			}
 			first, second := got[0], got[1]
-			if first.Parent != "" || first.CreatedBy != "admin" || first.CreatedAt == 0 || !slices.Equal(first.Agents, []string{"a", "b"}) || !slices.Equal(first.Conversations, []string{"c1"}) {
+			if first.Parent != "" || first.CreatedBy != "admin" || first.CreatedAt == 0 ||
+				!slices.Equal(first.Agents, []string{"a", "b"}) || !slices.Equal(first.Conversations, []string{"c1"}) {
 				t.Errorf("%+v", first)
 			}
 			if second.Parent != desk.TokenID || second.CreatedBy != "a" || second.ExpiresAt != 0 {
@@ -418,7 +428,8 @@ func TestListTokens(t *testing.T) {
 	})
 }
 
-// TestTokensOfOne: who has made as many tokens as it may makes one more when one of them has ended.
+// TestTokensOfOne: a participant with the maximum number of tokens can create one more when one of
+// them ended.
 func TestTokensOfOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := startOn(t, newJournal(t), rooted("o"))

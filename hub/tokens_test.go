@@ -72,7 +72,8 @@ func TestTokensNarrow(t *testing.T) {
 		{"admin", parley.CreateTokenParams{AgentID: "a", Scopes: []parley.Scope{parley.ScopeAdmin}}, parley.ErrForbidden},
 		{"no scope", parley.CreateTokenParams{AgentID: "a", Scopes: []parley.Scope{}}, parley.ErrValidationFailed},
 		{"unknown scope", parley.CreateTokenParams{AgentID: "a", Scopes: []parley.Scope{"all"}}, parley.ErrValidationFailed},
-		{"self", parley.CreateTokenParams{AgentID: "a", Scopes: []parley.Scope{methods.ScopeSelf}}, parley.ErrValidationFailed},
+		{"self", parley.CreateTokenParams{AgentID: "a", Scopes: []parley.Scope{methods.ScopeSelf}},
+			parley.ErrValidationFailed},
 		{"one conversation", parley.CreateTokenParams{AgentID: "a", Conversations: []string{"c2"}}, nil},
 		{"other conversation", parley.CreateTokenParams{AgentID: "a", Conversations: []string{"c2", "c3"}}, parley.ErrForbidden},
 		{"no conversation", parley.CreateTokenParams{AgentID: "a", Conversations: []string{}}, parley.ErrValidationFailed},
@@ -80,7 +81,8 @@ func TestTokensNarrow(t *testing.T) {
 		{"shorter", parley.CreateTokenParams{AgentID: "a", ExpiresInMs: 50_000}, nil},
 		{"longer", parley.CreateTokenParams{AgentID: "a", ExpiresInMs: 70_000}, parley.ErrForbidden},
 		{"too short", parley.CreateTokenParams{AgentID: "a", ExpiresInMs: 999}, parley.ErrValidationFailed},
-		{"for ever", parley.CreateTokenParams{AgentID: "a", ExpiresInMs: limits.MaxDurationMs + 1}, parley.ErrValidationFailed},
+		{"for ever", parley.CreateTokenParams{AgentID: "a", ExpiresInMs: limits.MaxDurationMs + 1},
+			parley.ErrValidationFailed},
 		{"negative", parley.CreateTokenParams{AgentID: "a", ExpiresInMs: -1}, parley.ErrValidationFailed},
 		{"many ids", parley.CreateTokenParams{AgentID: "a", Agents: slices.Collect(func(yield func(string) bool) {
 			for i := range 64 {
@@ -109,7 +111,9 @@ func TestTokensNarrow(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 		// What it reaches is no more than c1 and c2, whatever was left out.
-		if _, err := h.Tail(t.Context(), got, &parley.TailParams{ConversationID: "c3"}); parley.ErrorRowOf(err).Err != parley.ErrNotFound && got.Has(parley.ScopeRead) {
+		if _, err := h.Tail(t.Context(), got,
+			&parley.TailParams{ConversationID: "c3"}); parley.ErrorRowOf(err).Err != parley.ErrNotFound &&
+			got.Has(parley.ScopeRead) {
 			t.Errorf("%s: c3: %v", c.name, err)
 		}
 	}
@@ -130,7 +134,8 @@ func TestTokensNarrow(t *testing.T) {
 	}
 	_, err = h.Client(read).CreateConversation(t.Context(), open2("a"))
 	refused(t, err, parley.ErrForbidden)
-	wide := mustToken(t, h, admin, parley.CreateTokenParams{AgentID: "x", Scopes: []parley.Scope{parley.ScopeAdmin}, Conversations: []string{"ca"}})
+	wide := mustToken(t, h, admin, parley.CreateTokenParams{AgentID: "x", Scopes: []parley.Scope{parley.ScopeAdmin},
+		Conversations: []string{"ca"}})
 	for _, id := range []string{"cb", "~tokens"} {
 		_, err = h.Tail(t.Context(), wide, &parley.TailParams{ConversationID: id})
 		refused(t, err, parley.ErrNotFound)
@@ -142,7 +147,8 @@ func TestTokensNarrow(t *testing.T) {
 func TestTokensHidden(t *testing.T) {
 	h := startOn(t, newJournal(t), rooted("t"))
 	admin, _ := h.Authenticate(t.Context(), rootToken, "")
-	user := mustToken(t, h, admin, parley.CreateTokenParams{AgentID: "a", Scopes: []parley.Scope{parley.ScopeRead, parley.ScopeWrite, parley.ScopeTrace}})
+	user := mustToken(t, h, admin, parley.CreateTokenParams{AgentID: "a", Scopes: []parley.Scope{parley.ScopeRead,
+		parley.ScopeWrite, parley.ScopeTrace}})
 	for _, c := range calls {
 		_, err := c.do(h, user, "~tokens")
 		refused(t, err, parley.ErrNotFound)
@@ -184,7 +190,8 @@ func TestAuthenticate(t *testing.T) {
 			t.Errorf("%.40q: %+v", bad, p)
 		}
 	}
-	for id, want := range map[string]error{"": nil, "a": nil, "b": nil, "c": parley.ErrForbidden, "admin": parley.ErrForbidden, "hub": parley.ErrForbidden, "a b": parley.ErrForbidden} {
+	for id, want := range map[string]error{"": nil, "a": nil, "b": nil, "c": parley.ErrForbidden,
+		"admin": parley.ErrForbidden, "hub": parley.ErrForbidden, "a b": parley.ErrForbidden} {
 		p, err := h.Authenticate(t.Context(), r.Token, id)
 		if want != nil {
 			refused(t, err, want)
@@ -315,7 +322,7 @@ func TestTokensAtOnce(t *testing.T) {
 	}
 }
 
-// TestTokenWithoutRoom: a token that could not be written is none.
+// TestTokenWithoutRoom: a token that could not be written is invalid.
 func TestTokenWithoutRoom(t *testing.T) {
 	j := newJournal(t)
 	h := startOn(t, j, rooted("f"))

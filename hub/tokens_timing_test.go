@@ -13,13 +13,15 @@ import (
 	"github.com/parleyhub/parley/hub"
 )
 
-var timingPairs = flag.Int("timing.pairs", 0, "how often TestRefusalsTakeTheSameTime measures each refusal beside the other; 0 compares only allocations")
+var timingPairs = flag.Int("timing.pairs", 0,
+	"how often TestRefusalsTakeTheSameTime measures each refusal beside the other; 0 compares only allocations")
 
 const (
 	// timedTokens are live while refusals are timed, timedCalls make one measurement: a call alone is shorter than what a clock costs.
 	timedTokens, timedCalls = 1000, 50
-	// sameTime is how much longer one refusal may take than another by the median: some 70 ns, far below what shows through a socket. What is left is that one finds its
-	// id in a map, and its hash in memory that others have not just read.
+	// sameTime is the accepted ratio of the medians of two refusals: some 70 ns, far below what is
+	// measurable through a socket. The rest is that a known id is found in a map, and its hash is
+	// in memory that others have not just read.
 	sameTime = 0.15
 	// timingTries is how often it is measured: what else runs on the machine may be in the way of one of the two alone, and a difference that can be used is there each time.
 	timingTries = 5
@@ -82,7 +84,7 @@ func backwards(s string) string {
 	return string(b)
 }
 
-// refuse shows timedCalls tokens, each of which is refused, and gives how long that took.
+// refuse presents timedCalls invalid tokens and returns the time that their refusal took.
 func refuse(t *testing.T, h *hub.Hub, shown []string, from int) time.Duration {
 	start := time.Now()
 	for i := range timedCalls {
@@ -102,7 +104,8 @@ func sameAllocs(t *testing.T, h *hub.Hub, known, others []string) {
 	}
 }
 
-// compareRefusals gives the interval of confidence of the ratio of the times of a known and another token.
+// compareRefusals returns the confidence interval of the ratio of the times of a known and an
+// unknown token.
 func compareRefusals(t *testing.T, h *hub.Hub, known, others []string) (least, most float64) {
 	ratios := make([]float64, 0, *timingPairs)
 	for i := range *timingPairs {
@@ -125,6 +128,7 @@ func compareRefusals(t *testing.T, h *hub.Hub, known, others []string) (least, m
 		t.Fatalf("%d pairs are too few", len(ratios))
 	}
 	least, most = ratios[middle-far], ratios[middle+far]
-	t.Logf("a known token is refused in %.3f (%.3f to %.3f) of the time of another, by %d pairs of %d", ratios[middle], least, most, len(ratios), timedCalls)
+	t.Logf("a known token is refused in %.3f (%.3f to %.3f) of the time of another, by %d pairs of %d", ratios[middle],
+		least, most, len(ratios), timedCalls)
 	return least, most
 }

@@ -39,7 +39,8 @@ func benchmarkRoute(b *testing.B, n int, watch bool) {
 		x.says(all...)
 	}
 	ann := h.LocalPrincipal("ann").WithWorkspaces("green")
-	q := &parley.CreateConversationParams{Participants: seats("ann"), Policy: &parley.Policy{Kind: parley.PolicyOpen}, Limits: &parley.Limits{MaxEvents: parley.MaxEventsLimit, MaxBytes: parley.MaxBytesLimit}}
+	q := &parley.CreateConversationParams{Participants: seats("ann"), Policy: &parley.Policy{Kind: parley.PolicyOpen},
+		Limits: &parley.Limits{MaxEvents: parley.MaxEventsLimit, MaxBytes: parley.MaxBytesLimit}}
 	if watch {
 		q.Workspace = "green"
 	} else {
@@ -56,7 +57,7 @@ func benchmarkRoute(b *testing.B, n int, watch bool) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
 
-// benchSelectors are subscriptions of which each asks for a schema of its own, and the first for a number too.
+// benchSelectors are subscriptions that each select a separate schema, and the first also a number.
 func benchSelectors(from, to int, watch bool) json.RawMessage {
 	var all []string
 	for i := from; i < to; i++ {

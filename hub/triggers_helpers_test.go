@@ -16,7 +16,8 @@ import (
 
 // seats of the tests of triggers: a person, and tools and agents by their ids.
 func hall(tools ...string) *parley.CreateConversationParams {
-	q := &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman}}, Policy: &parley.Policy{Kind: parley.PolicyTriggers}}
+	q := &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman}},
+		Policy: &parley.Policy{Kind: parley.PolicyTriggers}}
 	for _, id := range tools {
 		q.Participants = append(q.Participants, parley.Participant{ID: id, Kind: parley.KindTool})
 	}
@@ -57,11 +58,12 @@ func listeners(t testing.TB, h *hub.Hub, blueprints ...parley.Blueprint) *host {
 	return x
 }
 
-// noting posts a note, and gives its seq.
+// noting posts a note, and returns its seq.
 func noting(t testing.TB, h *hub.Hub, p *hub.Principal, id, schema, data string) int64 {
 	t.Helper()
 	r, err := one(func(done func(parley.SeqResult, error)) {
-		h.SendNote(p, &parley.SendNoteParams{ConversationID: id, Payload: parley.Note{Schema: schema, Data: json.RawMessage(data)}}, done)
+		h.SendNote(p, &parley.SendNoteParams{ConversationID: id, Payload: parley.Note{Schema: schema,
+			Data: json.RawMessage(data)}}, done)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +71,8 @@ func noting(t testing.TB, h *hub.Hub, p *hub.Principal, id, schema, data string)
 	return r.Seq
 }
 
-// storyOf tells a log in short, an event a word, from a seq on: notes by author and schema, matches by agent, sessions by what became of them.
+// storyOf summarizes a log from a seq on, one word for each event: notes by author and schema,
+// matches by agent, sessions by outcome.
 func storyOf(t testing.TB, j journal.Journal, id string, from int64) []string {
 	t.Helper()
 	var out []string
@@ -118,12 +121,13 @@ func logIs(t testing.TB, j journal.Journal, id string, from int64, want ...strin
 	}
 }
 
-// answered gives the answers that stand in a log, with their notes.
+// answered returns the answers in a log, with their notes.
 func answered(t testing.TB, j journal.Journal, id string) (all []parley.Answer, notes []parley.Event) {
 	t.Helper()
 	for _, e := range events(t, j, id) {
 		sys, err := e.System()
-		if e.Type != parley.TypeSystem || err != nil || sys.Kind != parley.KindNote || !strings.HasSuffix(sys.Schema, ".response.v1") {
+		if e.Type != parley.TypeSystem || err != nil || sys.Kind != parley.KindNote ||
+			!strings.HasSuffix(sys.Schema, ".response.v1") {
 			continue
 		}
 		var a parley.Answer
@@ -135,7 +139,7 @@ func answered(t testing.TB, j journal.Journal, id string) (all []parley.Answer, 
 	return all, notes
 }
 
-// parameters gives what the agent of a session was given.
+// parameters returns the parameters of a session.
 func parameters(t testing.TB, j journal.Journal, session string) string {
 	t.Helper()
 	for _, e := range events(t, j, session) {
@@ -154,7 +158,8 @@ func parameters(t testing.TB, j journal.Journal, session string) string {
 // shut closes a conversation.
 func shut(t testing.TB, h *hub.Hub, p *hub.Principal, id string) {
 	t.Helper()
-	if _, err := h.Client(p).CloseConversation(t.Context(), &parley.CloseConversationParams{ConversationID: id}); err != nil {
+	if _, err := h.Client(p).CloseConversation(t.Context(),
+		&parley.CloseConversationParams{ConversationID: id}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -175,7 +180,7 @@ func explained(t testing.TB, h *hub.Hub, p *hub.Principal, id string, seq int64,
 	return parley.TriggerExplained{}
 }
 
-// recordOf gives what conversation_created says of a session.
+// recordOf returns the record of a session in conversation_created.
 func recordOf(t testing.TB, j journal.Journal, id string) *parley.SessionRecord {
 	t.Helper()
 	sys, err := events(t, j, id)[0].System()

@@ -8,7 +8,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestHopsGoOn: what follows from a wake carries its hops: what a session starts out of the session, what a woken turn starts, and what the hub then tells of that.
+// TestHopsGoOn: everything that follows from a trigger has its hops: sessions that the session
+// starts, those that a triggered turn starts, and what the hub writes about them.
 func TestHopsGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -27,7 +28,8 @@ func TestHopsGoOn(t *testing.T) {
 		seq := say(t, h, ann, m).Seq
 		claim := bot.claim().ClaimID
 		s := start(t, h, bot.p, counts("count", 1, parley.ModeAsyncCallback, id))
-		if r := recordOf(t, j, s.SessionID); r.Hops != 1 || r.Cause == nil || *r.Cause != (parley.Cause{ConversationID: id, Seq: seq}) {
+		if r := recordOf(t, j, s.SessionID); r.Hops != 1 || r.Cause == nil ||
+			*r.Cause != (parley.Cause{ConversationID: id, Seq: seq}) {
 			t.Fatalf("the session of a woken turn has %+v, %d hops", r.Cause, r.Hops)
 		}
 		first := noting(t, h, bot.p, id, "s.v1", `{"input":{"n":1}}`) // within its turn

@@ -14,7 +14,7 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// busy is a runner that completes every session that it is offered, at once, and counts how often it has taken each.
+// busy is a runner that completes every offered session at once, and counts how often it got each.
 type busy struct {
 	t    *testing.T
 	h    *hub.Hub
@@ -35,7 +35,9 @@ func newBusy(t *testing.T, h *hub.Hub, blueprints ...parley.Blueprint) *busy {
 	}, func() {})
 	x.p = h.LocalPrincipal("ops").SpeakingAs("calc").On(conn)
 	q := &parley.RegisterExecutorParams{ExecutorID: "box", Mode: parley.ModePush, GraceMs: limits.OfflineMs, Capacity: 100}
-	if _, err := one(func(done func(parley.RegisterExecutorResult, error)) { h.RegisterExecutor(x.p, q, done) }); err != nil {
+	if _, err := one(func(done func(parley.RegisterExecutorResult, error)) {
+		h.RegisterExecutor(x.p, q, done)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := one(func(done func(parley.RegisterBlueprintsResult, error)) {
@@ -53,7 +55,8 @@ func (x *busy) run(done <-chan struct{}) {
 		case <-done:
 			return
 		case o := <-x.work:
-			if _, err := claimTurn(x.h, x.p, parley.ClaimTurnParams{ConversationID: o.ConversationID, ClaimID: o.ClaimID}); err != nil {
+			if _, err := claimTurn(x.h, x.p, parley.ClaimTurnParams{ConversationID: o.ConversationID,
+				ClaimID: o.ClaimID}); err != nil {
 				continue
 			}
 			x.mu.Lock()

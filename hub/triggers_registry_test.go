@@ -9,7 +9,8 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// TestListedSubscriptions: who has registered an agent, and an admin, are told what wakes it; nobody else is.
+// TestListedSubscriptions: only admins and the participant that registered an agent see its
+// subscriptions.
 func TestListedSubscriptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -30,14 +31,16 @@ func TestListedSubscriptions(t *testing.T) {
 			"root, silent": {root(h), false, ``},
 		} {
 			r, err := h.ListAgents(t.Context(), c.p, &parley.ListAgentsParams{IncludeConfig: c.all})
-			if err != nil || len(r.Agents) != 1 || string(r.Agents[0].Subscriptions) != c.want || r.Agents[0].Type != parley.AgentTypeFunction {
+			if err != nil || len(r.Agents) != 1 || string(r.Agents[0].Subscriptions) != c.want ||
+				r.Agents[0].Type != parley.AgentTypeFunction {
 				t.Errorf("%s: %+v, %v", name, r.Agents, err)
 			}
 		}
 	})
 }
 
-// TestFunctionsAreHosted: the session of a function or workflow belongs to its runner, and is no command's: what it does stands in the log.
+// TestFunctionsAreHosted: the session of a function or workflow belongs to its runner, and is no
+// command: its work is in the log.
 func TestFunctionsAreHosted(t *testing.T) {
 	for _, kind := range []parley.AgentType{parley.AgentTypeFunction, parley.AgentTypeWorkflow} {
 		synctest.Test(t, func(t *testing.T) {
@@ -67,7 +70,8 @@ func TestCommandThatSits(t *testing.T) {
 		x.runner = &runner{t: t, h: h}
 		x.conn = h.Connect(x.notify, func() {})
 		x.p = h.LocalPrincipal("ops").SpeakingAs("count").On(x.conn)
-		x.mustRegister(parley.RegisterExecutorParams{ExecutorID: x.id, Agents: []string{"count"}, Mode: parley.ModePush, GraceMs: limits.OfflineMs, Capacity: 4})
+		x.mustRegister(parley.RegisterExecutorParams{ExecutorID: x.id, Agents: []string{"count"}, Mode: parley.ModePush,
+			GraceMs: limits.OfflineMs, Capacity: 4})
 		synctest.Wait()
 		if names := x.says(counter("count")); names[0] != "count" {
 			t.Errorf("it is found as %v", names)

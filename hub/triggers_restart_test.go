@@ -14,8 +14,8 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// TestWokenStoppedHalfway: wherever a hub is stopped on the way from a note to the answer of its session, once or again and again, the next one goes on: the command is started once, and
-// answers once.
+// TestWokenStoppedHalfway: a hub is stopped at each step between a note and the answer of its
+// session, once or repeatedly. The next one continues: the command starts once, and answers once.
 func TestWokenStoppedHalfway(t *testing.T) {
 	for point, words := range map[string]string{
 		"the match is in the log, the session is not begun":     `"trigger":{"seq":2,"selector":0}`,
@@ -69,7 +69,8 @@ func wokenStoppedHalfway(t *testing.T, words string, times int) {
 		x.runner = &runner{t: t, h: h}
 		x.conn = h.Connect(x.notify, func() {})
 		x.p = h.LocalPrincipal("ops").SpeakingAs("calc").On(x.conn)
-		x.mustRegister(parley.RegisterExecutorParams{ExecutorID: x.id, Mode: parley.ModePush, GraceMs: limits.OfflineMs, Capacity: 100, Holding: holding})
+		x.mustRegister(parley.RegisterExecutorParams{ExecutorID: x.id, Mode: parley.ModePush, GraceMs: limits.OfflineMs,
+			Capacity: 100, Holding: holding})
 		synctest.Wait()
 		x.says(b)
 	}
@@ -117,7 +118,7 @@ func wokenStoppedHalfway(t *testing.T, words string, times int) {
 	}
 }
 
-// conversationsOf gives the ids of all conversations.
+// conversationsOf returns the ids of all conversations.
 func conversationsOf(t testing.TB, h *hub.Hub) []string {
 	t.Helper()
 	var ids []string
@@ -245,8 +246,8 @@ func TestFullWhileAMatchEnds(t *testing.T) {
 	})
 }
 
-// TestSaidOnceMore: a runner that does not know whether its final message was heard says it again after a restart, and is told that it was; in a session whose caller it may speak as
-// too, and on one of several seats that it may take.
+// TestSaidOnceMore: a runner that repeats its final message after a restart gets the first answer,
+// also in a session whose caller it may speak as, and on one of several seats that it may take.
 func TestSaidOnceMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// TestParametersOfAnEvent: data.input is what an agent is given, an object or a text; without it a prompt where that is what it takes. What does not fit starts nothing, and the answer says
-// what is wrong.
+// TestParametersOfAnEvent: the parameters are data.input, an object or a text, or else a prompt if
+// the agent takes one. Other data starts nothing, and the answer describes the fault.
 func TestParametersOfAnEvent(t *testing.T) {
 	prompt := `{"type":"object","required":["prompt"],"properties":{"prompt":{"type":"string","minLength":1}},"additionalProperties":false}`
 	free := `{"type":"object"}`
@@ -52,13 +52,15 @@ func TestParametersOfAnEvent(t *testing.T) {
 				x.noOffer()
 				logIs(t, j, id, seq, "note ann s.v1", "woken calc", "not calc not_started", "note calc tool.response.v1")
 				all, notes := answered(t, j, id)
-				if a := all[0]; a.Status != parley.SessionFailed || a.Error == "" || a.TriggerSeq != seq || len(a.ValidationErrors) == 0 || a.ValidationErrors[0].Path != c.fault {
+				if a := all[0]; a.Status != parley.SessionFailed || a.Error == "" || a.TriggerSeq != seq ||
+					len(a.ValidationErrors) == 0 || a.ValidationErrors[0].Path != c.fault {
 					t.Fatalf("the answer is %+v", a)
 				}
 				if notes[0].Cause == nil || notes[0].Cause.Seq != seq || notes[0].Hops != 1 {
 					t.Fatalf("its cause is %+v", notes[0].Cause)
 				}
-				if row := explained(t, h, ann, id, seq, "calc"); row.State != parley.TriggerEnded || !strings.Contains(row.Because, "could not be started") {
+				if row := explained(t, h, ann, id, seq, "calc"); row.State != parley.TriggerEnded ||
+					!strings.Contains(row.Because, "could not be started") {
 					t.Errorf("row %+v", row)
 				}
 			})
@@ -142,7 +144,8 @@ func TestRoomInATree(t *testing.T) {
 	})
 }
 
-// TestRunnerThatLeaves: what waits when a runner leaves ends as not started, and what its agents were woken for while it is away waits for it.
+// TestRunnerThatLeaves: matches that wait when a runner leaves end as not started. Matches while it
+// is away wait for it.
 func TestRunnerThatLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -154,7 +157,7 @@ func TestRunnerThatLeaves(t *testing.T) {
 			noting(t, h, ann, id, "s.v1", `{"input":{"n":1}}`)
 		}
 		x.offered()
-		x.says(listens("calc", `[{"schema_name":"other.v1","role":"context","key":"k"},{"schema_name":"s.v1"}]`)) // it says something else: what waits is still its
+		x.says(listens("calc", `[{"schema_name":"other.v1","role":"context","key":"k"},{"schema_name":"s.v1"}]`)) // after a change of its subscriptions, the waiting matches are still its own
 		synctest.Wait()
 		if _, err := x.bring(); err != nil { // it leaves
 			t.Fatal(err)
@@ -212,7 +215,8 @@ func TestRunnerThatIsAway(t *testing.T) {
 	}
 }
 
-// TestStopWoken: who has said what woke an agent stops its session, and so does who runs it, also where that is the same; nobody else. The answer says that it was stopped.
+// TestStopWoken: the author of the event and the runner stop the session that the event started,
+// also if they are the same; no one else does. The answer reports the stop.
 func TestStopWoken(t *testing.T) {
 	for name, c := range map[string]struct {
 		author, stops string
@@ -255,7 +259,8 @@ func TestStopWoken(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				logIs(t, j, id, seq, "note "+c.author+" s.v1", "woken calc", "begun calc", "over stopped", "note calc tool.response.v1")
+				logIs(t, j, id, seq, "note "+c.author+" s.v1", "woken calc", "begun calc", "over stopped",
+					"note calc tool.response.v1")
 				if all, _ := answered(t, j, id); all[0].Status != parley.SessionStopped || all[0].Error == "" {
 					t.Fatalf("the answer is %+v", all[0])
 				}
@@ -267,7 +272,8 @@ func TestStopWoken(t *testing.T) {
 	}
 }
 
-// TestParentOfWokenCloses: with the conversation all ends that its events have started, and nobody is answered.
+// TestParentOfWokenCloses: the sessions that its events started end with the conversation, without
+// answers.
 func TestParentOfWokenCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -309,7 +315,8 @@ func TestMatchesCount(t *testing.T) {
 	})
 }
 
-// TestLargeAnswer: what is too large for a note, or nests too deep, is left to getSession.
+// TestLargeAnswer: an answer that is too large for a note, or nested too deep, is returned by
+// getSession only.
 func TestLargeAnswer(t *testing.T) {
 	deep := strings.Repeat("[", limits.MaxDepth-6) + strings.Repeat("]", limits.MaxDepth-6)
 	for name, result := range map[string]string{
@@ -329,7 +336,8 @@ func TestLargeAnswer(t *testing.T) {
 				x.ends(o.ConversationID, o.ClaimID, parley.OutcomeCompleted, result)
 				synctest.Wait()
 				all, _ := answered(t, j, id)
-				if len(all) != 1 || !all[0].Omitted || all[0].Text != "" || all[0].Output != nil || all[0].Status != parley.SessionCompleted {
+				if len(all) != 1 || !all[0].Omitted || all[0].Text != "" || all[0].Output != nil ||
+					all[0].Status != parley.SessionCompleted {
 					t.Fatalf("answers %.300v", all)
 				}
 			})

@@ -26,12 +26,14 @@ func TestNoteStartsASession(t *testing.T) {
 		x.noOffer()
 		seq := noting(t, h, ann, id, "tool.request.v1", `{"tool":"calc","input":{"n":3}}`)
 		ses := x.works(`the answer is <3>`)
-		logIs(t, j, id, seq, "note ann tool.request.v1", "woken calc", "begun calc", "over completed", "note calc tool.response.v1")
+		logIs(t, j, id, seq, "note ann tool.request.v1", "woken calc", "begun calc", "over completed",
+			"note calc tool.response.v1")
 		if got := parameters(t, j, ses); got != `{"n":3,"depth":2}` {
 			t.Errorf("parameters %s", got)
 		}
 		all, notes := answered(t, j, id)
-		want := parley.Answer{Agent: "calc", SessionID: ses, TriggerSeq: seq, Status: parley.SessionCompleted, Text: "the answer is <3>"}
+		want := parley.Answer{Agent: "calc", SessionID: ses, TriggerSeq: seq, Status: parley.SessionCompleted,
+			Text: "the answer is <3>"}
 		if len(all) != 1 || fmt.Sprint(all[0]) != fmt.Sprint(want) {
 			t.Fatalf("answers %+v, want %+v", all, want)
 		}
@@ -46,14 +48,16 @@ func TestNoteStartsASession(t *testing.T) {
 			t.Errorf("session %+v", s)
 		}
 		record := recordOf(t, j, ses)
-		if record.Trigger == nil || *record.Trigger != (parley.SessionTrigger{Seq: seq}) || record.Hops != 1 || record.Cause == nil || *record.Cause != (parley.Cause{ConversationID: id, Seq: seq}) {
+		if record.Trigger == nil || *record.Trigger != (parley.SessionTrigger{Seq: seq}) || record.Hops != 1 ||
+			record.Cause == nil || *record.Cause != (parley.Cause{ConversationID: id, Seq: seq}) {
 			t.Errorf("record %+v", record)
 		}
 		quiet(t, h)
 	})
 }
 
-// TestMessageGivesATurn is the seed's flow of agents: what a person says wakes the agent, which has the floor then, and nobody else; all that has woken it is one turn.
+// TestMessageGivesATurn is the specified flow of agents: the message of a person triggers the
+// agent, which alone has the floor then. All its triggers are one turn.
 func TestMessageGivesATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -73,7 +77,7 @@ func TestMessageGivesATurn(t *testing.T) {
 			m.Payload = json.RawMessage(`{"text":"hello","schema":"` + schema + `","data":{"q":1}}`)
 			return m
 		}
-		say(t, h, ann, words("page.v1")) // a context wakes nobody
+		say(t, h, ann, words("page.v1")) // a context selector triggers no agent
 		bot.noOffer()
 		seq := say(t, h, ann, words("user.message.v1")).Seq
 		o := bot.oneOffer()
@@ -92,16 +96,19 @@ func TestMessageGivesATurn(t *testing.T) {
 		if row := explained(t, h, ann, id, seq, "robo"); row.State != parley.TriggerFinished {
 			t.Errorf("row %+v", row)
 		}
-		if row := explained(t, h, ann, id, seq, "other"); row.Woken || row.WouldWake || row.Because != "other has no subscriptions." {
+		if row := explained(t, h, ann, id, seq, "other"); row.Woken || row.WouldWake ||
+			row.Because != "other has no subscriptions." {
 			t.Errorf("row %+v", row)
 		}
-		if row := explained(t, h, ann, id, seq+3, "robo"); row.WouldWake || row.Selectors[0].Matched || row.Selectors[0].Because == "" || row.Selectors[1].Role != parley.RoleContext {
+		if row := explained(t, h, ann, id, seq+3, "robo"); row.WouldWake || row.Selectors[0].Matched ||
+			row.Selectors[0].Because == "" || row.Selectors[1].Role != parley.RoleContext {
 			t.Errorf("row %+v", row)
 		}
 	})
 }
 
-// TestOtherPoliciesDecide: under another policy than triggers a message wakes nobody that takes part, and the dry-run says why.
+// TestOtherPoliciesDecide: under another policy than triggers, a message triggers no participant,
+// and the dry run explains why.
 func TestOtherPoliciesDecide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -123,7 +130,8 @@ func TestOtherPoliciesDecide(t *testing.T) {
 			_, err := h.ExplainTriggers(t.Context(), ann, &parley.ExplainTriggersParams{ConversationID: id, Seq: out})
 			refused(t, err, parley.ErrValidationFailed)
 		}
-		_, err = h.ExplainTriggers(t.Context(), h.LocalPrincipal("eve"), &parley.ExplainTriggersParams{ConversationID: id, Seq: seq})
+		_, err = h.ExplainTriggers(t.Context(), h.LocalPrincipal("eve"),
+			&parley.ExplainTriggersParams{ConversationID: id, Seq: seq})
 		refused(t, err, parley.ErrNotFound)
 	})
 }
@@ -193,7 +201,8 @@ func TestTwoThatWakeEachOther(t *testing.T) {
 		}
 		last := events(t, j, id)
 		row := explained(t, h, ann, id, last[len(last)-2].Seq, "b")
-		if other := explained(t, h, ann, id, last[len(last)-2].Seq, "a"); row.State != parley.TriggerStopped && other.State != parley.TriggerStopped {
+		if other := explained(t, h, ann, id, last[len(last)-2].Seq, "a"); row.State != parley.TriggerStopped &&
+			other.State != parley.TriggerStopped {
 			t.Errorf("rows %+v and %+v", row, other)
 		}
 	})
@@ -244,7 +253,8 @@ func TestTwoSeatsOfOneAgent(t *testing.T) {
 		listeners(t, h, listens("calc", onSchema("s.v1")))
 		ann := h.LocalPrincipal("ann")
 		q := hall()
-		q.Participants = append(q.Participants, parley.Participant{ID: "pro", Kind: parley.KindTool, Agent: "calc"}, parley.Participant{ID: "contra", Kind: parley.KindTool, Agent: "calc"})
+		q.Participants = append(q.Participants, parley.Participant{ID: "pro", Kind: parley.KindTool, Agent: "calc"},
+			parley.Participant{ID: "contra", Kind: parley.KindTool, Agent: "calc"})
 		id := create(t, h, ann, q)
 		seq := noting(t, h, h.LocalPrincipal("pro"), id, "s.v1", `{"input":{"n":1}}`)
 		logIs(t, j, id, seq, "note pro s.v1", "woken contra", "begun calc")

@@ -18,7 +18,8 @@ const ofWorkspace = `[{"schema_name":"s.v1","scope":"workspace"}]`
 func room(t testing.TB, h *hub.Hub, workspace string, kind parley.ParticipantKind, others ...string) string {
 	t.Helper()
 	q := &parley.CreateConversationParams{
-		Participants: append(seatsOf(kind, others...), parley.Participant{ID: "ann", Kind: parley.KindHuman}), Policy: &parley.Policy{Kind: parley.PolicyOpen}, Workspace: workspace,
+		Participants: append(seatsOf(kind, others...), parley.Participant{ID: "ann",
+			Kind: parley.KindHuman}), Policy: &parley.Policy{Kind: parley.PolicyOpen}, Workspace: workspace,
 	}
 	return create(t, h, h.LocalPrincipal("ann").WithWorkspaces(workspace), q)
 }
@@ -92,22 +93,26 @@ func TestWatcherThatTakesPart(t *testing.T) {
 		if row := explained(t, h, ann, id, seq, "calc"); row.Workspace || !strings.Contains(row.Because, "Selector 1,") {
 			t.Errorf("row %+v", row)
 		}
-		red := room(t, h, "red", parley.KindTool, "calc") // its workspace is not granted: the selectors of the conversation alone count
+		// its workspace is not granted: the selectors of the conversation alone count
+		red := room(t, h, "red", parley.KindTool, "calc")
 		seq = noting(t, h, ann, red, "s.v1", `{"input":{"n":1}}`)
 		x.works("done")
-		if row := explained(t, h, ann, red, seq, "calc"); !strings.Contains(row.Because, "Selector 2,") || row.Selectors[1].Matched {
+		if row := explained(t, h, ann, red, seq, "calc"); !strings.Contains(row.Because, "Selector 2,") ||
+			row.Selectors[1].Matched {
 			t.Errorf("row %+v", row)
 		}
 		for _, kind := range []parley.ParticipantKind{parley.KindPeer, parley.KindHuman} {
 			id = room(t, h, "green", kind, "calc")
 			seq = noting(t, h, ann, id, "s.v1", `{"input":{"n":1}}`)
 			logIs(t, j, id, seq, "note ann s.v1")
-			if row := explained(t, h, ann, id, seq, "calc"); row.WouldWake || !strings.Contains(row.Because, "Another participant is called calc") {
+			if row := explained(t, h, ann, id, seq, "calc"); row.WouldWake ||
+				!strings.Contains(row.Because, "Another participant is called calc") {
 				t.Errorf("row %+v", row)
 			}
 		}
 		id = create(t, h, ann.WithWorkspaces("green"), &parley.CreateConversationParams{
-			Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman}, {ID: "calc", Kind: parley.KindTool, Agent: "another"}}, Workspace: "green",
+			Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman},
+				{ID: "calc", Kind: parley.KindTool, Agent: "another"}}, Workspace: "green",
 		})
 		seq = noting(t, h, ann, id, "s.v1", `{"input":{"n":1}}`)
 		logIs(t, j, id, seq, "note ann s.v1")
@@ -172,7 +177,8 @@ func TestNarrowedTokenWatchesNothing(t *testing.T) {
 		x.runner = &runner{t: t, h: h}
 		x.conn = h.Connect(x.notify, func() {})
 		x.p = p.On(x.conn)
-		if _, err := x.register(parley.RegisterExecutorParams{ExecutorID: x.id, Mode: parley.ModePush, GraceMs: limits.OfflineMs, Capacity: 4}); err != nil {
+		if _, err := x.register(parley.RegisterExecutorParams{ExecutorID: x.id, Mode: parley.ModePush,
+			GraceMs: limits.OfflineMs, Capacity: 4}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := x.bring(listens("calc", ofWorkspace)); err != nil {

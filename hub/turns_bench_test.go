@@ -14,11 +14,13 @@ import (
 func waiting(b *testing.B, h *hub.Hub, n int, place parley.ExecutorPlace) {
 	maker := h.LocalPrincipal("maker")
 	for range n {
-		create(b, h, maker, &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "a", Kind: parley.KindAgent, Executor: place}}})
+		create(b, h, maker, &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "a",
+			Kind: parley.KindAgent, Executor: place}}})
 	}
 }
 
-// eager registers an executor of a that has room for everything, and gives the first n turns that it is asked to take.
+// eager registers an executor of a with a large capacity, and returns the first n turns that it is
+// offered.
 func eager(b *testing.B, h *hub.Hub, n int) (*runner, []parley.RequestTurn) {
 	offers := make(chan parley.RequestTurn, 2*n+1)
 	r := &runner{t: b, h: h}
@@ -28,11 +30,12 @@ func eager(b *testing.B, h *hub.Hub, n int) (*runner, []parley.RequestTurn) {
 		}
 		select {
 		case offers <- *x.RequestTurn:
-		default: // nobody waits for it
+		default: // no receiver waits for it
 		}
 	}, nil)
 	r.p = h.LocalPrincipal("a").On(r.conn)
-	r.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r", Agents: []string{"a"}, Mode: parley.ModePush, Capacity: limits.MaxCapacity})
+	r.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r", Agents: []string{"a"}, Mode: parley.ModePush,
+		Capacity: limits.MaxCapacity})
 	got := make([]parley.RequestTurn, 0, n)
 	for range n {
 		got = append(got, <-offers)
@@ -40,9 +43,10 @@ func eager(b *testing.B, h *hub.Hub, n int) (*runner, []parley.RequestTurn) {
 	return r, got
 }
 
-// turnsOf takes n turns of a, one after the other, and gives how long one lasts.
+// turnsOf takes n turns of a, one after the other, and returns the time of one.
 func turnsOf(b *testing.B, h *hub.Hub, r *runner, n int) time.Duration {
-	id := create(b, h, r.p, &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "a", Kind: parley.KindAgent}}})
+	id := create(b, h, r.p, &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "a",
+		Kind: parley.KindAgent}}})
 	start := time.Now()
 	for range n {
 		say(b, h, r.p, message(id, words, parley.FinalityNone, ""))
@@ -51,7 +55,8 @@ func turnsOf(b *testing.B, h *hub.Hub, r *runner, n int) time.Duration {
 	return time.Since(start) / time.Duration(n)
 }
 
-// BenchmarkTurnAmongWaiting: what waits for executors in another place costs nothing. ratio is a turn among 2,000 such conversations to one among none.
+// BenchmarkTurnAmongWaiting: turns that wait for executors elsewhere cost nothing. ratio compares a
+// turn among 2,000 such conversations with one among none.
 func BenchmarkTurnAmongWaiting(b *testing.B) {
 	alone, _ := benchHub(b)
 	among, _ := benchHub(b)

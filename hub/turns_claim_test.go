@@ -11,7 +11,8 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// TestOfferWindow: the window adds a candidate and takes nothing back; whoever claims first has the turn.
+// TestOfferWindow: the window adds a candidate and withdraws nothing; the first claim gets the
+// turn.
 func TestOfferWindow(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		r1, r2 := push(t, h, "r1", "a"), push(t, h, "r2", "a")
@@ -22,7 +23,8 @@ func TestOfferWindow(t *testing.T) {
 			first, second = r2, r1
 		}
 		o := first.oneOffer()
-		if o.AgentID != "a" || o.Agent != "a" || o.Turn != 1 || o.Attempt != 1 || o.ClaimWindowMs != 2000 || o.DeadlineMs != h.Now().UnixMilli()+60_000 {
+		if o.AgentID != "a" || o.Agent != "a" || o.Turn != 1 || o.Attempt != 1 || o.ClaimWindowMs != 2000 ||
+			o.DeadlineMs != h.Now().UnixMilli()+60_000 {
 			t.Fatalf("%+v", o)
 		}
 		second.noOffer()
@@ -50,7 +52,8 @@ func TestOfferWindow(t *testing.T) {
 	})
 }
 
-// TestClaimExpires: the claim ends when its time was watched, its words are withdrawn, its holder is told, and another executor is asked after a pause.
+// TestClaimExpires: a claim ends at its deadline, its messages are withdrawn, its holder is
+// notified, and another executor is asked after a pause.
 func TestClaimExpires(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		r1 := push(t, h, "r1", "a")
@@ -147,7 +150,7 @@ func TestGrace(t *testing.T) {
 			if _, err := renew(h, h.LocalPrincipal("a"), id, claim); err != nil {
 				t.Fatal(err)
 			}
-			return false // nobody is there to hold it
+			return false // there is no holder
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -192,13 +195,16 @@ func TestLostWhileUnderWay(t *testing.T) {
 				case "message":
 					r.take(id, o.ClaimID)
 					j.Hold()
-					h.SendMessage(r.p, under(message(id, "here", parley.FinalityNone, ""), o.ClaimID), func(_ parley.SendResult, err error) { answered <- err })
+					h.SendMessage(r.p, under(message(id, "here", parley.FinalityNone, ""), o.ClaimID),
+						func(_ parley.SendResult, err error) { answered <- err })
 				case "claim":
 					j.Hold()
-					h.ClaimTurn(r.p, &parley.ClaimTurnParams{ConversationID: id, ClaimID: o.ClaimID}, func(_ parley.ClaimTurnResult, err error) { answered <- err })
+					h.ClaimTurn(r.p, &parley.ClaimTurnParams{ConversationID: id, ClaimID: o.ClaimID},
+						func(_ parley.ClaimTurnResult, err error) { answered <- err })
 				case "auto":
 					j.Hold()
-					h.SendMessage(r.p, message(id, "here", parley.FinalityNone, ""), func(_ parley.SendResult, err error) { answered <- err })
+					h.SendMessage(r.p, message(id, "here", parley.FinalityNone, ""),
+						func(_ parley.SendResult, err error) { answered <- err })
 				}
 				r.conn.Close()
 				j.Release()
@@ -214,7 +220,8 @@ func TestLostWhileUnderWay(t *testing.T) {
 	}
 }
 
-// TestLostAppendTakesNoClaim: an append that was not written has taken nothing, and the next one takes the turn.
+// TestLostAppendTakesNoClaim: an append that was not written takes no claim, and the next one takes
+// the turn.
 func TestLostAppendTakesNoClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -233,7 +240,8 @@ func TestLostAppendTakesNoClaim(t *testing.T) {
 		c := r.take(id, o.ClaimID)
 		j.FailNext(journal.ErrStorageFull)
 		refusedMessage(t, h, r.p, message(id, "x", parley.FinalityNone, "k"), parley.ErrStorageFull)
-		if got := say(t, h, r.p, message(id, "x", parley.FinalityNone, "k")); got.Duplicate || got.ClaimID != "" && got.ClaimID != c.ClaimID {
+		if got := say(t, h, r.p, message(id, "x", parley.FinalityNone, "k")); got.Duplicate || got.ClaimID != "" &&
+			got.ClaimID != c.ClaimID {
 			t.Fatalf("%+v", got)
 		}
 		wantTurns(t, j, id, "claimed(r1 1)", "a:none")

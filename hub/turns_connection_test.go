@@ -9,7 +9,8 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// TestClaimOnEndedConnection: what was still under way on a connection when it ended is its executor's, which goes on with it on another one.
+// TestClaimOnEndedConnection: a claim that was under way on a connection when it ended belongs to
+// its executor, which continues it on another one.
 func TestClaimOnEndedConnection(t *testing.T) {
 	ends := map[string]func(r, again *runner){
 		"closed": func(r, _ *runner) { r.conn.Close() },
@@ -27,7 +28,8 @@ func TestClaimOnEndedConnection(t *testing.T) {
 				shown, named, left := asked(t, h, nil), asked(t, h, nil), asked(t, h, nil)
 				one, two := r.pull(shown, 1), r.pull(named, 1)
 				r.pull(left, 1)
-				got := again.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r1", Agents: []string{"a"}, Holding: []string{one.ClaimID, two.ClaimID}})
+				got := again.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r1", Agents: []string{"a"},
+					Holding: []string{one.ClaimID, two.ClaimID}})
 				if len(got.Holding) != 2 || got.Ended != 1 {
 					t.Errorf("the executor comes back: %+v", got)
 				}
@@ -41,7 +43,7 @@ func TestClaimOnEndedConnection(t *testing.T) {
 	}
 }
 
-// TestClaimOnEndedConnectionEnds: nobody holds such a claim, so its grace runs.
+// TestClaimOnEndedConnectionEnds: no connection holds such a claim, so its grace period runs.
 func TestClaimOnEndedConnectionEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		r := connect(t, h, h.LocalPrincipal("a"))
@@ -56,8 +58,8 @@ func TestClaimOnEndedConnectionEnds(t *testing.T) {
 	})
 }
 
-// TestClaimBeforeRegistration: who has taken a claim before it was registered goes on with it afterwards, whether it names it then or not. Nobody else's
-// registration may have it.
+// TestClaimBeforeRegistration: a caller that took a claim before it registered continues the claim,
+// whether it names it then or not. Another registration cannot have it.
 func TestClaimBeforeRegistration(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		r := connect(t, h, h.LocalPrincipal("a"))
@@ -65,10 +67,12 @@ func TestClaimBeforeRegistration(t *testing.T) {
 		one, two := r.pull(kept, 1), r.pull(held, 1)
 		r.pull(still, 1)
 		stranger := connect(t, h, h.LocalPrincipal("z"))
-		if got := stranger.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r1", Agents: []string{"z"}, Holding: []string{one.ClaimID}}); len(got.Holding) != 0 {
+		if got := stranger.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r1", Agents: []string{"z"},
+			Holding: []string{one.ClaimID}}); len(got.Holding) != 0 {
 			t.Errorf("a stranger that has learned the claimId: %+v", got)
 		}
-		got := r.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r1", Agents: []string{"a"}, Holding: []string{one.ClaimID}})
+		got := r.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r1", Agents: []string{"a"},
+			Holding: []string{one.ClaimID}})
 		if len(got.Holding) != 1 || got.Ended != 0 {
 			t.Errorf("%+v", got)
 		}

@@ -10,7 +10,8 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// TestEveryEndIsCounted: a claim that ends without its holder's doing is counted as what has ended it, once.
+// TestEveryEndIsCounted: a claim that its holder does not end is counted once, by the reason of its
+// end.
 func TestEveryEndIsCounted(t *testing.T) {
 	for end, happens := range map[parley.ClaimEnd]func(t *testing.T, h *hub.Hub, r *runner, id string){
 		parley.ClaimTurnEnded: func(t *testing.T, h *hub.Hub, _ *runner, id string) {
@@ -18,8 +19,11 @@ func TestEveryEndIsCounted(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		parley.ClaimExpired:      func(*testing.T, *hub.Hub, *runner, string) { pass(10 * time.Second) },
-		parley.ClaimDisconnected: func(_ *testing.T, _ *hub.Hub, r *runner, _ string) { r.conn.Close(); pass(6 * time.Second) },
+		parley.ClaimExpired: func(*testing.T, *hub.Hub, *runner, string) { pass(10 * time.Second) },
+		parley.ClaimDisconnected: func(_ *testing.T, _ *hub.Hub, r *runner, _ string) {
+			r.conn.Close()
+			pass(6 * time.Second)
+		},
 	} {
 		t.Run(string(end), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
@@ -43,16 +47,19 @@ func wantEnds(t *testing.T, h *hub.Hub, end parley.ClaimEnd) {
 	}
 }
 
-// TestRestartedIsCounted: a claim that the start of a hub ends is counted so; one that stands stands.
+// TestRestartedIsCounted: a claim that the start of a hub ends is counted; one that continues is
+// not.
 func TestRestartedIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
 		h := startOn(t, j, counted("x"))
 		stands, inside := asked(t, h, nil), asked(t, h, nil)
-		if _, err := claimTurn(h, h.LocalPrincipal("a"), parley.ClaimTurnParams{ConversationID: stands, Turn: 1}); err != nil {
+		if _, err := claimTurn(h, h.LocalPrincipal("a"), parley.ClaimTurnParams{ConversationID: stands,
+			Turn: 1}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.Client(h.LocalPrincipal("a")).ClaimTurn(t.Context(), &parley.ClaimTurnParams{ConversationID: inside, Turn: 1}); err != nil {
+		if _, err := h.Client(h.LocalPrincipal("a")).ClaimTurn(t.Context(),
+			&parley.ClaimTurnParams{ConversationID: inside, Turn: 1}); err != nil {
 			t.Fatal(err)
 		}
 		pass(time.Second)
@@ -91,7 +98,8 @@ func TestOverdueClaim(t *testing.T) {
 	})
 }
 
-// TestRepeatedFinal: the retry of a message that has ended a turn is answered, and moves nothing: the next is not asked twice.
+// TestRepeatedFinal: the retry of a final message is answered and changes nothing: the next turn is
+// not offered twice.
 func TestRepeatedFinal(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		b := h.LocalPrincipal("b")

@@ -21,7 +21,8 @@ func TestReplacedConnection(t *testing.T) {
 		left := asked(t, h, nil)
 		lost := r.claim()
 		again := connect(t, h, h.LocalPrincipal("a"))
-		got := again.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r1", Agents: []string{"a"}, Mode: parley.ModePush, Holding: []string{c.ClaimID}})
+		got := again.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r1", Agents: []string{"a"},
+			Mode: parley.ModePush, Holding: []string{c.ClaimID}})
 		if len(got.Holding) != 1 || got.Holding[0] != c.ClaimID || got.Ended != 1 {
 			t.Fatalf("%+v", got)
 		}
@@ -55,11 +56,13 @@ func TestRegistrationOfAnother(t *testing.T) {
 		id := asked(t, h, nil)
 		c := r.claim()
 		foreign := connect(t, h, other)
-		if got := foreign.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r1", Agents: []string{"a"}}); got.Ended != 0 || len(got.Holding) != 0 {
+		if got := foreign.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r1",
+			Agents: []string{"a"}}); got.Ended != 0 || len(got.Holding) != 0 {
 			t.Errorf("another caller's executor of the same id: %+v", got)
 		}
 		stranger := connect(t, h, h.LocalPrincipal("z"))
-		if got := stranger.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r1", Agents: []string{"z"}, Holding: []string{c.ClaimID}}); got.Ended != 0 || len(got.Holding) != 0 {
+		if got := stranger.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r1", Agents: []string{"z"},
+			Holding: []string{c.ClaimID}}); got.Ended != 0 || len(got.Holding) != 0 {
 			t.Errorf("a stranger that has learned the claimId: %+v", got)
 		}
 		if r.replaced {
@@ -67,7 +70,8 @@ func TestRegistrationOfAnother(t *testing.T) {
 		}
 		r.conn.Close()
 		far := connect(t, h, narrow)
-		if got := far.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r1", Agents: []string{"a"}, Holding: []string{c.ClaimID}}); got.Ended != 0 || len(got.Holding) != 0 {
+		if got := far.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r1", Agents: []string{"a"},
+			Holding: []string{c.ClaimID}}); got.Ended != 0 || len(got.Holding) != 0 {
 			t.Errorf("a token that does not reach the conversation: %+v", got)
 		}
 		wantTurns(t, j, id, "claimed(r1 1)")
@@ -112,7 +116,7 @@ func TestCapacity(t *testing.T) {
 	})
 }
 
-// TestIgnoredOffersLeaveRoom: who does not take what it is asked to is asked for something else.
+// TestIgnoredOffersLeaveRoom: an executor that ignores offers gets other offers.
 func TestIgnoredOffersLeaveRoom(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		r := connect(t, h, h.LocalPrincipal("a"))
@@ -182,7 +186,8 @@ func TestRegistrationRefused(t *testing.T) {
 		refused(t, err, parley.ErrValidationFailed) // no connection
 		_, err = connect(t, h, h.LocalPrincipal("b")).register(good)
 		refused(t, err, parley.ErrForbidden) // another's agent
-		for _, scopes := range [][]parley.Scope{{parley.ScopeRead, parley.ScopeWrite}, {parley.ScopeRead, parley.ScopeClaim}, {parley.ScopeWrite, parley.ScopeClaim}} {
+		for _, scopes := range [][]parley.Scope{{parley.ScopeRead, parley.ScopeWrite}, {parley.ScopeRead, parley.ScopeClaim},
+			{parley.ScopeWrite, parley.ScopeClaim}} {
 			_, err = connect(t, h, h.LocalPrincipal("a", scopes...)).register(good)
 			refused(t, err, parley.ErrForbidden)
 		}
@@ -201,14 +206,16 @@ func TestRegistrationRefused(t *testing.T) {
 	})
 }
 
-// TestReplacedConnectionImpliesNothing: a connection whose place another has taken does not speak under its claims any more without naming them.
+// TestReplacedConnectionImpliesNothing: a replaced connection no longer speaks under its claims
+// without naming them.
 func TestReplacedConnectionImpliesNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		r := push(t, h, "r1", "a")
 		id := asked(t, h, nil)
 		c := r.claim()
 		again := connect(t, h, h.LocalPrincipal("a"))
-		again.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r1", Agents: []string{"a"}, Mode: parley.ModePush, Holding: []string{c.ClaimID}})
+		again.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r1", Agents: []string{"a"}, Mode: parley.ModePush,
+			Holding: []string{c.ClaimID}})
 		say(t, h, again.p, message(id, "new", parley.FinalityNone, ""))
 		refusedMessage(t, h, r.p, message(id, "old", parley.FinalityNone, ""), parley.ErrClaimRequired)
 		wantTurns(t, j, id, "claimed(r1 1)", "a:none")

@@ -35,7 +35,8 @@ func TestFullStorageIsNotAskedAllTheTime(t *testing.T) {
 		h := startOn(t, j, nil)
 		a := h.LocalPrincipal("a")
 		id := create(t, h, h.LocalPrincipal("d"), &parley.CreateConversationParams{
-			Participants: append(seatsOf(parley.KindAgent, "a"), parley.Participant{ID: "d", Kind: parley.KindHuman}), Limits: &parley.Limits{TurnTimeoutMs: 1000, MaxClaimMs: 1000},
+			Participants: append(seatsOf(parley.KindAgent, "a"), parley.Participant{ID: "d",
+				Kind: parley.KindHuman}), Limits: &parley.Limits{TurnTimeoutMs: 1000, MaxClaimMs: 1000},
 		})
 		if _, err := one(func(done func(parley.ClaimTurnResult, error)) {
 			h.ClaimTurn(a, &parley.ClaimTurnParams{ConversationID: id, Turn: 1}, done)

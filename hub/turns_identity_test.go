@@ -87,7 +87,8 @@ func TestTwoAgentsOfOneToken(t *testing.T) {
 	})
 }
 
-// TestLearnedClaimID: whoever learns the id of a claim and may not speak as its participant can do nothing with it.
+// TestLearnedClaimID: a caller that learns the id of a claim and may not speak as its participant
+// cannot use it.
 func TestLearnedClaimID(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		r := push(t, h, "r1", "a")
@@ -121,14 +122,16 @@ func TestLearnedClaimID(t *testing.T) {
 			})
 			refused(t, err, who.says)
 			_, err = one(func(done func(int, error)) {
-				h.SendDelta(who.p, &parley.SendDeltaParams{ConversationID: id, Turn: 1, ClaimID: c.ClaimID}, func(err error) { done(0, err) })
+				h.SendDelta(who.p, &parley.SendDeltaParams{ConversationID: id, Turn: 1, ClaimID: c.ClaimID},
+					func(err error) { done(0, err) })
 			})
 			refused(t, err, who.says)
 			_, err = renew(h, who.p, id, c.ClaimID)
 			refused(t, err, who.renews)
 			refused(t, release(h, who.p, id, c.ClaimID, parley.ReleaseDecline), who.releases)
 			if who.token != nil {
-				_, err = createToken(h, who.p, parley.CreateTokenParams{AgentID: who.p.AgentID, Claim: &parley.ClaimRef{ConversationID: id, ClaimID: c.ClaimID}})
+				_, err = createToken(h, who.p, parley.CreateTokenParams{AgentID: who.p.AgentID,
+					Claim: &parley.ClaimRef{ConversationID: id, ClaimID: c.ClaimID}})
 				refused(t, err, who.token)
 			}
 		}
@@ -139,7 +142,8 @@ func TestLearnedClaimID(t *testing.T) {
 	})
 }
 
-// TestSeatEndsWithItsTurn: what a connection says without a claim is its own again when the turn has ended, also by another's final message.
+// TestSeatEndsWithItsTurn: a connection speaks as itself again without a claim when the turn ended,
+// also by another's final message.
 func TestSeatEndsWithItsTurn(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		both := mustToken(t, h, login(t, h, rootToken), parley.CreateTokenParams{AgentID: "b", Agents: []string{"a"}})
@@ -150,7 +154,8 @@ func TestSeatEndsWithItsTurn(t *testing.T) {
 		if err := release(h, r1.p, id, c.ClaimID, parley.ReleaseFailed); err != nil {
 			t.Fatal(err)
 		}
-		refusedMessage(t, h, r1.p, message(id, "late", parley.FinalityTurn, ""), parley.ErrNotYourTurn) // b says so: the claim has ended
+		// b wrote it: the claim is over
+		refusedMessage(t, h, r1.p, message(id, "late", parley.FinalityTurn, ""), parley.ErrNotYourTurn)
 		refusedMessage(t, h, r1.p.On(r1.conn), under(message(id, "late", parley.FinalityTurn, ""), c.ClaimID), parley.ErrNotYourTurn)
 		r2 := connect(t, h, h.LocalPrincipal("a"))
 		r2.pull(id, 1)
@@ -189,7 +194,8 @@ func TestSeatIsOfItsToken(t *testing.T) {
 	})
 }
 
-// TestSeatAfterAFreshToken: who comes with a fresh token on the same connection reads as the seat again once it has named the claim.
+// TestSeatAfterAFreshToken: a caller with a fresh token on the same connection reads as the seat
+// again once it has named the claim.
 func TestSeatAfterAFreshToken(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		admin := login(t, h, rootToken)
@@ -211,7 +217,8 @@ func TestSeatAfterAFreshToken(t *testing.T) {
 	})
 }
 
-// TestRunnerIsTold: the creator of a conversation may name anybody's agent for a seat. The log says who has taken the claim where that is not the seat.
+// TestRunnerIsTold: the creator of a conversation may name any agent for a seat. The log has the
+// claimer if that is not the seat.
 func TestRunnerIsTold(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		m := connect(t, h, mustToken(t, h, login(t, h, rootToken), parley.CreateTokenParams{AgentID: "mallory"}))
@@ -224,7 +231,8 @@ func TestRunnerIsTold(t *testing.T) {
 		} {
 			for _, mode := range []parley.ExecutorMode{parley.ModePull, parley.ModePush} {
 				m.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r1", Agents: []string{"mallory"}, Mode: mode})
-				id := create(t, h, m.p, &parley.CreateConversationParams{Participants: []parley.Participant{row.seat, {ID: "alice", Kind: parley.KindHuman}}})
+				id := create(t, h, m.p, &parley.CreateConversationParams{Participants: []parley.Participant{row.seat, {ID: "alice",
+					Kind: parley.KindHuman}}})
 				if mode == parley.ModePush {
 					m.claim()
 				} else {
@@ -241,8 +249,9 @@ func TestRunnerIsTold(t *testing.T) {
 	})
 }
 
-// TestPersonBesideItsAgent: on one connection that has taken the claim of an agent, a person's word without a claim is claim_lost in the turn in which
-// that claim has ended, for it cannot be told from the agent's. On another connection, and in the next turn, it is the person's.
+// TestPersonBesideItsAgent: on a connection that took the claim of an agent, a message of a person
+// without a claim is refused with claim_lost in the turn in which that claim ended, because it
+// could be the agent's. On another connection, and in the next turn, it is accepted.
 func TestPersonBesideItsAgent(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		both := mustToken(t, h, login(t, h, rootToken), parley.CreateTokenParams{AgentID: "b", Agents: []string{"a"}})

@@ -24,13 +24,16 @@ func TestKeysOfAttempts(t *testing.T) {
 			if got := say(t, h, r.p, under(message(id, "half", parley.FinalityNone, "k"), claim)); !got.Duplicate || got.Seq != one1.Seq {
 				t.Fatalf("%+v", got)
 			}
-			refusedMessage(t, h, r.p, under(message(id, "other", parley.FinalityNone, "k"), claim), parley.ErrIdempotencyConflict)
+			refusedMessage(t, h, r.p, under(message(id, "other", parley.FinalityNone, "k"), claim),
+				parley.ErrIdempotencyConflict)
 		}
 		if err := release(h, r.p, id, first.ClaimID, parley.ReleaseFailed); err != nil {
 			t.Fatal(err)
 		}
-		// The retry of the attempt that has ended is answered with its result, though its words count no more.
-		if got := say(t, h, r.p, under(message(id, "half", parley.FinalityNone, "k"), first.ClaimID)); !got.Duplicate || got.Seq != one1.Seq || got.ClaimID != "" {
+		// The retry of the ended attempt is answered with its result, although its messages are
+		// withdrawn.
+		if got := say(t, h, r.p, under(message(id, "half", parley.FinalityNone, "k"), first.ClaimID)); !got.Duplicate ||
+			got.Seq != one1.Seq || got.ClaimID != "" {
 			t.Fatalf("%+v", got)
 		}
 		second := r.pull(id, 1)
@@ -43,7 +46,8 @@ func TestKeysOfAttempts(t *testing.T) {
 		check := func(name string) {
 			t.Helper()
 			for claim, seq := range map[string]int64{"": two.Seq, first.ClaimID: one1.Seq, second.ClaimID: two.Seq} {
-				if got := say(t, h, h.LocalPrincipal("a"), under(message(id, "half", parley.FinalityNone, "k"), claim)); !got.Duplicate || got.Seq != seq {
+				if got := say(t, h, h.LocalPrincipal("a"), under(message(id, "half", parley.FinalityNone, "k"),
+					claim)); !got.Duplicate || got.Seq != seq {
 					t.Errorf("%s: with claim %q: %+v, want seq %d", name, claim, got, seq)
 				}
 			}
@@ -57,13 +61,15 @@ func TestKeysOfAttempts(t *testing.T) {
 		next := crash(t, j)
 		h = startOn(t, next, counted("y"))
 		check("after a crash")
-		if got := say(t, h, h.LocalPrincipal("a"), under(message(id, "done", parley.FinalityTurn, "k2"), second.ClaimID)); !got.Duplicate || got.Seq != last.Seq {
+		if got := say(t, h, h.LocalPrincipal("a"), under(message(id, "done", parley.FinalityTurn, "k2"),
+			second.ClaimID)); !got.Duplicate || got.Seq != last.Seq {
 			t.Fatalf("%+v", got)
 		}
 	})
 }
 
-// TestRepeatedAutoClaim: the retry of the message that took the claim tells its id again, while the claim stands.
+// TestRepeatedAutoClaim: the retry of the message that took the claim returns its id again while
+// the claim is current.
 func TestRepeatedAutoClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -108,7 +114,8 @@ func TestUnknownOutcomeOfAClaim(t *testing.T) {
 	}
 }
 
-// TestKeysOfNotesOutliveWithdrawal: a note is no word of the attempt among whose words it stands. Its key stays taken when those are withdrawn.
+// TestKeysOfNotesOutliveWithdrawal: a note does not belong to the attempt during which it was
+// written. Its key stays used when the attempt is withdrawn.
 func TestKeysOfNotesOutliveWithdrawal(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		id := asked(t, h, nil)
@@ -134,8 +141,8 @@ func TestKeysOfNotesOutliveWithdrawal(t *testing.T) {
 	})
 }
 
-// TestKeyTwiceUnderWay: two messages of one key are under way, each behind the withdrawal of the one before it, and none of that is written. The key stands for what it
-// stood for in the log.
+// TestKeyTwiceUnderWay: two messages with one key are under way, each behind the withdrawal of the
+// previous one, and neither is written. The key then refers to the message in the log.
 func TestKeyTwiceUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)

@@ -23,7 +23,8 @@ func openBare(t *testing.T) *Hub {
 
 func begin(t *testing.T, h *Hub, l parley.Limits, seats ...parley.Participant) string {
 	t.Helper()
-	s, err := h.Client(h.LocalPrincipal(seats[0].ID)).CreateConversation(t.Context(), &parley.CreateConversationParams{Participants: seats, Limits: &l})
+	s, err := h.Client(h.LocalPrincipal(seats[0].ID)).CreateConversation(t.Context(),
+		&parley.CreateConversationParams{Participants: seats, Limits: &l})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/parleyhub/parley/hub"
 )
 
-// TestTurnsRace: many executors claim, speak, renew, give back, are lost, come back, and let claims expire, all at once. The log is what it must be, each
-// turn has one final message, and nothing is left behind.
+// TestTurnsRace: many executors claim, speak, renew, release, disconnect, reconnect, and let claims
+// expire, all at once. The log is valid, each turn has one final message, and no state is left.
 func TestTurnsRace(t *testing.T) {
 	j := newJournal(t)
 	h := startOn(t, j, nil)
@@ -31,7 +31,8 @@ func TestTurnsRace(t *testing.T) {
 		wg.Go(func() { race(t, h, i, over) })
 	}
 	for _, id := range ids {
-		u, _, err := h.GetUpdates(t.Context(), h.LocalPrincipal("a0"), &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: 60_000})
+		u, _, err := h.GetUpdates(t.Context(), h.LocalPrincipal("a0"),
+			&parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: 60_000})
 		if err != nil || u.TimedOut {
 			t.Errorf("%s was not brought to its end: %+v, %v", id, u, err)
 		}
@@ -57,7 +58,8 @@ func TestTurnsRace(t *testing.T) {
 		ended += count
 	}
 	if n.Claims != 0 || n.Executors != 0 || n.ConversationsOpen != 0 || ended != n.ClaimsTaken {
-		t.Errorf("left behind: %d claims, %d executors, %d open; %d claims taken, %d ended", n.Claims, n.Executors, n.ConversationsOpen, n.ClaimsTaken, ended)
+		t.Errorf("left behind: %d claims, %d executors, %d open; %d claims taken, %d ended", n.Claims, n.Executors,
+			n.ConversationsOpen, n.ClaimsTaken, ended)
 	}
 }
 
@@ -75,8 +77,11 @@ func race(t *testing.T, h *hub.Hub, i int, over <-chan struct{}) {
 			}
 		}, nil)
 		p := h.LocalPrincipal(agent).On(conn)
-		q := parley.RegisterExecutorParams{ExecutorID: fmt.Sprint("r", i), Agents: []string{agent}, Mode: parley.ModePush, Capacity: 3, GraceMs: 100}
-		if _, err := one(func(done func(parley.RegisterExecutorResult, error)) { h.RegisterExecutor(p, &q, done) }); err != nil {
+		q := parley.RegisterExecutorParams{ExecutorID: fmt.Sprint("r", i), Agents: []string{agent}, Mode: parley.ModePush,
+			Capacity: 3, GraceMs: 100}
+		if _, err := one(func(done func(parley.RegisterExecutorResult, error)) {
+			h.RegisterExecutor(p, &q, done)
+		}); err != nil {
 			t.Error(err)
 		}
 		life := time.After(time.Duration(50+rand.IntN(200)) * time.Millisecond)

@@ -45,7 +45,8 @@ func TestMyTurnWhileAnotherWorks(t *testing.T) {
 	})
 }
 
-// TestWithdrawnIsTold: a reader who has read words that are withdrawn is told once, and one who has not gets neither.
+// TestWithdrawnIsTold: a reader that has read withdrawn messages is notified once, and another
+// reader gets neither.
 func TestWithdrawnIsTold(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		id := asked(t, h, nil)
@@ -62,7 +63,9 @@ func TestWithdrawnIsTold(t *testing.T) {
 		if c.ClaimID == "" || c.Seq != 3 {
 			t.Fatalf("%+v", c)
 		}
-		if _, err := one(func(done func(parley.SendResult, error)) { h.SendTrace(r.p, trace(id, "thinks", ""), done) }); err != nil {
+		if _, err := one(func(done func(parley.SendResult, error)) {
+			h.SendTrace(r.p, trace(id, "thinks", ""), done)
+		}); err != nil {
 			t.Fatal(err)
 		}
 		u, n := updates(0)
@@ -83,13 +86,14 @@ func TestWithdrawnIsTold(t *testing.T) {
 			t.Fatalf("told again: %+v", u)
 		}
 		page, err := h.Tail(t.Context(), b, &parley.TailParams{ConversationID: id})
-		if err != nil || len(page.Events) != 4 { // raw, but for the trace, which is a's
+		if err != nil || len(page.Events) != 4 { // raw, except for the trace, which belongs to a
 			t.Fatalf("%d events, %v", len(page.Events), err)
 		}
 	})
 }
 
-// TestGuidanceOfClaims: a subscription tells of a claim that was taken and that has ended, and not of renewals and notes.
+// TestGuidanceOfClaims: a subscription reports the start and the end of a claim, and no renewals or
+// notes.
 func TestGuidanceOfClaims(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		id := asked(t, h, &parley.Limits{TurnTimeoutMs: 10_000})
@@ -159,7 +163,8 @@ func TestStatsOfTurns(t *testing.T) {
 		}
 		pass(3 * time.Second)
 		say(t, h, r.p, under(message(id, "done", parley.FinalityTurn, ""), c.ClaimID))
-		for _, o := range []parley.ReleaseOutcome{parley.ReleaseYield, parley.ReleaseDecline, parley.ReleaseSilent, parley.ReleaseFailed} {
+		for _, o := range []parley.ReleaseOutcome{parley.ReleaseYield, parley.ReleaseDecline, parley.ReleaseSilent,
+			parley.ReleaseFailed} {
 			id := asked(t, h, nil)
 			if err := release(h, r.p, id, r.pull(id, 1).ClaimID, o); err != nil {
 				t.Fatal(err)
@@ -173,7 +178,8 @@ func TestStatsOfTurns(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := h.Counted()
-		for _, end := range []parley.ClaimEnd{parley.ClaimFinal, parley.ClaimYielded, parley.ClaimDeclined, parley.ClaimSilent, parley.ClaimFailed, parley.ClaimClosed} {
+		for _, end := range []parley.ClaimEnd{parley.ClaimFinal, parley.ClaimYielded, parley.ClaimDeclined,
+			parley.ClaimSilent, parley.ClaimFailed, parley.ClaimClosed} {
 			if n.ClaimsEnded[end] != 1 {
 				t.Errorf("%s: %d", end, n.ClaimsEnded[end])
 			}

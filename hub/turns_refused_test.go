@@ -60,7 +60,8 @@ func TestClaimsRefused(t *testing.T) {
 			{"both", take(a, parley.ClaimTurnParams{Turn: 1, ClaimID: unknown}), parley.ErrValidationFailed},
 			{"negative turn", take(a, parley.ClaimTurnParams{Turn: -1}), parley.ErrValidationFailed},
 			{"malformed id", take(a, parley.ClaimTurnParams{ClaimID: "claim"}), parley.ErrValidationFailed},
-			{"long id", take(a, parley.ClaimTurnParams{ClaimID: "clm_1_" + strings.Repeat("x", 200)}), parley.ErrValidationFailed},
+			{"long id", take(a, parley.ClaimTurnParams{ClaimID: "clm_1_" + strings.Repeat("x", 200)}),
+				parley.ErrValidationFailed},
 			{"no turn in the id", take(a, parley.ClaimTurnParams{ClaimID: "clm_x_y"}), parley.ErrValidationFailed},
 			{"unknown id", take(a, parley.ClaimTurnParams{ClaimID: unknown}), parley.ErrClaimLost},
 			{"unknown id of a turn to come", take(a, parley.ClaimTurnParams{ClaimID: "clm_7_unknown"}), parley.ErrClaimLost},
@@ -70,9 +71,12 @@ func TestClaimsRefused(t *testing.T) {
 			{"stranger malformed", take(z, parley.ClaimTurnParams{ClaimID: "claim"}), parley.ErrNotFound},
 			{"absent", take(a, parley.ClaimTurnParams{ConversationID: "absent", Turn: 1}), parley.ErrNotFound},
 			{"the hub's", take(login(t, h, rootToken), parley.ClaimTurnParams{ConversationID: "~tokens", Turn: 1}), parley.ErrNotFound},
-			{"scope read missing", take(h.LocalPrincipal("a", parley.ScopeClaim, parley.ScopeWrite), parley.ClaimTurnParams{Turn: 1}), parley.ErrForbidden},
-			{"scope write missing", take(h.LocalPrincipal("a", parley.ScopeClaim, parley.ScopeRead), parley.ClaimTurnParams{Turn: 1}), parley.ErrForbidden},
-			{"scope claim missing", take(h.LocalPrincipal("a", parley.ScopeWrite, parley.ScopeRead), parley.ClaimTurnParams{Turn: 1}), parley.ErrForbidden},
+			{"scope read missing", take(h.LocalPrincipal("a", parley.ScopeClaim, parley.ScopeWrite),
+				parley.ClaimTurnParams{Turn: 1}), parley.ErrForbidden},
+			{"scope write missing", take(h.LocalPrincipal("a", parley.ScopeClaim, parley.ScopeRead),
+				parley.ClaimTurnParams{Turn: 1}), parley.ErrForbidden},
+			{"scope claim missing", take(h.LocalPrincipal("a", parley.ScopeWrite, parley.ScopeRead),
+				parley.ClaimTurnParams{Turn: 1}), parley.ErrForbidden},
 			{"renew without id", keep(a, ""), parley.ErrValidationFailed},
 			{"renew malformed", keep(a, "x"), parley.ErrValidationFailed},
 			{"renew unknown", keep(a, unknown), parley.ErrClaimLost},
@@ -86,7 +90,8 @@ func TestClaimsRefused(t *testing.T) {
 		c := r.pull(id, 1)
 		run([]refusal{
 			{"claimed by another", take(connect(t, h, a).p, parley.ClaimTurnParams{Turn: 1}), parley.ErrClaimLost},
-			{"says without the claim", func() error { return (<-post(h, a, message(id, "x", parley.FinalityTurn, ""))).err }, parley.ErrClaimRequired},
+			{"says without the claim", func() error { return (<-post(h, a, message(id, "x", parley.FinalityTurn, ""))).err },
+				parley.ErrClaimRequired},
 			{"says the next turn", func() error {
 				q := under(message(id, "x", parley.FinalityTurn, ""), c.ClaimID)
 				q.Turn = 2
@@ -95,7 +100,8 @@ func TestClaimsRefused(t *testing.T) {
 			{"long reason", func() error {
 				_, err := one(func(done func(parley.EmptyResult, error)) {
 					h.ReleaseClaim(r.p, &parley.ReleaseClaimParams{
-						ConversationID: id, ClaimID: c.ClaimID, Outcome: parley.ReleaseYield, Reason: strings.Repeat("x", parley.MaxReasonBytes+1),
+						ConversationID: id, ClaimID: c.ClaimID, Outcome: parley.ReleaseYield, Reason: strings.Repeat("x",
+							parley.MaxReasonBytes+1),
 					}, done)
 				})
 				return err
@@ -149,7 +155,8 @@ func TestPlaces(t *testing.T) {
 	})
 }
 
-// TestPullOnce: who has lost a turn does not take it again unasked while another that has not had it is there.
+// TestPullOnce: an executor that lost a turn cannot claim it again without an offer while another
+// executor has not had it.
 func TestPullOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		r1 := connect(t, h, h.LocalPrincipal("a"))
@@ -157,7 +164,7 @@ func TestPullOnce(t *testing.T) {
 		id := asked(t, h, &parley.Limits{MaxAttempts: 2})
 		c := r1.pull(id, 1)
 		r2 := push(t, h, "r2", "a")
-		synctest.Wait() // until it can be asked, which is a moment after it is told so
+		synctest.Wait() // until it can be asked, a moment after its answer
 		if err := release(h, r1.p, id, c.ClaimID, parley.ReleaseDecline); err != nil {
 			t.Fatal(err)
 		}
@@ -178,11 +185,13 @@ func TestPullOnce(t *testing.T) {
 	})
 }
 
-// TestCancelTurn: people, the author of what is answered, and admins cancel a turn; nobody else does.
+// TestCancelTurn: people, the author of the answered message, and admins cancel a turn; no one else
+// does.
 func TestCancelTurn(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		id := create(t, h, h.LocalPrincipal("b"), &parley.CreateConversationParams{Participants: []parley.Participant{
-			{ID: "a", Kind: parley.KindAgent}, {ID: "c", Kind: parley.KindAgent}, {ID: "b", Kind: parley.KindHuman}, {ID: "p", Kind: parley.KindPeer},
+			{ID: "a", Kind: parley.KindAgent}, {ID: "c", Kind: parley.KindAgent}, {ID: "b", Kind: parley.KindHuman}, {ID: "p",
+				Kind: parley.KindPeer},
 		}})
 		a, c, b := connect(t, h, h.LocalPrincipal("a")), connect(t, h, h.LocalPrincipal("c")), h.LocalPrincipal("b")
 		refused(t, cancelTurn(h, c.p, id, 1), parley.ErrForbidden)
@@ -205,7 +214,8 @@ func TestCancelTurn(t *testing.T) {
 		if err := cancelTurn(h, login(t, h, rootToken), id, 4); err != nil {
 			t.Fatal(err)
 		}
-		wantTurns(t, j, id, "a:turn", "claimed( 1)", "c:none", "turn_ended(canceled)", "turn_ended(canceled)", "turn_ended(canceled)")
+		wantTurns(t, j, id, "a:turn", "claimed( 1)", "c:none", "turn_ended(canceled)", "turn_ended(canceled)",
+			"turn_ended(canceled)")
 		if n := h.Counted().ClaimsEnded; n[parley.ClaimTurnEnded] != 1 {
 			t.Fatalf("%v", n)
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/parleyhub/parley/hub/journal/bolt"
 )
 
-// TestRestartEndsNothing: a claim stands over a restart; its holder comes back and finishes, with what it has said in place (T22: after a restart all
-// look dead).
+// TestRestartEndsNothing: a claim stays current over a restart. Its holder reconnects and finishes,
+// with its messages in place (T22: after a restart all look dead).
 func TestRestartEndsNothing(t *testing.T) {
 	for _, how := range []string{"holding", "named"} {
 		t.Run(how, func(t *testing.T) {
@@ -31,12 +31,14 @@ func TestRestartEndsNothing(t *testing.T) {
 				pass(4 * time.Second)
 				again := connect(t, h, h.LocalPrincipal("a"))
 				if how == "holding" {
-					got := again.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r1", Agents: []string{"a"}, Holding: []string{c.ClaimID}})
+					got := again.mustRegister(parley.RegisterExecutorParams{ExecutorID: "r1", Agents: []string{"a"},
+						Holding: []string{c.ClaimID}})
 					if len(got.Holding) != 1 {
 						t.Fatalf("%+v", got)
 					}
 				}
-				if got := say(t, h, again.p, under(message(id, "half", parley.FinalityNone, "k"), c.ClaimID)); !got.Duplicate || got.Seq != half.Seq || got.ClaimID != c.ClaimID {
+				if got := say(t, h, again.p, under(message(id, "half", parley.FinalityNone, "k"), c.ClaimID)); !got.Duplicate ||
+					got.Seq != half.Seq || got.ClaimID != c.ClaimID {
 					t.Fatalf("%+v", got)
 				}
 				pass(20 * time.Second)
@@ -47,7 +49,8 @@ func TestRestartEndsNothing(t *testing.T) {
 	}
 }
 
-// TestRestartWithoutTheHolder: whoever does not come back has its grace, from when the hub was started.
+// TestRestartWithoutTheHolder: a holder that does not reconnect has its grace period from the start
+// of the hub.
 func TestRestartWithoutTheHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -69,7 +72,8 @@ func TestRestartWithoutTheHolder(t *testing.T) {
 		pass(time.Millisecond)
 		wantTurns(t, next, held, "claimed(r1 1)", "claim_ended(disconnected)")
 		pass(24999 * time.Millisecond)
-		wantTurns(t, next, plain, "claimed( 1)") // without a connection only the deadline ends it, and this hub has not watched it for that long
+		// without a connection only the deadline ends it, and this hub has not watched it for that long
+		wantTurns(t, next, plain, "claimed( 1)")
 		pass(time.Millisecond)
 		wantTurns(t, next, plain, "claimed( 1)", "claim_ended(expired)")
 	})
@@ -182,7 +186,8 @@ func TestStartReadsNoClosed(t *testing.T) {
 	})
 }
 
-// TestRestartOnDisk is the flow of a restart on a journal on disk: the claim stands, its keys are found, the holder finishes.
+// TestRestartOnDisk is a restart on a journal on disk: the claim is current, its keys are found,
+// and the holder finishes.
 func TestRestartOnDisk(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	begin := func(prefix string) (*hub.Hub, func()) {
@@ -229,7 +234,8 @@ func TestRestartOnDisk(t *testing.T) {
 	end()
 	h, end = begin("z")
 	defer end()
-	if got := say(t, h, h.LocalPrincipal("a"), under(message(id, "done", parley.FinalityTurn, "end"), c.ClaimID)); !got.Duplicate || got.Seq != last.Seq {
+	if got := say(t, h, h.LocalPrincipal("a"), under(message(id, "done", parley.FinalityTurn, "end"),
+		c.ClaimID)); !got.Duplicate || got.Seq != last.Seq {
 		t.Fatalf("%+v", got)
 	}
 }

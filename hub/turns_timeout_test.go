@@ -10,10 +10,11 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// TestReoffer: a turn that nobody has taken is offered anew at doubled intervals, but not where nothing was tried.
+// TestReoffer: a turn that no executor claims is offered again at doubled intervals, but not if no
+// offer was possible.
 func TestReoffer(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
-		silent := asked(t, h, &parley.Limits{TurnTimeoutMs: 10_000}) // nobody is there to be asked
+		silent := asked(t, h, &parley.Limits{TurnTimeoutMs: 10_000}) // there is no executor to ask
 		pass(10 * time.Hour)
 		wantTurns(t, j, silent)
 		r := push(t, h, "r1", "a")
@@ -80,7 +81,8 @@ func TestTurnTimeout(t *testing.T) {
 	}
 }
 
-// TestAllPass: when everybody was skipped nobody is asked any more, and anybody may speak; maxTurns counts what was skipped.
+// TestAllPass: when all were skipped no one is asked, and anyone may speak. maxTurns counts skipped
+// turns.
 func TestAllPass(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		r := push(t, h, "r1", "a")
@@ -130,7 +132,7 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// TestBackoff: after each failed attempt nobody is asked for a while, twice as long each time, up to 5 s.
+// TestBackoff: after each failed attempt there is a pause, twice as long each time, up to 5 s.
 func TestBackoff(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		r := push(t, h, "r1", "a")
@@ -147,7 +149,8 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// TestAutonomous: after so many turns without a human the human has the floor; where there is none the conversation is closed.
+// TestAutonomous: after a number of turns without a human, the human has the floor. Without a human
+// the conversation is closed.
 func TestAutonomous(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		three := append(seatsOf(parley.KindAgent, "a", "c"), parley.Participant{ID: "b", Kind: parley.KindHuman})

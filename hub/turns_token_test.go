@@ -71,7 +71,8 @@ func TestTokenForOneTurn(t *testing.T) {
 				}
 				defer s.Close()
 				go func() {
-					_, _, err := h.GetUpdates(t.Context(), on.p, &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: 60_000, SinceSeq: 3})
+					_, _, err := h.GetUpdates(t.Context(), on.p, &parley.GetUpdatesParams{ConversationID: id,
+						Until: parley.UntilClosed, TimeoutMs: 60_000, SinceSeq: 3})
 					if err == nil {
 						err = parley.ErrUnauthenticated // the close itself was faster than the end of the token
 					}
@@ -97,7 +98,8 @@ func TestTokenForOneTurn(t *testing.T) {
 	}
 }
 
-// TestTokenForOneTurnIsRefused: a claim that does not stand, or is another's, gives no token.
+// TestTokenForOneTurnIsRefused: a token cannot be bound to a claim that is over or belongs to
+// another caller.
 func TestTokenForOneTurnIsRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		r := push(t, h, "r1", "a")
@@ -109,13 +111,19 @@ func TestTokenForOneTurnIsRefused(t *testing.T) {
 			q    parley.CreateTokenParams
 			want error
 		}{
-			"unknown":       {r.p, parley.CreateTokenParams{AgentID: "a", Claim: of("clm_1_unknown")}, parley.ErrClaimLost},
-			"absent":        {r.p, parley.CreateTokenParams{AgentID: "a", Claim: &parley.ClaimRef{ConversationID: "absent", ClaimID: c.ClaimID}}, parley.ErrNotFound},
-			"conversations": {r.p, parley.CreateTokenParams{AgentID: "a", Claim: of(c.ClaimID), Conversations: []string{id}}, parley.ErrValidationFailed},
-			"agents":        {r.p, parley.CreateTokenParams{AgentID: "a", Claim: of(c.ClaimID), Agents: []string{"a"}}, parley.ErrValidationFailed},
-			"another":       {h.LocalPrincipal("b"), parley.CreateTokenParams{AgentID: "b", Claim: of(c.ClaimID)}, parley.ErrClaimLost},
-			"a stranger":    {h.LocalPrincipal("z"), parley.CreateTokenParams{AgentID: "z", Claim: of(c.ClaimID)}, parley.ErrNotFound},
-			"no scope":      {h.LocalPrincipal("a", parley.ScopeRead, parley.ScopeWrite), parley.CreateTokenParams{AgentID: "a", Claim: of(c.ClaimID)}, parley.ErrForbidden},
+			"unknown": {r.p, parley.CreateTokenParams{AgentID: "a", Claim: of("clm_1_unknown")}, parley.ErrClaimLost},
+			"absent": {r.p, parley.CreateTokenParams{AgentID: "a", Claim: &parley.ClaimRef{ConversationID: "absent",
+				ClaimID: c.ClaimID}}, parley.ErrNotFound},
+			"conversations": {r.p, parley.CreateTokenParams{AgentID: "a", Claim: of(c.ClaimID), Conversations: []string{id}},
+				parley.ErrValidationFailed},
+			"agents": {r.p, parley.CreateTokenParams{AgentID: "a", Claim: of(c.ClaimID), Agents: []string{"a"}},
+				parley.ErrValidationFailed},
+			"another": {h.LocalPrincipal("b"), parley.CreateTokenParams{AgentID: "b", Claim: of(c.ClaimID)},
+				parley.ErrClaimLost},
+			"a stranger": {h.LocalPrincipal("z"), parley.CreateTokenParams{AgentID: "z", Claim: of(c.ClaimID)},
+				parley.ErrNotFound},
+			"no scope": {h.LocalPrincipal("a", parley.ScopeRead, parley.ScopeWrite),
+				parley.CreateTokenParams{AgentID: "a", Claim: of(c.ClaimID)}, parley.ErrForbidden},
 		} {
 			if _, err := createToken(h, row.p, row.q); err == nil {
 				t.Errorf("%s: taken", name)
@@ -130,7 +138,8 @@ func TestTokenForOneTurnIsRefused(t *testing.T) {
 	})
 }
 
-// TestTokenForOneTurnAfterRestart: it is good while its claim stands, and none when that has ended meanwhile.
+// TestTokenForOneTurnAfterRestart: the token is valid while its claim is current, and invalid if
+// that ended meanwhile.
 func TestTokenForOneTurnAfterRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -154,7 +163,8 @@ func TestTokenForOneTurnAfterRestart(t *testing.T) {
 	})
 }
 
-// TestTokenForOneTurnBehindItsEnd: what is decided right behind the end of the claim, before that is committed, is refused too.
+// TestTokenForOneTurnBehindItsEnd: a call that is decided after the end of the claim, before that
+// is committed, is refused too.
 func TestTokenForOneTurnBehindItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)

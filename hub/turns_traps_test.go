@@ -11,7 +11,8 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// TestOmittedTurn: without a turn a message goes on with the open one and begins none (T5), and a turn that a client has reckoned ahead is refused (T6).
+// TestOmittedTurn: a message without a turn continues the open one and begins none (T5), and a turn
+// that a client computed ahead is refused (T6).
 func TestOmittedTurn(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		id := asked(t, h, nil)
@@ -47,7 +48,8 @@ func TestTraceOpensATurn(t *testing.T) {
 			"a": {Kind: parley.MaySpeak, Action: parley.ContinueTurn}, "b": {Kind: parley.Wait},
 		} {
 			g, err := h.GetGuidance(t.Context(), h.LocalPrincipal(who), &parley.GetGuidanceParams{ConversationID: id})
-			if err != nil || g.Guidance.Kind != want.Kind || g.Guidance.Action != want.Action || g.Guidance.Speaker != "a" || g.Guidance.Claim == nil {
+			if err != nil || g.Guidance.Kind != want.Kind || g.Guidance.Action != want.Action || g.Guidance.Speaker != "a" ||
+				g.Guidance.Claim == nil {
 				t.Fatalf("%s: %+v, %v", who, g, err)
 			}
 		}
@@ -55,7 +57,8 @@ func TestTraceOpensATurn(t *testing.T) {
 	})
 }
 
-// TestDeadlinesAreDurations: the log and the limits have durations; what is told as a time is told beside it (T8).
+// TestDeadlinesAreDurations: the log and the limits have durations; times of day are additional
+// (T8).
 func TestDeadlinesAreDurations(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		pass(time.Hour)
@@ -99,7 +102,8 @@ func TestReplicasShareOneTurn(t *testing.T) {
 	})
 }
 
-// TestIdleIsOfWords: claims, their renewals and ends, and offers anew do not make a conversation busy (T17).
+// TestIdleIsOfWords: claims, their renewals and ends, and repeated offers do not count as activity
+// (T17).
 func TestIdleIsOfWords(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		id := asked(t, h, &parley.Limits{IdleTimeoutMs: 30_000, TurnTimeoutMs: 2000, MaxAttempts: 1})
@@ -120,7 +124,8 @@ func TestIdleIsOfWords(t *testing.T) {
 	})
 }
 
-// TestClaimsAreNoSpeech: what the log has of claims neither changes who is next nor what afterSeq is held against (T18).
+// TestClaimsAreNoSpeech: events of claims change neither the next speaker nor the seq that is
+// compared with afterSeq (T18).
 func TestClaimsAreNoSpeech(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		id := create(t, h, h.LocalPrincipal("b"), &parley.CreateConversationParams{
@@ -134,7 +139,7 @@ func TestClaimsAreNoSpeech(t *testing.T) {
 			}
 		}
 		q := message(id, "two", parley.FinalityTurn, "")
-		q.AfterSeq = &last.Seq // nobody has spoken since
+		q.AfterSeq = &last.Seq // there is no message since
 		c.pull(id, 2)
 		say(t, h, c.p, q)
 		g, err := h.GetGuidance(t.Context(), h.LocalPrincipal("b"), &parley.GetGuidanceParams{ConversationID: id})
@@ -148,7 +153,8 @@ func TestClaimsAreNoSpeech(t *testing.T) {
 func TestNobodyAnswersItself(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		id := create(t, h, h.LocalPrincipal("a"), &parley.CreateConversationParams{
-			Participants: seatsOf(parley.KindAgent, "a", "c"), Policy: &parley.Policy{Kind: parley.PolicyOpen}, Limits: &parley.Limits{MaxAutonomousTurns: 7},
+			Participants: seatsOf(parley.KindAgent, "a",
+				"c"), Policy: &parley.Policy{Kind: parley.PolicyOpen}, Limits: &parley.Limits{MaxAutonomousTurns: 7},
 		})
 		say(t, h, h.LocalPrincipal("a"), message(id, "hello", parley.FinalityTurn, ""))
 		a, c := push(t, h, "r1", "a"), push(t, h, "r2", "c")

@@ -43,8 +43,8 @@ func TestWithdrawnWordsAreNoSpeech(t *testing.T) {
 	})
 }
 
-// TestClaimOfWhatWasDecidedAgain: a message whose append was decided again, because one before it was not written, has taken the claim for its
-// connection all the same.
+// TestClaimOfWhatWasDecidedAgain: a message whose append was decided again, because a previous one
+// was not written, takes the claim for its connection.
 func TestClaimOfWhatWasDecidedAgain(t *testing.T) {
 	for range 50 { // the order of what comes after the reload is chance
 		synctest.Test(t, func(t *testing.T) {

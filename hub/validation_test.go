@@ -40,7 +40,8 @@ func TestCreateIsChecked(t *testing.T) {
 		{"participants[0].kind", func(q *parley.CreateConversationParams) { q.Participants[0].Kind = "" }},
 		{"participants[0].role", func(q *parley.CreateConversationParams) { q.Participants[0].Role = long(65) }},
 		{"participants[0].role", func(q *parley.CreateConversationParams) { q.Participants[0].Role = "a\nb" }},
-		{"participants[0].private", func(q *parley.CreateConversationParams) { q.Participants[0].Private = long(16<<10 + 1) }},
+		{"participants[0].private",
+			func(q *parley.CreateConversationParams) { q.Participants[0].Private = long(16<<10 + 1) }},
 		{"", func(q *parley.CreateConversationParams) {
 			q.Participants[0].Private, q.Participants[0].Role = long(16<<10), long(64)
 		}},
@@ -55,9 +56,11 @@ func TestCreateIsChecked(t *testing.T) {
 		{"limits.maxBytes", func(q *parley.CreateConversationParams) { q.Limits = &parley.Limits{MaxBytes: 1023} }},
 		{"limits.maxBytes", func(q *parley.CreateConversationParams) { q.Limits = &parley.Limits{MaxBytes: 1<<30 + 1} }},
 		{"limits.idleTimeoutMs", func(q *parley.CreateConversationParams) { q.Limits = &parley.Limits{IdleTimeoutMs: 99} }},
-		{"limits.deadlineMs", func(q *parley.CreateConversationParams) { q.Limits = &parley.Limits{DeadlineMs: 31_622_400_001} }},
+		{"limits.deadlineMs",
+			func(q *parley.CreateConversationParams) { q.Limits = &parley.Limits{DeadlineMs: 31_622_400_001} }},
 		{"", func(q *parley.CreateConversationParams) {
-			q.Limits = &parley.Limits{MaxTurns: 1_000_000, MaxEvents: 1, MaxBytes: 1024, IdleTimeoutMs: 31_622_400_000, DeadlineMs: 31_622_400_000}
+			q.Limits = &parley.Limits{MaxTurns: 1_000_000, MaxEvents: 1, MaxBytes: 1024, IdleTimeoutMs: 31_622_400_000,
+				DeadlineMs: 31_622_400_000}
 		}},
 		{"title", func(q *parley.CreateConversationParams) { q.Title = long(257) }},
 		{"title", func(q *parley.CreateConversationParams) { q.Title = "a\x00" }},
@@ -200,11 +203,13 @@ func TestWritesAreChecked(t *testing.T) {
 		checkNamed(t, err, field)
 	}
 	_, err = one(func(done func(int, error)) {
-		h.SendDelta(a, &parley.SendDeltaParams{ConversationID: id, Turn: 1, Text: long(16<<10 + 1)}, func(err error) { done(0, err) })
+		h.SendDelta(a, &parley.SendDeltaParams{ConversationID: id, Turn: 1, Text: long(16<<10 + 1)},
+			func(err error) { done(0, err) })
 	})
 	refused(t, err, parley.ErrTooLarge)
 	_, err = one(func(done func(parley.SeqResult, error)) {
-		h.AddParticipant(a, &parley.AddParticipantParams{ConversationID: id, Participant: parley.Participant{ID: "b", Kind: "x"}}, done)
+		h.AddParticipant(a, &parley.AddParticipantParams{ConversationID: id,
+			Participant: parley.Participant{ID: "b", Kind: "x"}}, done)
 	})
 	checkNamed(t, err, "participant.kind")
 	_, err = one(func(done func(parley.SeqResult, error)) {

@@ -34,7 +34,8 @@ func TestVerifierIsAskedForOthers(t *testing.T) {
 	admin := login(t, h, rootToken)
 	a := hold(t, h, admin, ofA)
 	login(t, h, a.token)
-	for _, bad := range []string{"", a.token + "x", "plt_", "plt_x_y", strings.Repeat("x", 8<<10+1), strings.Repeat("x", 1<<20)} {
+	for _, bad := range []string{"", a.token + "x", "plt_", "plt_x_y", strings.Repeat("x", 8<<10+1),
+		strings.Repeat("x", 1<<20)} {
 		_, err := h.Authenticate(t.Context(), bad, "")
 		refused(t, err, parley.ErrUnauthenticated)
 	}
@@ -47,7 +48,7 @@ func TestVerifierIsAskedForOthers(t *testing.T) {
 	}
 }
 
-// TestIdentities: what a verifier says is held against what a token may say at all.
+// TestIdentities: the identity of a verifier is checked against what a token may have.
 func TestIdentities(t *testing.T) {
 	good := func() hub.Identity { return hub.Identity{TokenID: "oidc:1", Agents: []string{"a", "b"}} }
 	for _, c := range []struct {
@@ -77,7 +78,8 @@ func TestIdentities(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || p.AgentID != "b" || p.TokenID != "oidc:1" || !p.Has(parley.ScopeCreate) || p.Admin() || p.Has(parley.ScopeTrace) {
+		if err != nil || p.AgentID != "b" || p.TokenID != "oidc:1" || !p.Has(parley.ScopeCreate) || p.Admin() ||
+			p.Has(parley.ScopeTrace) {
 			t.Errorf("%s: %+v, %v", c.name, p, err)
 		}
 		_, err = h.Authenticate(t.Context(), "x", "c")
@@ -130,9 +132,14 @@ func TestVerifiersThatFail(t *testing.T) {
 		{"refuses", func(context.Context, string) (hub.Identity, error) {
 			return hub.Identity{}, parley.Refuse(parley.ErrUnauthenticated, "aud is wrong", "")
 		}, parley.ErrUnauthenticated, false},
-		{"does not know", func(context.Context, string) (hub.Identity, error) { return hub.Identity{}, parley.ErrUnavailable }, parley.ErrUnavailable, false},
-		{"fails", func(context.Context, string) (hub.Identity, error) { return hub.Identity{}, errors.New("broken") }, parley.ErrUnavailable, true},
-		{"panics", func(_ context.Context, token string) (hub.Identity, error) { panic("with " + token) }, parley.ErrUnavailable, true},
+		{"does not know", func(context.Context, string) (hub.Identity,
+			error) {
+			return hub.Identity{}, parley.ErrUnavailable
+		}, parley.ErrUnavailable, false},
+		{"fails", func(context.Context, string) (hub.Identity, error) { return hub.Identity{}, errors.New("broken") },
+			parley.ErrUnavailable, true},
+		{"panics", func(_ context.Context, token string) (hub.Identity, error) { panic("with " + token) },
+			parley.ErrUnavailable, true},
 		{"is slow", func(ctx context.Context, _ string) (hub.Identity, error) {
 			<-ctx.Done()
 			return hub.Identity{}, ctx.Err()

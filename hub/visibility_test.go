@@ -26,12 +26,15 @@ func TestWhoSeesWhat(t *testing.T) {
 		p     *hub.Principal
 		words string
 	}{{a, "TRACE-A"}, {b, "TRACE-B"}} {
-		if _, err := one(func(done func(parley.SendResult, error)) { h.SendTrace(w.p, trace(id, w.words, ""), done) }); err != nil {
+		if _, err := one(func(done func(parley.SendResult, error)) {
+			h.SendTrace(w.p, trace(id, w.words, ""), done)
+		}); err != nil {
 			t.Fatal(err)
 		}
 		say(t, h, w.p, message(id, "MESSAGE-"+w.p.AgentID, parley.FinalityTurn, ""))
 	}
-	add := &parley.AddParticipantParams{ConversationID: id, Participant: parley.Participant{ID: "c", Kind: parley.KindAgent, Private: "PRIVATE-C"}}
+	add := &parley.AddParticipantParams{ConversationID: id, Participant: parley.Participant{ID: "c",
+		Kind: parley.KindAgent, Private: "PRIVATE-C"}}
 	if _, err := one(func(done func(parley.SeqResult, error)) { h.AddParticipant(maker, add, done) }); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +60,8 @@ func TestWhoSeesWhat(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s %s: %v", who.p.AgentID, c.method, err)
 				}
-				raw := c.method == methods.Tail || c.method == methods.Subscribe || c.method == methods.GetConversation
+				raw := c.method == methods.Tail || c.method == methods.Subscribe ||
+					c.method == methods.GetConversation
 				for _, s := range secrets {
 					if may := raw && slices.Contains(who.sees, s); strings.Contains(told, s) != may {
 						t.Errorf("%s by %s (restarted %t): %s is shown: %t", who.p.AgentID, c.method, restarted, s, !may)
@@ -71,7 +75,7 @@ func TestWhoSeesWhat(t *testing.T) {
 	}
 }
 
-// TestForeignIsAbsent: no method tells a conversation of others from none.
+// TestForeignIsAbsent: no method distinguishes a conversation of others from a missing one.
 func TestForeignIsAbsent(t *testing.T) {
 	h := startOn(t, newJournal(t), nil)
 	id := create(t, h, h.LocalPrincipal("a"), open2("a", "b"))
@@ -79,7 +83,8 @@ func TestForeignIsAbsent(t *testing.T) {
 	say(t, h, h.LocalPrincipal("a"), message(closed, "bye", parley.FinalityConversation, "k"))
 	say(t, h, h.LocalPrincipal("a"), message(id, "hi", parley.FinalityTurn, "k"))
 	root, err := one(func(done func(parley.CreateTokenResult, error)) {
-		h.CreateToken(h.LocalPrincipal("root", parley.ScopeAdmin), &parley.CreateTokenParams{AgentID: "a", Conversations: []string{"other"}}, done)
+		h.CreateToken(h.LocalPrincipal("root", parley.ScopeAdmin),
+			&parley.CreateTokenParams{AgentID: "a", Conversations: []string{"other"}}, done)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +94,8 @@ func TestForeignIsAbsent(t *testing.T) {
 		t.Fatal(err)
 	}
 	ids := []string{id, closed, "absent", "~tokens", "~absent", "", strings.Repeat("x", 300), "a/b\x00"}
-	for _, p := range []*hub.Principal{h.LocalPrincipal("stranger"), h.LocalPrincipal("stranger", append(parley.DefaultScopes, parley.ScopeTrace)...), narrow} {
+	for _, p := range []*hub.Principal{h.LocalPrincipal("stranger"),
+		h.LocalPrincipal("stranger", append(parley.DefaultScopes, parley.ScopeTrace)...), narrow} {
 		for _, c := range calls {
 			var first parley.WireError
 			for i, id := range ids {
@@ -215,7 +221,8 @@ func TestListConversations(t *testing.T) {
 		if got := list(h.LocalPrincipal("root", parley.ScopeAdmin), "", limit); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Fatalf("admin, limit %d: %v", limit, got)
 		}
-		if open, closed := list(h.LocalPrincipal("a"), parley.StatusActive, limit), list(h.LocalPrincipal("a"), parley.StatusClosed, limit); len(open) != 15 || len(closed) != 15 {
+		if open, closed := list(h.LocalPrincipal("a"), parley.StatusActive, limit), list(h.LocalPrincipal("a"),
+			parley.StatusClosed, limit); len(open) != 15 || len(closed) != 15 {
 			t.Fatalf("%d open, %d closed", len(open), len(closed))
 		}
 	}

@@ -1,9 +1,7 @@
 package hub
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
@@ -23,29 +21,19 @@ func (h *Hub) WaitForChange(
 	ctx context.Context, p *auth.Principal, q *parley.WaitForChangeParams,
 ) (parley.WaitForChangeResult, error) {
 	p = p.In(q.ConversationID)
-	var none parley.WaitForChangeResult
 	c, _, err := h.open(p, methods.WaitForChange, q.ConversationID, q.SinceSeq, 0)
 	if err != nil {
-		return none, err
+		return parley.WaitForChangeResult{}, err
 	}
 	defer h.conv.Unpin(c)
-	timer, err := page.WaitTimer(q.TimeoutMs)
-	if err != nil {
-		return none, err
-	}
-	defer timer.Stop()
-	for timedOut := false; ; {
+	var out parley.WaitForChangeResult
+	err = page.Poll(ctx, h.conv, p, q.TimeoutMs, func(timedOut bool) (<-chan struct{}, bool, error) {
 		latest, changed, err := c.Changed()
-		if err = cmp.Or(err, p.Valid(h.Now())); err != nil {
-			return none, err
-		}
-		if grown := latest > q.SinceSeq; grown || timedOut {
-			return parley.WaitForChangeResult{LatestSeq: latest, TimedOut: !grown && q.TimeoutMs > 0}, nil
-		}
-		if timedOut, err = h.conv.Wait(ctx, p, changed, timer, q.TimeoutMs); err != nil {
-			return none, err
-		}
-	}
+		grown := latest > q.SinceSeq
+		out = parley.WaitForChangeResult{LatestSeq: latest, TimedOut: timedOut && !grown && q.TimeoutMs > 0}
+		return changed, grown, err
+	})
+	return out, err
 }
 
 // GetUpdates waits until the condition Until holds, for at most TimeoutMs. It returns the guidance of the
@@ -72,36 +60,28 @@ func (h *Hub) GetUpdatesWhen(
 		u.until = parley.UntilAny
 	}
 	if !u.valid() {
-		return nil, nil, parley.Refuse(parley.ErrValidationFailed,
-			fmt.Sprintf("until is %q", q.Until), "any, message, my_turn or closed")
+		return nil, nil, page.Invalid("any, message, my_turn or closed", "until is %q", q.Until)
 	}
-	timer, err := page.WaitTimer(q.TimeoutMs)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer timer.Stop()
-	for timedOut := false; ; {
+	var out *parley.GetUpdatesResult
+	var messages [][]byte
+	err = page.Poll(ctx, h.conv, p, q.TimeoutMs, func(timedOut bool) (<-chan struct{}, bool, error) {
 		s, changed, err := c.Look()
-		if err = cmp.Or(err, p.Valid(h.Now())); err != nil {
-			return nil, nil, err
+		if err != nil {
+			return nil, false, err
 		}
 		holds, err := u.holds(&s)
-		if err != nil {
-			return nil, nil, err
+		if err != nil || !holds && !timedOut {
+			return changed, false, err
 		}
-		if holds || timedOut {
-			if err := gate(ctx); err != nil {
-				return nil, nil, err
-			}
-			return u.result(&s, q.SinceSeq, limit, !holds && q.TimeoutMs > 0)
+		if err := gate(ctx); err != nil {
+			return nil, false, err
 		}
-		if timedOut, err = h.conv.Wait(ctx, p, changed, timer, q.TimeoutMs); err != nil {
-			return nil, nil, err
-		}
-	}
+		out, messages, err = u.result(&s, q.SinceSeq, limit, !holds && q.TimeoutMs > 0)
+		return nil, true, err
+	})
+	return out, messages, err
 }
 
-// updates is one call of GetUpdates.
 type updates struct {
 	hub    *Hub
 	c      *conv.Conversation
@@ -147,7 +127,6 @@ func (u *updates) holds(s *fold.State) (bool, error) {
 	return u.found, nil
 }
 
-// matches reports whether one event meets the condition.
 func (u *updates) matches(s *fold.State, seq int64, m eventdata.Meta) bool {
 	if !u.viewer.Sees(m) {
 		return false

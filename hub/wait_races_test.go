@@ -49,13 +49,15 @@ func TestWaitRaces(t *testing.T) {
 	})
 	t.Logf("%d waits: %d began before the append, %d while it was under way, %d behind it, %d at the moment at which they ended; %d had nothing to wait for, %d were given up; %d commits were held, %d found no room, %d conversations came back to memory, %d were busy",
 		total.all(), total.before, total.amid, total.behind, total.tied, total.idle, total.canceled, total.held, total.full, total.evicted, total.crowded)
-	for _, n := range []int{total.before, total.amid, total.behind, total.tied, total.idle, total.canceled, total.held, total.full, total.evicted} {
+	for _, n := range []int{total.before, total.amid, total.behind, total.tied, total.idle, total.canceled, total.held,
+		total.full, total.evicted} {
 		if n*200 < total.all() {
 			t.Errorf("there are too few of some kind to prove anything")
 			break
 		}
 	}
-	promise.ID(10).Kept(t, promise.Tried{Faults: total.held + total.full + total.evicted, Operations: total.all(), Violations: total.wrong})
+	promise.ID(10).Kept(t, promise.Tried{Faults: total.held + total.full + total.evicted, Operations: total.all(),
+		Violations: total.wrong})
 }
 
 // raceCounts are how many waits there were of each kind.
@@ -156,7 +158,8 @@ func (g *raceGround) round() {
 	}
 }
 
-// alignedRound has the append ready but for its commit, and the wait on another processor; then both go on at once.
+// alignedRound prepares the append up to its commit, and the wait on another processor; then both
+// continue at once.
 func (g *raceGround) alignedRound(r *racing) {
 	g.n.held++
 	g.j.Hold()
@@ -199,7 +202,7 @@ func (g *raceGround) racedRound(r *racing) {
 	var all sync.WaitGroup
 	stalls := [2]int{g.random.IntN(maxStall), g.random.IntN(maxStall)}
 	writes := func() { all.Go(func() { stall(stalls[0]); g.write(r) }) }
-	if r.since > 1 && g.random.IntN(2) == 0 { // there is a turn that has ended
+	if r.since > 1 && g.random.IntN(2) == 0 { // a turn has ended
 		g.n.crowded++
 		for range 2 {
 			all.Go(func() { g.crowd(r) })
@@ -227,7 +230,7 @@ func (g *raceGround) racedRound(r *racing) {
 	g.heads[r.which]++
 }
 
-// crowd keeps the conversation busy with what is refused: so whoever looks at it waits for others between two looks.
+// crowd sends refused commands to the conversation, so that others lock it between two reads.
 func (g *raceGround) crowd(r *racing) {
 	for range 6 {
 		q := message(r.id, "late", parley.FinalityTurn, "")
@@ -281,7 +284,7 @@ func (g *raceGround) wait(r *racing, kind int) {
 	}
 }
 
-// waitBy gives where the log ends, as the wait says.
+// waitBy returns the end of the log according to the wait.
 func (g *raceGround) waitBy(ctx context.Context, r *racing, kind int) (latest int64, timedOut bool, err error) {
 	ms := r.timeout.Milliseconds()
 	switch kind {
@@ -296,7 +299,7 @@ func (g *raceGround) waitBy(ctx context.Context, r *racing, kind int) (latest in
 		latest, err = g.subscribed(ctx, r)
 		return latest, false, err
 	}
-	for { // the cursor that tail gives, and then a wait
+	for { // the cursor of tail, and then a wait
 		page, err := g.h.Tail(ctx, g.b, &parley.TailParams{ConversationID: r.id, SinceSeq: r.since})
 		if err != nil || len(page.Events) > 0 {
 			return page.NextSeq, false, err
@@ -309,7 +312,8 @@ func (g *raceGround) waitBy(ctx context.Context, r *racing, kind int) (latest in
 }
 
 func (g *raceGround) updates(ctx context.Context, r *racing, until parley.Until) (int64, bool, error) {
-	u, messages, err := g.h.GetUpdates(ctx, g.b, &parley.GetUpdatesParams{ConversationID: r.id, SinceSeq: r.since, Until: until, TimeoutMs: r.timeout.Milliseconds()})
+	u, messages, err := g.h.GetUpdates(ctx, g.b, &parley.GetUpdatesParams{ConversationID: r.id, SinceSeq: r.since,
+		Until: until, TimeoutMs: r.timeout.Milliseconds()})
 	if err != nil {
 		return 0, false, err
 	}
@@ -364,13 +368,14 @@ func (g *raceGround) tiedRound(r *racing) {
 	began := time.Now()
 	latest, timedOut, err := g.waitBy(g.t.Context(), r, g.random.IntN(3))
 	if took := time.Since(began); err != nil || timedOut != (latest == r.since) || took != r.timeout {
-		g.wrong("a wait of %v for an append at its end gives %d behind %d, in vain: %t, %v after %v", r.timeout, latest, r.since, timedOut, err, took)
+		g.wrong("a wait of %v for an append at its end gives %d behind %d, in vain: %t, %v after %v", r.timeout, latest,
+			r.since, timedOut, err, took)
 	}
 	all.Wait()
 	g.heads[r.which]++
 }
 
-// canceledRound gives a wait up. What was appended meanwhile is found by the next one.
+// canceledRound cancels a wait. The next one finds what was appended meanwhile.
 func (g *raceGround) canceledRound(r *racing) {
 	g.n.canceled++
 	ctx, cancel := context.WithCancel(g.t.Context())
@@ -380,7 +385,8 @@ func (g *raceGround) canceledRound(r *racing) {
 	all.Go(func() { stall(before / 2); cancel() })
 	began := time.Now()
 	latest, timedOut, err := g.waitBy(ctx, r, kind)
-	if took := time.Since(began); took != 0 || timedOut || err != nil && !errors.Is(err, context.Canceled) || err == nil && latest <= r.since {
+	if took := time.Since(began); took != 0 || timedOut || err != nil && !errors.Is(err, context.Canceled) ||
+		err == nil && latest <= r.since {
 		g.wrong("a wait that is given up gives %d behind %d, in vain: %t, %v after %v", latest, r.since, timedOut, err, took)
 	}
 	all.Wait()

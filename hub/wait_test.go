@@ -64,7 +64,8 @@ func TestTimeouts(t *testing.T) {
 			}
 			for _, until := range []parley.Until{"", parley.UntilAny, parley.UntilMessage, parley.UntilMyTurn, parley.UntilClosed} {
 				start := time.Now()
-				u, _, err := h.GetUpdates(t.Context(), a, &parley.GetUpdatesParams{ConversationID: id, SinceSeq: 1, TimeoutMs: c.ms, Until: until})
+				u, _, err := h.GetUpdates(t.Context(), a, &parley.GetUpdatesParams{ConversationID: id, SinceSeq: 1,
+					TimeoutMs: c.ms, Until: until})
 				if took := time.Since(start).Milliseconds(); err != nil || u.TimedOut != (c.ms > 0) || took != c.want {
 					t.Fatalf("getUpdates %d until %q: %+v, %v after %d ms", c.ms, until, u, err, took)
 				}
@@ -72,7 +73,8 @@ func TestTimeouts(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := h.WaitForChange(ctx, a, &parley.WaitForChangeParams{ConversationID: id, SinceSeq: 1, TimeoutMs: 5000}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := h.WaitForChange(ctx, a, &parley.WaitForChangeParams{ConversationID: id, SinceSeq: 1,
+			TimeoutMs: 5000}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("ended ctx: %v", err)
 		}
 	})
@@ -90,7 +92,8 @@ func TestUntil(t *testing.T) {
 			c := make(chan *parley.GetUpdatesResult, 1)
 			waits[until] = c
 			go func() {
-				u, events, err := h.GetUpdates(t.Context(), b, &parley.GetUpdatesParams{ConversationID: id, SinceSeq: 1, TimeoutMs: 60_000, Until: until})
+				u, events, err := h.GetUpdates(t.Context(), b, &parley.GetUpdatesParams{ConversationID: id, SinceSeq: 1,
+					TimeoutMs: 60_000, Until: until})
 				if err != nil {
 					t.Error(err)
 				}
@@ -120,7 +123,8 @@ func TestUntil(t *testing.T) {
 			t.Fatal(err)
 		}
 		ended(parley.UntilAny)
-		if u := <-waits[parley.UntilAny]; u.NextSeq != 3 || u.LatestSeq != 3 || messages[parley.UntilAny] != 0 || u.Guidance.Kind != parley.Wait {
+		if u := <-waits[parley.UntilAny]; u.NextSeq != 3 || u.LatestSeq != 3 || messages[parley.UntilAny] != 0 ||
+			u.Guidance.Kind != parley.Wait {
 			t.Fatalf("any: %+v", u)
 		}
 		delete(waits, parley.UntilAny)
@@ -136,7 +140,8 @@ func TestUntil(t *testing.T) {
 		say(t, h, b, message(id, "bye", parley.FinalityConversation, ""))
 		ended(parley.UntilClosed)
 		for _, until := range []parley.Until{parley.UntilAny, parley.UntilMessage, parley.UntilMyTurn, parley.UntilClosed} {
-			u, _, err := h.GetUpdates(t.Context(), a, &parley.GetUpdatesParams{ConversationID: id, SinceSeq: 6, TimeoutMs: 60_000, Until: until})
+			u, _, err := h.GetUpdates(t.Context(), a, &parley.GetUpdatesParams{ConversationID: id, SinceSeq: 6,
+				TimeoutMs: 60_000, Until: until})
 			if err != nil || u.TimedOut || u.Status != parley.StatusClosed {
 				t.Fatalf("until %s of a closed one: %+v, %v", until, u, err)
 			}
@@ -186,7 +191,8 @@ func TestSparsePages(t *testing.T) {
 				t.Fatalf("limit %d: %v, want %v", limit, got, visible)
 			}
 		}
-		s, events, err := from.GetConversation(t.Context(), b, &parley.GetConversationParams{ConversationID: id, SinceSeq: visible[2], Limit: 2})
+		s, events, err := from.GetConversation(t.Context(), b, &parley.GetConversationParams{ConversationID: id,
+			SinceSeq: visible[2], Limit: 2})
 		if err != nil || len(events) != 2 || s.NextSeq != visible[4] || s.LatestSeq != 601 {
 			t.Fatalf("snapshot %+v with %d events, %v", s, len(events), err)
 		}
@@ -256,7 +262,8 @@ func TestCursors(t *testing.T) {
 	}
 }
 
-// TestUpdatesAreOfOneMoment: whoever is told that it may speak has been given the messages that led there.
+// TestUpdatesAreOfOneMoment: a caller whose guidance says that it may speak also gets the messages
+// that led to that.
 func TestUpdatesAreOfOneMoment(t *testing.T) {
 	h := startOn(t, newJournal(t), nil)
 	a, b := h.LocalPrincipal("a"), h.LocalPrincipal("b")
@@ -311,7 +318,8 @@ func TestReadsAreOfOneMoment(t *testing.T) {
 	}()
 	open := func(seq int64) bool { return seq%2 == 0 } // event 1 is the create, 2 opens a turn, 3 closes it
 	for since := int64(1); since <= writes; {
-		u, events, err := h.GetUpdates(t.Context(), b, &parley.GetUpdatesParams{ConversationID: id, SinceSeq: since, TimeoutMs: 60_000, Limit: 1000})
+		u, events, err := h.GetUpdates(t.Context(), b, &parley.GetUpdatesParams{ConversationID: id, SinceSeq: since,
+			TimeoutMs: 60_000, Limit: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -325,7 +333,8 @@ func TestReadsAreOfOneMoment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if (s.OpenTurn != nil) != open(s.LatestSeq) || s.NextSeq > s.LatestSeq || (s.LatestSeq-u.NextSeq < 900 && s.NextSeq != s.LatestSeq) {
+		if (s.OpenTurn != nil) != open(s.LatestSeq) || s.NextSeq > s.LatestSeq ||
+			(s.LatestSeq-u.NextSeq < 900 && s.NextSeq != s.LatestSeq) {
 			t.Fatalf("snapshot: open %+v, next %d, latest %d", s.OpenTurn, s.NextSeq, s.LatestSeq)
 		}
 		since = u.NextSeq

@@ -18,7 +18,7 @@ func inWorkspace(workspace string) *parley.CreateConversationParams {
 	return q
 }
 
-// of gives the params of a token.
+// of returns the params of a token.
 func of(agent string, workspaces []string, conversations ...string) parley.CreateTokenParams {
 	q := parley.CreateTokenParams{AgentID: agent, Workspaces: workspaces}
 	if len(conversations) > 0 {
@@ -37,7 +37,9 @@ func TestWorkspaceReads(t *testing.T) {
 	id := create(t, h, mustToken(t, h, admin, of("a", []string{"w"})), q)
 	a := h.LocalPrincipal("a")
 	say(t, h, a, message(id, "HELLO", parley.FinalityNone, ""))
-	if _, err := one(func(done func(parley.SendResult, error)) { h.SendTrace(a, trace(id, "TRACE-A", ""), done) }); err != nil {
+	if _, err := one(func(done func(parley.SendResult, error)) {
+		h.SendTrace(a, trace(id, "TRACE-A", ""), done)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	say(t, h, a, message(id, "HELLO", parley.FinalityTurn, ""))
@@ -49,10 +51,12 @@ func TestWorkspaceReads(t *testing.T) {
 		}
 	}
 	readers := map[string]parley.CreateTokenParams{
-		"reader": of("zed", []string{"w"}), "among others": of("zed", []string{"v", "w", "x"}), "narrowed to it": of("zed", []string{"w"}, "x", id), "of a local caller": {},
+		"reader": of("zed", []string{"w"}), "among others": of("zed", []string{"v", "w", "x"}), "narrowed to it": of("zed",
+			[]string{"w"}, "x", id), "of a local caller": {},
 	}
 	strangers := map[string]parley.CreateTokenParams{
-		"none": of("zed", nil), "another": of("zed", []string{"v", "W", "w2"}), "narrowed away": of("zed", []string{"w"}, "x"), "of a local caller": {},
+		"none": of("zed", nil), "another": of("zed", []string{"v", "W", "w2"}), "narrowed away": of("zed", []string{"w"},
+			"x"), "of a local caller": {},
 	}
 	for _, restarted := range []bool{false, true} {
 		if restarted {
@@ -81,7 +85,8 @@ func TestWorkspaceReads(t *testing.T) {
 				}
 			}
 			s, _, err := h.GetConversation(t.Context(), p, &parley.GetConversationParams{ConversationID: id})
-			if err != nil || s.Workspace != "w" || s.Guidance.Kind == parley.MaySpeak || slices.ContainsFunc(s.Participants, func(seat parley.Participant) bool { return seat.ID == "zed" }) {
+			if err != nil || s.Workspace != "w" || s.Guidance.Kind == parley.MaySpeak ||
+				slices.ContainsFunc(s.Participants, func(seat parley.Participant) bool { return seat.ID == "zed" }) {
 				t.Errorf("%s (restarted %t): %+v, %v", name, restarted, s, err)
 			}
 			if _, err := one(func(done func(parley.ClaimTurnResult, error)) {
@@ -89,7 +94,8 @@ func TestWorkspaceReads(t *testing.T) {
 			}); err == nil || parley.ErrorRowOf(err).Err != parley.ErrForbidden {
 				t.Errorf("%s claims: %v", name, err)
 			}
-			if r := <-post(h, p, &parley.SendMessageParams{ConversationID: id, Payload: text("x"), Finality: parley.FinalityTurn, ClaimID: "clm_2_x"}); parley.ErrorRowOf(r.err).Err != parley.ErrForbidden {
+			if r := <-post(h, p, &parley.SendMessageParams{ConversationID: id, Payload: text("x"),
+				Finality: parley.FinalityTurn, ClaimID: "clm_2_x"}); parley.ErrorRowOf(r.err).Err != parley.ErrForbidden {
 				t.Errorf("%s speaks under a claim: %v", name, r.err)
 			}
 		}
@@ -107,12 +113,14 @@ func TestWorkspaceReads(t *testing.T) {
 	}
 }
 
-// TestWorkspaceOfNone: what has no workspace is nobody's by one, an admin's token in the hub's own conversations included.
+// TestWorkspaceOfNone: a conversation without a workspace is visible through no workspace, also for
+// an admin's token and reserved conversations.
 func TestWorkspaceOfNone(t *testing.T) {
 	h := startOn(t, newJournal(t), rooted("w"))
 	admin, _ := h.Authenticate(t.Context(), rootToken, "")
 	plain := create(t, h, h.LocalPrincipal("a"), open2("a", "b"))
-	for _, reader := range []*hub.Principal{mustToken(t, h, admin, of("zed", []string{"w"})), h.LocalPrincipal("zed").WithWorkspaces("", "w")} {
+	for _, reader := range []*hub.Principal{mustToken(t, h, admin, of("zed", []string{"w"})),
+		h.LocalPrincipal("zed").WithWorkspaces("", "w")} {
 		for _, id := range []string{plain, "~tokens"} {
 			_, err := h.Tail(t.Context(), reader, &parley.TailParams{ConversationID: id})
 			refused(t, err, parley.ErrNotFound)
@@ -135,9 +143,11 @@ func TestWorkspaceCreated(t *testing.T) {
 		workspace string
 		want      error
 	}{
-		{granted, "w", nil}, {granted, "w.2-x_Y", nil}, {granted, "v", parley.ErrForbidden}, {granted, "W", parley.ErrForbidden}, {admin, "any", nil},
+		{granted, "w", nil}, {granted, "w.2-x_Y", nil}, {granted, "v", parley.ErrForbidden}, {granted, "W",
+			parley.ErrForbidden}, {admin, "any", nil},
 		{h.LocalPrincipal("a"), "w", parley.ErrForbidden}, {h.LocalPrincipal("a").WithWorkspaces("w"), "w", nil},
-		{granted, "*", parley.ErrValidationFailed}, {admin, "*", parley.ErrValidationFailed}, {admin, "a b", parley.ErrValidationFailed}, {admin, ".w", parley.ErrValidationFailed},
+		{granted, "*", parley.ErrValidationFailed}, {admin, "*", parley.ErrValidationFailed}, {admin, "a b",
+			parley.ErrValidationFailed}, {admin, ".w", parley.ErrValidationFailed},
 		{admin, strings.Repeat("w", 65), parley.ErrValidationFailed}, {admin, strings.Repeat("w", 64), nil},
 	} {
 		s, err := h.Client(c.by).CreateConversation(t.Context(), inWorkspace(c.workspace))
@@ -165,7 +175,7 @@ func TestWorkspaceCreated(t *testing.T) {
 	refused(t, err, parley.ErrIdempotencyConflict)
 }
 
-// pagesOf gives the ids that all pages of a list have.
+// pagesOf returns the ids of all pages of a list.
 func pagesOf(t *testing.T, h *hub.Hub, p *hub.Principal, q parley.ListConversationsParams) []string {
 	t.Helper()
 	ids := []string{}
@@ -213,7 +223,8 @@ func TestWorkspaceListed(t *testing.T) {
 				}
 			}
 		}
-		if got := pagesOf(t, h, reader, parley.ListConversationsParams{Workspace: "w", Status: parley.StatusClosed}); !slices.Equal(got, []string{"c-03"}) {
+		if got := pagesOf(t, h, reader, parley.ListConversationsParams{Workspace: "w",
+			Status: parley.StatusClosed}); !slices.Equal(got, []string{"c-03"}) {
 			t.Errorf("closed: %v", got)
 		}
 		if got := pagesOf(t, h, reader, parley.ListConversationsParams{}); len(got) != 0 {

@@ -85,11 +85,11 @@ func TestWorkspaceTickets(t *testing.T) {
 	refused(t, err, parley.ErrNotFound)
 }
 
-// TestWorkspaceTokenOfOneTurn: a token for one turn has no workspaces, whoever makes it.
+// TestWorkspaceTokenOfOneTurn: a token for one turn has no workspaces, whoever creates it.
 func TestWorkspaceTokenOfOneTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := startOn(t, newJournal(t), rooted("w"))
-		synctest.Wait() // until it knows which claims stand
+		synctest.Wait() // until the hub knows the current claims
 		admin, _ := h.Authenticate(t.Context(), rootToken, "")
 		a := mustToken(t, h, admin, of("a", []string{"w"}))
 		q := inWorkspace("w")
@@ -101,7 +101,8 @@ func TestWorkspaceTokenOfOneTurn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		bind := parley.CreateTokenParams{AgentID: "a", Claim: &parley.ClaimRef{ConversationID: id, ClaimID: claim.ClaimID}, Workspaces: []string{"w"}}
+		bind := parley.CreateTokenParams{AgentID: "a", Claim: &parley.ClaimRef{ConversationID: id, ClaimID: claim.ClaimID},
+			Workspaces: []string{"w"}}
 		_, err = createToken(h, a, bind)
 		refused(t, err, parley.ErrValidationFailed)
 		bind.Workspaces = nil
@@ -116,7 +117,8 @@ func TestWorkspaceTokenOfOneTurn(t *testing.T) {
 	})
 }
 
-// TestWorkspaceSubscriptions: a subscription by a workspace goes on under another token of it, under none without, and ends with its own.
+// TestWorkspaceSubscriptions: a subscription through a workspace continues under another token of
+// the workspace. Under a token without it, and with the end of its token, it ends.
 func TestWorkspaceSubscriptions(t *testing.T) {
 	h := startOn(t, newJournal(t), rooted("w"))
 	admin, _ := h.Authenticate(t.Context(), rootToken, "")
@@ -159,7 +161,8 @@ func TestWorkspaceSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := func(p *hub.Principal) (*parley.Session, error) {
-		return h.Client(p).StartSession(t.Context(), &parley.StartSessionParams{AgentName: "idle", Prompt: "x", Mode: parley.ModeAsyncPoll, ParentConversationID: id})
+		return h.Client(p).StartSession(t.Context(), &parley.StartSessionParams{AgentName: "idle", Prompt: "x",
+			Mode: parley.ModeAsyncPoll, ParentConversationID: id})
 	}
 	reader := mustToken(t, h, admin, parley.CreateTokenParams{AgentID: "zed", Workspaces: []string{"w"}})
 	_, err := start(reader)

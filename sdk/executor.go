@@ -28,7 +28,7 @@ var (
 	errReplaced = parley.Refuse(
 		parley.ErrAlreadyExists,
 		"another connection has registered as this executor",
-		"an executorId of its own for each process",
+		"a separate executorId for each process",
 	)
 )
 

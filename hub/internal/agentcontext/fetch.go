@@ -1,18 +1,25 @@
 package agentcontext
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/hub/policy"
 	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/selector"
 )
 
 // Bounds for all context selectors of one agent. limits.MaxFetchScan bounds each conversation.
@@ -24,7 +31,6 @@ const (
 	maxFetchPageBytes = 4 << 20
 )
 
-// match is an event that matches a selector.
 type match struct {
 	conversation string
 	seq          int64
@@ -34,7 +40,6 @@ type match struct {
 	text         string          // to compare
 }
 
-// collector collects the matches of one context selector.
 type collector struct {
 	index   int
 	fetch   parley.Fetch
@@ -255,9 +260,232 @@ func (b *builder) fetch(ctx context.Context, state *fold.State, frames []conv.Fr
 	return all, ctx.Err()
 }
 
-// setError sets the error of collectors that have none.
 func setError(collectors []*collector, err error) {
 	for _, c := range collectors {
 		c.err = cmp.Or(c.err, err)
 	}
+}
+
+// entry is an event that selectors can match: a note, or a message of a participant that ends a
+// turn or the conversation.
+type entry struct {
+	*parley.Event
+	text   string
+	fields selector.Event
+}
+
+// decodeEntry is newEntry for an encoded event.
+func decodeEntry(data []byte) (*entry, error) {
+	event := &parley.Event{}
+	if err := event.UnmarshalJSON(data); err != nil {
+		return nil, err
+	}
+	return newEntry(event)
+}
+
+// newEntry returns the entry of an event, or nil if selectors cannot match the event.
+func newEntry(event *parley.Event) (*entry, error) {
+	e := &entry{Event: event}
+	switch {
+	case e.Type == parley.TypeMessage && e.Finality.Final() && e.From != parley.HubID:
+		m, err := e.Message()
+		if err != nil {
+			return nil, err
+		}
+		e.text = m.Text
+		e.fields = selector.Event{Type: e.Type, Schema: m.Schema, Tags: m.Tags, Data: m.Data}
+	case e.Type == parley.TypeSystem:
+		sys, err := e.System()
+		if err != nil || sys.Kind != parley.KindNote {
+			return nil, err
+		}
+		e.fields = selector.Event{Type: e.Type, Schema: sys.Schema, Tags: sys.Tags, Data: sys.Data}
+	default:
+		return nil, nil
+	}
+	return e, nil
+}
+
+func (b *builder) readEntry(conversation string, seq int64) (*entry, error) {
+	event, err := b.service.opts.Engine.EventAt(conversation, seq)
+	if err != nil {
+		return nil, err
+	}
+	e, err := newEntry(event)
+	if err == nil && e == nil {
+		err = fmt.Errorf("event %d of %s is neither note nor message", seq, conversation)
+	}
+	return e, err
+}
+
+// isVisible reports whether a viewer sees the entry, and it was not withdrawn. The state of the
+// conversation is nil if it is unknown.
+func (e *entry) isVisible(state *fold.State, v eventdata.Viewer) bool {
+	return v.Sees(eventdata.MetaOf(e.Event)) && (state == nil || e.Type != parley.TypeMessage || !state.IsWithdrawn(e.Seq))
+}
+
+// encodeValue returns the data by the hints of selector i, or the text of an entry without data.
+func (e *entry) encodeValue(set *selector.Set, i int) (json.RawMessage, error) {
+	if len(e.fields.Data) == 0 {
+		return eventdata.Encode(struct {
+			Text string `json:"text"`
+		}{e.text}), nil
+	}
+	v, err := set.Apply(i, e.fields.Data)
+	if err != nil {
+		return nil, err
+	}
+	return check.Compact(v)
+}
+
+// maxTextBytes bounds the text of which a vector is made.
+const maxTextBytes = 8 << 10
+
+// textToCompare returns the text of which a vector is made: the text and the data of the entry.
+func (e *entry) textToCompare() string {
+	text := e.text
+	if text != "" && len(e.fields.Data) > 0 {
+		text += "\n"
+	}
+	return policy.Cut(text+string(e.fields.Data), maxTextBytes)
+}
+
+// Parts of the JSON that the hub writes. They identify most events without decoding them.
+var (
+	typeTrace   = []byte(`"type":"trace"`)
+	typeSystem  = []byte(`"type":"system"`)
+	kindMember  = []byte(`"payload":{"kind":"`)
+	kindOfNotes = []byte(`note"`)
+	noFinality  = []byte(`"finality":"none"`)
+	fromMember  = []byte(`"from":"`)
+)
+
+// mayBeEntry reports whether decodeEntry may return an entry. It is false only if that is certain.
+func mayBeEntry(data []byte) bool {
+	head, rest, ok := bytes.Cut(data, fromMember) // head has numbers and the type
+	if !ok || !bytes.HasPrefix(data, []byte(`{"seq":`)) {
+		return true
+	}
+	switch {
+	case bytes.Contains(head, typeTrace):
+		return false
+	case bytes.Contains(head, typeSystem):
+		_, kind, ok := bytes.Cut(rest, kindMember)
+		return !ok || bytes.HasPrefix(kind, kindOfNotes)
+	}
+	outer, _, ok := bytes.Cut(rest, []byte(`"payload":`))
+	return !ok || !bytes.Contains(outer, noFinality)
+}
+
+// mayHaveSchema reports whether an event may have one of the encoded schemas; nil means any schema.
+func mayHaveSchema(data []byte, schemas [][]byte) bool {
+	isEscaped := bytes.IndexByte(data, '\\') >= 0 // then the name may be too
+	return schemas == nil || isEscaped ||
+		slices.ContainsFunc(schemas, func(name []byte) bool { return bytes.Contains(data, name) })
+}
+
+// maxUnsorted bounds the conversations that are checked for a workspace if any is granted.
+const maxUnsorted = 100_000
+
+// fetchFromWorkspaces reads the conversations of the granted workspaces, the newest first.
+func (b *builder) fetchFromWorkspaces(ctx context.Context, collectors []*collector) error {
+	rows, err := b.listConversations(ctx)
+	if err != nil {
+		return err
+	}
+	left := maxWorkspaceScan
+	for _, row := range rows {
+		if left <= 0 {
+			return nil
+		}
+		id := row.Conversation
+		head, err := b.service.opts.Engine.Journal().Head(id)
+		if err != nil {
+			return fmt.Errorf("head of %s: %w", id, err)
+		}
+		r := b.newLogReader(id, nil, collectors, left)
+		before := r.left
+		if err := r.collect(ctx, head.Seq, nil); err != nil {
+			return err
+		}
+		left -= before - r.left
+	}
+	return nil
+}
+
+// listConversations returns the newest conversations of the granted workspaces that the token of
+// the caller is for. Sessions and reserved conversations are in no workspace.
+func (b *builder) listConversations(ctx context.Context) ([]journal.Listed, error) {
+	var rows []journal.Listed
+	for _, w := range b.Agent.Workspaces {
+		more, err := b.listWorkspace(ctx, w)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, more...)
+	}
+	slices.SortFunc(rows, func(a, b journal.Listed) int { return cmp.Compare(b.Position, a.Position) })
+	rows = slices.CompactFunc(rows, func(a, b journal.Listed) bool { return a.Conversation == b.Conversation })
+	return rows[:min(len(rows), maxConversations)], nil
+}
+
+// listWorkspace returns at most maxConversations of one workspace, or of all for auth.AnyWorkspace.
+func (b *builder) listWorkspace(ctx context.Context, workspace string) ([]journal.Listed, error) {
+	label, limit := eventdata.WorkspaceLabel(workspace), maxConversations
+	if workspace == auth.AnyWorkspace {
+		label, limit = "", maxUnsorted
+	}
+	var kept []journal.Listed
+	for after := journal.Position(0); ; {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		rows, err := b.service.opts.Engine.Journal().Labeled(label, after, 1000)
+		if err != nil {
+			return nil, fmt.Errorf("list the workspace %s: %w", workspace, err)
+		}
+		if len(rows) == 0 {
+			break
+		}
+		after = rows[len(rows)-1].Position
+		kept = append(kept, slices.DeleteFunc(rows, func(row journal.Listed) bool {
+			id := row.Conversation
+			return conv.Reserved(id) || strings.HasPrefix(id, conv.SessionPrefix) || !b.Reaches(id)
+		})...)
+		if extra := len(kept) - limit; extra > 0 {
+			kept = slices.Delete(kept, 0, extra)
+		}
+	}
+	if workspace != auth.AnyWorkspace {
+		return kept, nil
+	}
+	return b.keepInWorkspace(ctx, kept)
+}
+
+// keepInWorkspace returns the newest maxConversations rows that are in any workspace.
+func (b *builder) keepInWorkspace(ctx context.Context, rows []journal.Listed) ([]journal.Listed, error) {
+	var kept []journal.Listed
+	for _, row := range slices.Backward(rows) {
+		if len(kept) == maxConversations {
+			break
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		created, err := b.service.opts.Engine.EventAt(row.Conversation, 1)
+		if err != nil {
+			return nil, err
+		}
+		if created.Type != parley.TypeSystem {
+			continue
+		}
+		sys, err := created.System()
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", row.Conversation, err)
+		}
+		if sys.Workspace != "" {
+			kept = append(kept, row)
+		}
+	}
+	return kept, nil
 }

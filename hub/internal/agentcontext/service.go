@@ -1,3 +1,27 @@
+// Package agentcontext builds the context of agents: one JSON object with the events that triggered
+// an agent, and with the events that its context selectors fetch from the log. All agents get it
+// from here, so that equal selectors return equal bytes.
+//
+//	result, err := service.GetContext(ctx, principal, &parley.GetContextParams{ConversationID: id})
+//	if err != nil {
+//		return err
+//	}
+//	prompt(result.Context)
+//
+// # A build
+//
+//	seat -> Agent and triggers -> matches of its selectors -> values, by hints -> document
+//
+// A build waits for vectors at most fetchTimeout.
+//
+// # Goroutines and locks
+//
+//	| goroutine | started by | does |
+//	|---|---|---|
+//	| callEmbedder | a build | calls the embedder, at most maxCalls at once |
+//
+// Close does not wait for an embedder that does not return. The package has no mutex, and a build
+// keeps no conversation locked.
 package agentcontext
 
 import (
@@ -12,6 +36,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/registry"
 	"github.com/parleyhub/parley/hub/policy"
 	"github.com/parleyhub/parley/hub/vector"
 	"github.com/parleyhub/parley/internal/methods"
@@ -25,24 +50,31 @@ const maxBuilds = 16
 
 // Options of a Service. All fields except VectorFile are required.
 type Options struct {
-	Engine *conv.Engine
-	Auth   *auth.Service
+	Engine   *conv.Engine
+	Auth     *auth.Service
+	Registry *registry.Registry
+	// PinConversation pins a conversation and returns its head, when the hub knows its current claim.
+	PinConversation func(p *auth.Principal, id string) (*conv.Conversation, fold.State, error)
+	// FindSeated looks up the blueprint of the agent that takes the turns of a seat; nil if it has no
+	// subscriptions.
+	FindSeated func(name string) *registry.Blueprint
 	// Embedder makes the vectors of texts. They are kept in VectorFile, or in memory if it is empty.
 	Embedder   vector.Embedder
 	VectorFile string
-
-	// PinConversation pins a conversation and returns its head, when the hub knows its current claim.
-	PinConversation func(p *auth.Principal, id string) (*conv.Conversation, fold.State, error)
-	// FindSeated looks up the agent that takes the turns of a seat, by its plain name, and
-	// FindOfRunner an agent of one runner. Both return the zero Agent if no one has the name.
-	FindSeated   func(name string) Agent
-	FindOfRunner func(name string, runner parley.RunnerRef) Agent
 }
 
 // Agent is the part of a blueprint on which a context depends. The zero value has an empty context.
 type Agent struct {
 	Set        *selector.Set // the compiled subscriptions; nil without subscriptions
 	Workspaces []string      // that the token of its runner grants
+}
+
+// AgentOf returns the agent of a blueprint, which may be nil.
+func AgentOf(b *registry.Blueprint) Agent {
+	if b == nil || b.Selectors == nil {
+		return Agent{}
+	}
+	return Agent{Set: b.Selectors, Workspaces: b.Runner.Workspaces}
 }
 
 // Service builds the contexts of agents.
@@ -72,12 +104,6 @@ func (s *Service) Close() {
 // principal that may speak as the agent, runs it, or is an admin. Others could otherwise read what
 // a session was started from.
 func (s *Service) GetContext(
-	ctx context.Context, p *auth.Principal, q *parley.GetContextParams,
-) (*parley.GetContextResult, error) {
-	return auth.CallFresh(ctx, s.opts.Auth, func() (*parley.GetContextResult, error) { return s.getContext(ctx, p, q) })
-}
-
-func (s *Service) getContext(
 	ctx context.Context, p *auth.Principal, q *parley.GetContextParams,
 ) (*parley.GetContextResult, error) {
 	if err := s.opts.Auth.Allow(p, methods.GetContext); err != nil {
@@ -134,9 +160,9 @@ func (s *Service) addSession(q *Query, name string, r *parley.SessionRecord) {
 	case r.AgentID != q.AgentID:
 		return
 	case !r.OfRunner():
-		q.Agent = s.opts.FindSeated(name)
+		q.Agent = AgentOf(s.opts.FindSeated(name))
 	case r.Runner != nil:
-		q.Agent = s.opts.FindOfRunner(name, *r.Runner)
+		q.Agent = AgentOf(s.opts.Registry.BlueprintOf(*r.Runner, name))
 	}
 	if r.Parent == "" {
 		return
@@ -147,13 +173,12 @@ func (s *Service) addSession(q *Query, name string, r *parley.SessionRecord) {
 	}
 }
 
-// addTurn adds the agent of a seat and the triggers of its turn.
 func (s *Service) addTurn(q *Query, name string, state *fold.State, seat parley.Participant, claimID string) error {
 	claim, err := findClaim(state, seat.ID, claimID)
 	if err != nil || !seat.Kind.Claims() {
 		return err
 	}
-	q.Agent = s.opts.FindSeated(name)
+	q.Agent = AgentOf(s.opts.FindSeated(name))
 	for _, w := range state.MatchesOf(seat.ID, claim) {
 		q.Triggers = append(q.Triggers, parley.SessionTrigger{Seq: w.Seq, Selector: w.Selector, Workspace: w.Workspace})
 	}

@@ -42,8 +42,8 @@ func (b *builder) findQuestion(trigger *entry) (question, error) {
 	if err != nil || state.MessageSeq == 0 {
 		return question{}, err
 	}
-	event, err := b.readEvent(b.QuestionID, state.MessageSeq)
-	if err != nil || event == nil || event.Type != parley.TypeMessage {
+	event, err := b.service.opts.Engine.EventAt(b.QuestionID, state.MessageSeq)
+	if err != nil || event.Type != parley.TypeMessage {
 		return question{}, err
 	}
 	m, err := event.Message()

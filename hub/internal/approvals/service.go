@@ -75,7 +75,7 @@ func (s *Service) Request(
 	}
 	do.TokenID, do.Account = p.TokenID, p.Account
 	cmd.Do, cmd.From, cmd.Admin = do, p.AgentID, p.Admin()
-	d, err := decide(ctx, c, &conv.Request{By: p, Cmd: cmd}, "a retry with the same key")
+	d, err := c.AskOnce(ctx, &conv.Request{By: p, Cmd: cmd}, "a retry with the same key")
 	if err != nil {
 		return nil, err
 	}
@@ -130,21 +130,6 @@ func nameParam(name string, err error) error {
 	return &named
 }
 
-// decide waits for the decision of a request. retry is the advice to a caller whose call ends earlier.
-func decide(
-	ctx context.Context, c *conv.Conversation, request *conv.Request, retry string,
-) (*fold.Decision, error) {
-	d, answered, err := c.Ask(ctx, request)
-	if !answered {
-		err = &parley.Error{
-			Err:     errors.Join(parley.ErrOutcomeUnknown, err),
-			Message: "the call ended before its answer", Expected: retry,
-		}
-	}
-	return d, err
-}
-
-// readDecided returns the approval that a decision is about.
 func (s *Service) readDecided(p *auth.Principal, d *fold.Decision) (*parley.Approval, error) {
 	i := d.State.ApprovalIndex(d.Seq)
 	if i < 0 {
@@ -158,10 +143,6 @@ func (s *Service) readDecided(p *auth.Principal, d *fold.Decision) (*parley.Appr
 
 // Get returns an approval. With a timeout it waits until the approval is resolved.
 func (s *Service) Get(ctx context.Context, p *auth.Principal, q *parley.GetApprovalParams) (*parley.Approval, error) {
-	return auth.CallFresh(ctx, s.auth, func() (*parley.Approval, error) { return s.get(ctx, p, q) })
-}
-
-func (s *Service) get(ctx context.Context, p *auth.Principal, q *parley.GetApprovalParams) (*parley.Approval, error) {
 	if err := s.auth.Allow(p, methods.GetApproval); err != nil {
 		return nil, err
 	}
@@ -170,34 +151,29 @@ func (s *Service) get(ctx context.Context, p *auth.Principal, q *parley.GetAppro
 		return nil, err
 	}
 	defer s.engine.Unpin(c)
-	timer, err := page.WaitTimer(q.TimeoutMs)
-	if err != nil {
-		return nil, err
-	}
-	defer timer.Stop()
-	for timedOut := false; ; {
+	var out *parley.Approval
+	err = page.Poll(ctx, s.engine, p, q.TimeoutMs, func(timedOut bool) (<-chan struct{}, bool, error) {
 		state, changed, err := c.Look()
-		if err = cmp.Or(err, p.Valid(s.engine.Now())); err != nil {
-			return nil, err
+		if err != nil {
+			return nil, false, err
 		}
 		w := s.newAnswerer(p)
 		a, err := s.find(w, &state, seq)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		r := w.findRights(&state, a)
 		if !r.canRead() {
-			return nil, errNotFound
+			return nil, false, errNotFound
 		}
-		if a.Status.Resolved() || timedOut {
-			out, err := s.read(&state, a)
-			out.MayAnswer, out.TimedOut = r.canAnswerNow(), !a.Status.Resolved() && q.TimeoutMs > 0
-			return out, err
+		if !a.Status.Resolved() && !timedOut {
+			return changed, false, nil
 		}
-		if timedOut, err = s.engine.Wait(ctx, p, changed, timer, q.TimeoutMs); err != nil {
-			return nil, err
-		}
-	}
+		out, err = s.read(&state, a)
+		out.MayAnswer, out.TimedOut = r.canAnswerNow(), !a.Status.Resolved() && q.TimeoutMs > 0
+		return nil, true, err
+	})
+	return out, err
 }
 
 // pin pins the conversation of an approval, without a check whether the caller may see it.
@@ -212,12 +188,6 @@ func (s *Service) pin(id string) (*conv.Conversation, int64, error) {
 
 // Resolve answers a pending approval.
 func (s *Service) Resolve(
-	ctx context.Context, p *auth.Principal, q *parley.ResolveApprovalParams,
-) (*parley.Approval, error) {
-	return auth.CallFresh(ctx, s.auth, func() (*parley.Approval, error) { return s.resolve(ctx, p, q) })
-}
-
-func (s *Service) resolve(
 	ctx context.Context, p *auth.Principal, q *parley.ResolveApprovalParams,
 ) (*parley.Approval, error) {
 	if err := s.auth.Allow(p, methods.ResolveApproval); err != nil {
@@ -248,7 +218,7 @@ func (s *Service) resolve(
 	request := &conv.Request{By: r.principal, Unseen: true, Cmd: fold.Command{
 		Do: answer, From: answer.By, Admin: p.Admin(), Key: q.ClientRequestID,
 	}}
-	d, err := decide(ctx, c, request, "a retry with the same clientRequestId")
+	d, err := c.AskOnce(ctx, request, "a retry with the same clientRequestId")
 	if err == nil {
 		return s.readDecided(p, d)
 	}
@@ -288,7 +258,6 @@ func (s *Service) checkAnswer(
 	return answer, checkSchema(asked.AnswerSchema, answer.Answer)
 }
 
-// maxNamedFaults bounds the faults of an answer that its refusal lists.
 const maxNamedFaults = 5
 
 // checkSchema refuses an answer that does not match the schema.
@@ -308,8 +277,7 @@ func checkSchema(raw, answer json.RawMessage) error {
 	for _, f := range faults[:min(len(faults), maxNamedFaults)] {
 		named = append(named, "answer"+strings.TrimPrefix(f.Path, "$")+": "+f.Message)
 	}
-	return parley.Refuse(parley.ErrValidationFailed,
-		"the answer does not match the answerSchema: "+strings.Join(named, "; "), "an answer that does")
+	return page.Invalid("an answer that does", "the answer does not match the answerSchema: %s", strings.Join(named, "; "))
 }
 
 // readResolved returns a resolved approval that the state no longer has, if the answer is the one that
@@ -323,4 +291,78 @@ func (s *Service) readResolved(
 	out, err := s.read(state, a)
 	out.Duplicate = true
 	return out, err
+}
+
+// find finds an approval of a committed state: in the state, or in the log if the state no longer has
+// it. It does not read the log if the caller may read no approval of the conversation.
+func (s *Service) find(w *answerer, state *fold.State, seq int64) (*fold.Approval, error) {
+	if !w.mayRead(state) {
+		return nil, errNotFound
+	}
+	if i := state.ApprovalIndex(seq); i >= 0 {
+		return &state.Approvals[i], nil
+	}
+	if seq > state.Seq || state.Fork != nil && seq <= state.Fork.Seq { // a fork does not copy approvals
+		return nil, errNotFound
+	}
+	var past fold.PastApproval
+	for e, err := range s.engine.History(state.ID, seq-1) {
+		if err != nil {
+			return nil, err
+		}
+		if complete, err := past.ReadEvent(state.ID, e); err != nil {
+			return nil, fmt.Errorf("read an approval of %s: %w", state.ID, err)
+		} else if complete || e.Seq >= state.Seq {
+			break
+		}
+	}
+	if past.Seq != seq {
+		return nil, errNotFound
+	}
+	return &past.Approval, nil
+}
+
+// read returns an approval of a state with all that the log has of it. The caller checks who may see
+// that.
+func (s *Service) read(state *fold.State, a *fold.Approval) (*parley.Approval, error) {
+	out := &parley.Approval{
+		ApprovalID: eventdata.ApprovalID(state.ID, a.Seq), ConversationID: state.ID, AgentID: a.AgentID, Seq: state.Seq,
+		Turn: a.Turn, Key: a.Key, Status: a.Status, RequestedAt: a.RequestedAt, ExpiresAt: a.ExpiresAt,
+	}
+	err := s.readPair(out, a.Seq)
+	if err != nil || !a.Status.Resolved() || a.Status == parley.ApprovalCanceled {
+		return out, err // the cancellation of an approval has no event
+	}
+	return out, s.readPair(out, a.ResolvedSeq)
+}
+
+// readPair adds to an approval what the event at a seq and the next event have of it.
+func (s *Service) readPair(out *parley.Approval, seq int64) error {
+	events, err := s.engine.ReadEvents(out.ConversationID, seq-1, 2)
+	if err != nil {
+		return err
+	}
+	for i := range events {
+		if events[i].Type != parley.TypeSystem {
+			continue
+		}
+		sys, err := events[i].System()
+		if err != nil {
+			return err
+		}
+		if sys.Approval == nil || sys.Approval.ApprovalID != out.ApprovalID {
+			continue
+		}
+		switch record := sys.Approval; sys.Kind {
+		case parley.KindApprovalRequested:
+			out.Title = record.Title
+		case parley.KindApprovalDetails:
+			out.Details, out.AnswerSchema = record.Details, record.AnswerSchema
+		case parley.KindApprovalResolved:
+			out.ResolvedAt, out.By, out.Comment = events[i].At, record.By, record.Comment
+		case parley.KindApprovalAnswer:
+			out.Answer = record.Answer
+		}
+	}
+	return nil
 }

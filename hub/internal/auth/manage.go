@@ -84,7 +84,6 @@ func (s *Service) checkCreated(q *parley.CreateTokenParams, live bool, err error
 	return nil
 }
 
-// newRecord checks the parameters of a token against the rights of the caller.
 func (s *Service) newRecord(p *Principal, q *parley.CreateTokenParams) (*parley.TokenRecord, error) {
 	if err := s.Allow(p, methods.CreateToken); err != nil {
 		return nil, err
@@ -127,13 +126,12 @@ func refuseWider(format string, args ...any) error {
 
 func checkIDs(_ *Principal, r *parley.TokenRecord) error {
 	if len(r.Agents) > limits.MaxTokenIDs {
-		return parley.Refuse(parley.ErrValidationFailed,
-			fmt.Sprintf("agents: there are %d ids", len(r.Agents)), fmt.Sprintf("at most %d", limits.MaxTokenIDs))
+		return page.Invalid(fmt.Sprintf("at most %d", limits.MaxTokenIDs), "agents: there are %d ids", len(r.Agents))
 	}
 	for _, id := range r.Agents {
 		if !parley.ValidParticipantID(id) {
-			return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("agentId or agents: %.80q is not acceptable", id),
-				"1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub")
+			return page.Invalid("1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub",
+				"agentId or agents: %.80q is not acceptable", id)
 		}
 	}
 	return nil
@@ -157,12 +155,11 @@ func checkScopes(p *Principal, r *parley.TokenRecord) error {
 		}
 	}
 	if len(r.Scopes) == 0 {
-		return parley.Refuse(parley.ErrValidationFailed, "scopes: the token would have none", "at least one scope")
+		return page.Invalid("at least one scope", "scopes: the token would have none")
 	}
 	for _, s := range r.Scopes {
 		if !slices.Contains(parley.Scopes, s) {
-			return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("scopes: there is no scope %.80q", s),
-				"read, write, create, claim, approve, trace or admin")
+			return page.Invalid("read, write, create, claim, approve, trace or admin", "scopes: there is no scope %.80q", s)
 		}
 		if !p.Has(s) {
 			return refuseWider("the caller does not have the scope %s", s)
@@ -178,13 +175,11 @@ func checkConversations(p *Principal, r *parley.TokenRecord) error {
 		return nil
 	}
 	if n := len(r.Conversations); n == 0 || n > limits.MaxConversationScope {
-		return parley.Refuse(parley.ErrValidationFailed,
-			fmt.Sprintf("conversations: there are %d", n), fmt.Sprintf("1 to %d", limits.MaxConversationScope))
+		return page.Invalid(fmt.Sprintf("1 to %d", limits.MaxConversationScope), "conversations: there are %d", n)
 	}
 	for _, id := range r.Conversations {
 		if !parley.ValidConversationID(id) {
-			return parley.Refuse(parley.ErrValidationFailed,
-				fmt.Sprintf("conversations: %.80q is not acceptable", id), "1 to 64 of A-Z a-z 0-9 _ -")
+			return page.Invalid("1 to 64 of A-Z a-z 0-9 _ -", "conversations: %.80q is not acceptable", id)
 		}
 		if !p.Reaches(id) {
 			return refuseWider("the caller's token is for other conversations than %s", id)
@@ -198,8 +193,7 @@ func checkWorkspaces(p *Principal, r *parley.TokenRecord) error {
 		return nil
 	}
 	if n := len(r.Workspaces); n == 0 || n > limits.MaxWorkspaces {
-		return parley.Refuse(parley.ErrValidationFailed,
-			fmt.Sprintf("workspaces: there are %d", n), fmt.Sprintf("1 to %d", limits.MaxWorkspaces))
+		return page.Invalid(fmt.Sprintf("1 to %d", limits.MaxWorkspaces), "workspaces: there are %d", n)
 	}
 	for _, w := range r.Workspaces {
 		if err := checkWorkspace("workspaces", w); err != nil {
@@ -221,8 +215,7 @@ func (s *Service) setExpiry(p *Principal, r *parley.TokenRecord, expiresInMs int
 		return nil
 	}
 	if expiresInMs < 1000 || expiresInMs > limits.MaxDurationMs {
-		return parley.Refuse(parley.ErrValidationFailed,
-			fmt.Sprintf("expiresInMs is %d", expiresInMs), fmt.Sprintf("1000 to %d", int64(limits.MaxDurationMs)))
+		return page.Invalid(fmt.Sprintf("1000 to %d", int64(limits.MaxDurationMs)), "expiresInMs is %d", expiresInMs)
 	}
 	at := s.engine.Now().Add(time.Duration(expiresInMs) * time.Millisecond)
 	if !p.ExpiresAt.IsZero() && at.After(p.ExpiresAt) {
@@ -243,8 +236,8 @@ func (s *Service) bindToClaim(p *Principal, r *parley.TokenRecord, q *parley.Cre
 		return nil
 	}
 	if len(q.Agents) > 0 || q.Conversations != nil || q.Workspaces != nil {
-		return parley.Refuse(parley.ErrValidationFailed, "agents, conversations or workspaces beside claim",
-			"claim alone, which says the first two and has no workspace")
+		return page.Invalid("claim alone, which says the first two and has no workspace",
+			"agents, conversations or workspaces beside claim")
 	}
 	if !p.Has(parley.ScopeClaim) {
 		return refuseWider("the caller does not have the scope claim")
@@ -266,7 +259,7 @@ func (s *Service) bindToClaim(p *Principal, r *parley.TokenRecord, q *parley.Cre
 	case seat == "" || who.AgentID != seat:
 		return parley.Refuse(parley.ErrClaimLost, "the claim is not a current claim of the caller", "a claim of the caller's")
 	case q.AgentID != seat:
-		return parley.Refuse(parley.ErrValidationFailed, "agentId is not the claim's participant", seat)
+		return page.Invalid(seat, "agentId is not the claim's participant")
 	}
 	r.ClaimHash, r.Conversations = hash.String(), []string{q.Claim.ConversationID}
 	if r.ExpiresAt == 0 {
@@ -275,7 +268,6 @@ func (s *Service) bindToClaim(p *Principal, r *parley.TokenRecord, q *parley.Cre
 	return nil
 }
 
-// maxTokensPage bounds limit of ListTokens.
 const maxTokensPage = 1000
 
 // ListTokens returns a page of the live tokens that the caller may revoke, in the order of creation.

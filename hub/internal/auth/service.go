@@ -1,3 +1,19 @@
+// Package auth authenticates and authorizes the callers of a hub. A [Service] turns a token into a
+// [Principal], keeps the hub's tokens in a reserved conversation, and checks what a principal may do.
+//
+//	p, err := service.Authenticate(ctx, token, "")
+//	if err != nil {
+//		return err
+//	}
+//	if err := service.Allow(p, methods.Tail); err != nil {
+//		return err
+//	}
+//	c, err := service.Find(p, conversationID, false)
+//
+// # Locks
+//
+// tokens.folding is held while the log of tokens is read. tokens.mu is taken after the mutexes of
+// conversations and turns. Neither is held during a call to another package.
 package auth
 
 import (
@@ -73,7 +89,7 @@ func (s *Service) Load(c Claims) error {
 
 // FollowTokens reads the log of tokens from where the last call stopped. A hub that shares its journal
 // calls it for each commit of TokensConversation.
-func (s *Service) FollowTokens() error { return s.tokens.follow(s.engine.Journal()) }
+func (s *Service) FollowTokens() error { return s.tokens.follow(s.engine) }
 
 // EndClaim revokes the tokens of a claim that is over.
 func (s *Service) EndClaim(hash eventdata.ClaimHash) { s.tokens.endClaim(hash) }
@@ -234,7 +250,6 @@ func (s *Service) Allow(p *Principal, method string) error {
 	return nil
 }
 
-// commandMethods are the methods that the token of a command may call.
 var commandMethods = map[string]bool{
 	methods.StartSession: true, methods.GetSession: true, methods.StopSession: true,
 	methods.ListAgents: true,
@@ -342,7 +357,6 @@ func (s *Service) Enter(p *Principal, method, conversation string) (*conv.Conver
 	return s.Find(p, conversation, false)
 }
 
-// adapterMethods are the writes to conversations in which adapters keep data.
 var adapterMethods = map[string]bool{methods.SendNote: true, methods.CloseConversation: true}
 
 // EnterWrite is Enter for a write. A write may follow another one that is not committed. Only the hub

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +14,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
-	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/hub/internal/conv"
 )
 
 // TokensConversation is the reserved conversation in which the hub keeps its tokens.
@@ -56,32 +55,24 @@ func newTokens(now func() time.Time) *tokens {
 	return t
 }
 
-// revocation is the result of a revocation event.
 type revocation struct {
 	seq int64
 	ids []string
 }
 
-// follow folds the events of the log after folded.
-func (t *tokens) follow(j journal.Journal) error {
+func (t *tokens) follow(engine *conv.Engine) error {
 	t.folding.Lock()
 	defer t.folding.Unlock()
-	for {
-		records, err := j.Read(TokensConversation, t.folded, 1000, 4<<20)
-		if err != nil || len(records) == 0 {
+	for e, err := range engine.History(TokensConversation, t.folded) {
+		if err == nil {
+			err = t.apply(e)
+		}
+		if err != nil {
 			return err
 		}
-		for _, r := range records {
-			var e parley.Event
-			if err := json.Unmarshal(r.Data, &e); err != nil {
-				return err
-			}
-			if err := t.apply(&e); err != nil {
-				return err
-			}
-			t.folded = r.Seq
-		}
+		t.folded = e.Seq
 	}
+	return nil
 }
 
 // apply folds one event of the log. Events must come in the order of their seqs, so that the live tokens
@@ -162,7 +153,6 @@ func (t *tokens) revoke(id string) []string {
 	return ids
 }
 
-// endClaim revokes the tokens of a claim.
 func (t *tokens) endClaim(hash eventdata.ClaimHash) {
 	t.mu.Lock()
 	bound := t.claims[hash.String()]
@@ -173,7 +163,6 @@ func (t *tokens) endClaim(hash eventdata.ClaimHash) {
 	}
 }
 
-// announce wakes the readers of revocations.
 func (t *tokens) announce() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -199,7 +188,6 @@ func (t *tokens) familyLocked(first ...*token) []*token {
 	return family
 }
 
-// dropEndedLocked drops ended tokens.
 func (t *tokens) dropEndedLocked() {
 	now := t.now()
 	kept := make([]*token, 0, len(t.byID))
@@ -225,7 +213,6 @@ func hasEnded(r *parley.TokenRecord, now time.Time) bool {
 	return r.ExpiresAt != 0 && !now.Before(r.ExpiresAt.Time())
 }
 
-// revocations returns a channel that the next revocation closes.
 func (t *tokens) revocations() <-chan struct{} {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -275,7 +262,6 @@ func (t *tokens) Verify(_ context.Context, shown string) (Identity, error) {
 	return id, nil
 }
 
-// tokenPrefix begins the tokens that a hub creates.
 const tokenPrefix = "plt_"
 
 // tokenID returns the id in a token plt_<id>_<secret>.

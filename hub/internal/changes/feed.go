@@ -7,36 +7,33 @@
 package changes
 
 import (
+	"context"
+	"strconv"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/page"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // maxChanged bounds the number of conversations whose last change is known.
 const maxChanged = 10_000
 
-// Lister looks up the conversations that a caller may list.
-type Lister interface {
-	// Summarize returns the row of a conversation, or nil if it is not among those that p may list: of a
-	// workspace, or if that is empty those that p created or has a seat in.
-	Summarize(p *auth.Principal, workspace, id string) (*parley.ConversationSummary, error)
-}
-
-// Options are the parts of the hub that a Feed uses.
-type Options struct {
-	Engine *conv.Engine
-	Auth   *auth.Service
-	Lister Lister
-	NewID  func(prefix string) string
-}
+// summarizer returns the row of a conversation, or nil if it is not among those that p may list: of a
+// workspace, or if that is empty those that p created or has a seat in.
+type summarizer func(p *auth.Principal, workspace, id string) (*parley.ConversationSummary, error)
 
 // Feed has the conversations in the order of their last changes. A change of a conversation that has an
 // entry allocates nothing.
 type Feed struct {
-	opts  Options
-	epoch func() string // the prefix of the cursors of this start
+	engine    *conv.Engine
+	auth      *auth.Service
+	summarize summarizer
+	epoch     func() string // the prefix of the cursors of this start
 
 	mu      sync.Mutex // guards the fields below
 	count   int64      // number of the last change
@@ -47,7 +44,6 @@ type Feed struct {
 	next    chan struct{} // closed by the next change; nil while no caller waits
 }
 
-// changed is the entry of a conversation in the list.
 type changed struct {
 	id           string
 	number       int64
@@ -55,9 +51,10 @@ type changed struct {
 }
 
 // New returns an empty Feed. The engine notifies it of commits.
-func New(o Options) *Feed {
+func New(e *conv.Engine, a *auth.Service, newID func(prefix string) string, summarize summarizer) *Feed {
 	return &Feed{
-		opts: o, epoch: sync.OnceValue(func() string { return o.NewID("e") }), entries: make(map[string]*changed),
+		engine: e, auth: a, summarize: summarize, epoch: sync.OnceValue(func() string { return newID("e") }),
+		entries: make(map[string]*changed),
 	}
 }
 
@@ -68,7 +65,6 @@ func (c *Feed) Committed(now conv.Commit) {
 	}
 }
 
-// note records a change of a conversation, and wakes the callers that wait for one.
 func (c *Feed) note(id string) {
 	if conv.Reserved(id) {
 		return
@@ -105,7 +101,6 @@ func (c *Feed) addLocked(id string) *changed {
 	return e
 }
 
-// removeLocked removes an entry from the list, if it is in the list.
 func (c *Feed) removeLocked(e *changed) {
 	if e.older != nil {
 		e.older.newer = e.newer
@@ -120,7 +115,6 @@ func (c *Feed) removeLocked(e *changed) {
 	e.older, e.newer = nil, nil
 }
 
-// appendLocked adds an entry to the list as the newest.
 func (c *Feed) appendLocked(e *changed) {
 	e.older = c.newest
 	if c.newest != nil {
@@ -131,7 +125,6 @@ func (c *Feed) appendLocked(e *changed) {
 	c.newest = e
 }
 
-// change is a conversation and the number of its last change.
 type change struct {
 	id     string
 	number int64
@@ -158,9 +151,160 @@ func (c *Feed) after(number int64, limit int) (found []change, more bool, next <
 	return found, e != nil, c.next, true
 }
 
-// latest returns the number of the last change.
 func (c *Feed) latest() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.count
+}
+
+// gatherTime is how long a call that a change woke waits for more changes. It bounds how often a call reads
+// the feed, at any rate of writes.
+const gatherTime = 50 * time.Millisecond
+
+// maxExamined bounds the conversations that one answer examines.
+const maxExamined = 500
+
+// Watch waits until a conversation changes that the caller may list, for at most TimeoutMs. It returns the
+// conversations that changed since the cursor. A commit is a change; the registration of an executor is not.
+func (f *Feed) Watch(
+	ctx context.Context, p *auth.Principal, q *parley.WatchConversationsParams,
+) (*parley.WatchConversationsResult, error) {
+	if err := f.auth.Allow(p, methods.WatchConversations); err != nil {
+		return nil, err
+	}
+	w, err := f.newWatch(p, q)
+	if err != nil {
+		return nil, err
+	}
+	timer, err := page.WaitTimer(q.TimeoutMs)
+	if err != nil {
+		return nil, err
+	}
+	defer timer.Stop()
+	for timedOut := false; ; {
+		if err := p.Valid(f.engine.Now()); err != nil {
+			return nil, err
+		}
+		next, err := w.collect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if w.done() || timedOut {
+			return w.result(timedOut && q.TimeoutMs > 0), nil
+		}
+		if timedOut, err = f.engine.Wait(ctx, p, next, timer, q.TimeoutMs); err != nil {
+			return nil, err
+		}
+		if timedOut {
+			continue
+		}
+		if timedOut, err = f.gather(ctx, p, timer); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// gather waits for gatherTime. It returns earlier if the caller, the timer or the hub ends the wait.
+func (f *Feed) gather(ctx context.Context, p *auth.Principal, timer *time.Timer) (timedOut bool, err error) {
+	moment := make(chan struct{})
+	defer time.AfterFunc(gatherTime, func() { close(moment) }).Stop()
+	return f.engine.Wait(ctx, p, moment, timer, gatherTime.Milliseconds())
+}
+
+type watch struct {
+	feed      *Feed
+	p         *auth.Principal
+	workspace string
+	limit     int
+	number    int64 // of the last change that was examined
+	first     bool  // there is no cursor: the call returns one
+	out       parley.WatchConversationsResult
+}
+
+func (f *Feed) newWatch(p *auth.Principal, q *parley.WatchConversationsParams) (*watch, error) {
+	limit, err := page.CheckLimit(q.Limit, page.MaxSummaries, page.PresetSummaries)
+	if err != nil {
+		return nil, err
+	}
+	w := &watch{feed: f, p: p, workspace: q.Workspace, limit: limit}
+	w.out.Conversations = []parley.ConversationSummary{}
+	if q.Workspace != "" {
+		if err := p.CheckGrants(q.Workspace); err != nil {
+			return nil, err
+		}
+	}
+	if q.Cursor == "" {
+		w.first, w.number = true, f.latest()
+		return w, nil
+	}
+	epoch, number, ok := parseCursor(q.Cursor)
+	switch latest := f.latest(); {
+	case !ok || epoch == f.epoch() && number > latest:
+		return nil, page.Invalid("cursor of an earlier answer", "cursor is not one of this hub's")
+	case epoch != f.epoch():
+		w.reset()
+	default:
+		w.number = number
+	}
+	return w, nil
+}
+
+// reset drops the cursor, because the changes since are not known.
+func (w *watch) reset() {
+	w.out.Reset, w.number = true, w.feed.latest()
+}
+
+// collect examines the changes after the last one that was examined. It returns a channel that the next
+// change closes.
+func (w *watch) collect(ctx context.Context) (next <-chan struct{}, err error) {
+	if w.done() {
+		return nil, nil
+	}
+	found, more, next, known := w.feed.after(w.number, maxExamined)
+	if !known {
+		w.reset()
+		return next, nil
+	}
+	w.out.More = more
+	for i, c := range found {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		summary, err := w.feed.summarize(w.p, w.workspace, c.id)
+		if err != nil {
+			return nil, err
+		}
+		w.number = c.number
+		if summary == nil {
+			continue
+		}
+		w.out.Conversations = append(w.out.Conversations, *summary)
+		if len(w.out.Conversations) == w.limit {
+			w.out.More = more || i < len(found)-1
+			break
+		}
+	}
+	return next, nil
+}
+
+func (w *watch) done() bool {
+	return w.first || w.out.Reset || w.out.More || len(w.out.Conversations) > 0
+}
+
+func (w *watch) result(timedOut bool) *parley.WatchConversationsResult {
+	w.out.TimedOut = timedOut && !w.done()
+	w.out.Cursor = w.feed.epoch() + cursorMark + strconv.FormatInt(w.number, 10)
+	return &w.out
+}
+
+// cursorMark separates the epoch and the number of a cursor.
+const cursorMark = "."
+
+func parseCursor(cursor string) (epoch string, number int64, ok bool) {
+	i := strings.LastIndex(cursor, cursorMark)
+	if i < 0 {
+		return "", 0, false
+	}
+	number, err := strconv.ParseInt(cursor[i+1:], 10, 64)
+	return cursor[:i], number, err == nil && number >= 0
 }

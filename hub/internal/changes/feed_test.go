@@ -13,7 +13,7 @@ func BenchmarkNote(b *testing.B) {
 			for i := range names {
 				names[i] = fmt.Sprint("conversation-", i)
 			}
-			c := New(Options{NewID: func(prefix string) string { return prefix }})
+			c := New(nil, nil, nil, nil)
 			for i := range 2 * maxChanged {
 				c.note(names[i%ids])
 			}
@@ -27,7 +27,7 @@ func BenchmarkNote(b *testing.B) {
 
 // TestNoteCost checks that a change of an entry allocates nothing, and that the number of entries is bounded.
 func TestNoteCost(t *testing.T) {
-	c := New(Options{NewID: func(prefix string) string { return prefix }})
+	c := New(nil, nil, nil, nil)
 	for i := range maxChanged {
 		c.note(fmt.Sprint(i))
 	}

@@ -52,8 +52,8 @@ const (
 	presenceGather = 20 * time.Millisecond
 )
 
-// Presence reports this hub's executors to the other hubs, and keeps their reports. A nil Presence is
-// that of a hub without peers.
+// Presence reports this hub's executors to the other hubs, and keeps their reports. Until Start it knows
+// no other hub.
 type Presence struct {
 	engine *conv.Engine
 	local  Local
@@ -108,7 +108,7 @@ type delta struct {
 	Claim string `json:"claim,omitempty"` // the hash of the claim
 }
 
-// NewPresence returns a Presence, which works while Run runs.
+// NewPresence returns a Presence. peers and local may be nil if Start is not called.
 func NewPresence(e *conv.Engine, peers Peers, local Local) *Presence {
 	return &Presence{
 		engine: e, local: local, peers: peers, id: "hub_" + strings.ToLower(rand.Text()[:24]), kick: make(chan struct{}, 1),
@@ -161,9 +161,6 @@ func (p *Presence) gather() {
 
 // Changed makes the hub report soon. It does not block.
 func (p *Presence) Changed() {
-	if p == nil {
-		return
-	}
 	select {
 	case p.kick <- struct{}{}:
 	default: // a report is due already
@@ -224,7 +221,6 @@ func (p *Presence) report() {
 	}
 }
 
-// receive handles a message of another hub.
 func (p *Presence) receive(data []byte) {
 	var m message
 	if err := json.Unmarshal(data, &m); err != nil {
@@ -346,9 +342,6 @@ func (p *Presence) Has(key string) bool { return p.Serves(key, func(*Executor) b
 
 // Serves reports whether an executor of another hub serves an agent, or has a key, and matches.
 func (p *Presence) Serves(name string, matches func(*Executor) bool) bool {
-	if p == nil {
-		return false
-	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return slices.ContainsFunc(p.serving[name], matches)
@@ -356,9 +349,6 @@ func (p *Presence) Serves(name string, matches func(*Executor) bool) bool {
 
 // EachExecutor calls f with every executor of the other hubs.
 func (p *Presence) EachExecutor(f func(x *Executor)) {
-	if p == nil {
-		return
-	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	for _, h := range p.others {
@@ -370,9 +360,6 @@ func (p *Presence) EachExecutor(f func(x *Executor)) {
 
 // Agent returns an agent that the process of another hub has registered, or nil.
 func (p *Presence) Agent(name string) *parley.AgentInfo {
-	if p == nil {
-		return nil
-	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.agents[name]
@@ -380,19 +367,12 @@ func (p *Presence) Agent(name string) *parley.AgentInfo {
 
 // Agents returns the agents that the processes of other hubs have registered, by name.
 func (p *Presence) Agents() map[string]*parley.AgentInfo {
-	if p == nil {
-		return nil
-	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return maps.Clone(p.agents)
 }
 
-// isAlone reports whether no other hub is known.
 func (p *Presence) isAlone() bool {
-	if p == nil {
-		return true
-	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return len(p.others) == 0
@@ -407,9 +387,6 @@ const (
 
 // Patience returns how long this hub lets others act first in a conversation.
 func (p *Presence) Patience(conversation string) time.Duration {
-	if p == nil {
-		return 0
-	}
 	mine := weight(p.id, conversation)
 	p.mu.RLock()
 	defer p.mu.RUnlock()

@@ -14,11 +14,15 @@ package files
 
 import (
 	"cmp"
+	"container/list"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
@@ -26,6 +30,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/page"
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/methods"
@@ -148,18 +153,13 @@ func (s *Service) reserve(ctx context.Context, p *auth.Principal, n int64) (rele
 }
 
 // decide waits for the decision of a command about an attachment. The caller has pinned c.
-func decide(
-	ctx context.Context, c *conv.Conversation, p *auth.Principal, do fold.Action,
-) (*fold.Decision, error) {
-	cmd := fold.Command{Do: do, From: p.AgentID, Admin: p.Admin()}
-	d, answered, err := c.Ask(ctx, &conv.Request{By: p, Cmd: cmd})
-	if _, isOffer := do.(*fold.OfferAttachment); answered || isOffer {
+func decide(ctx context.Context, c *conv.Conversation, p *auth.Principal, do fold.Action) (*fold.Decision, error) {
+	r := &conv.Request{By: p, Cmd: fold.Command{Do: do, From: p.AgentID, Admin: p.Admin()}}
+	if _, isOffer := do.(*fold.OfferAttachment); isOffer { // it writes nothing
+		d, _, err := c.Ask(ctx, r)
 		return d, err
 	}
-	return nil, &parley.Error{
-		Err:     errors.Join(parley.ErrOutcomeUnknown, err),
-		Message: "the call ended before its answer", Expected: "the same file again",
-	}
+	return c.AskOnce(ctx, r, "the same file again")
 }
 
 // refuseFailedWrite returns the error of an upload whose file could not be written.
@@ -209,7 +209,7 @@ func (s *Service) open(p *auth.Principal, q *parley.GetAttachmentParams) (*conv.
 		return nil, a, err
 	}
 	if hash, ok := eventdata.ParseAttachmentHash(q.SHA256); !ok {
-		err = parley.Refuse(parley.ErrValidationFailed, "sha256 is no hash of a file", "64 lower-case hex digits")
+		err = page.Invalid("64 lower-case hex digits", "sha256 is no hash of a file")
 	} else {
 		state := c.Durable()
 		if i, ok := state.Attachments.Find(hash); ok {
@@ -228,11 +228,9 @@ func (s *Service) open(p *auth.Principal, q *parley.GetAttachmentParams) (*conv.
 func checkPart(q *parley.GetAttachmentParams, size int64) (length int64, err error) {
 	switch {
 	case q.Offset < 0 || q.Offset > size:
-		return 0, parley.Refuse(parley.ErrValidationFailed,
-			fmt.Sprintf("offset is %d", q.Offset), fmt.Sprintf("0 to %d, the size of the file", size))
+		return 0, page.Invalid(fmt.Sprintf("0 to %d, the size of the file", size), "offset is %d", q.Offset)
 	case q.Length < 0 || q.Length > limits.MaxAttachmentPart:
-		return 0, parley.Refuse(parley.ErrValidationFailed,
-			fmt.Sprintf("length is %d", q.Length), fmt.Sprintf("1 to %d", limits.MaxAttachmentPart))
+		return 0, page.Invalid(fmt.Sprintf("1 to %d", limits.MaxAttachmentPart), "length is %d", q.Length)
 	}
 	return min(int64(cmp.Or(q.Length, limits.MaxAttachmentPart)), size-q.Offset), nil
 }
@@ -244,13 +242,127 @@ func (s *Service) Describe(p *auth.Principal, q *parley.GetAttachmentParams) (pa
 		return parley.System{}, err
 	}
 	defer s.engine.Unpin(c)
-	frames, err := c.After(nil, a.Seq-1, 1)
+	e, err := s.engine.EventAt(c.ID(), a.Seq)
 	if err != nil {
 		return parley.System{}, err
 	}
-	var e parley.Event
-	if err := e.UnmarshalJSON(frames[0].Data); err != nil {
-		return parley.System{}, fmt.Errorf("decode event %d of %s: %w", a.Seq, c.ID(), err)
-	}
 	return e.System()
+}
+
+// The bounds of the memory for files that are read. A file stays in memory because readers ask for parts.
+const (
+	maxLoadingBytes = 64 << 20
+	maxCachedBytes  = 32 << 20
+	maxIdle         = time.Minute
+)
+
+// cache reads whole files, checks them, and keeps those that were read last.
+type cache struct {
+	journal journal.Journal
+	loading *semaphore.Weighted
+
+	mu     sync.Mutex // guards the fields below
+	files  map[eventdata.AttachmentHash]*list.Element
+	recent *list.List // of *file, the one that was read last in front
+	bytes  int
+}
+
+type file struct {
+	hash   eventdata.AttachmentHash
+	data   []byte // never changed
+	readAt time.Time
+}
+
+func newCache(j journal.Journal) *cache {
+	return &cache{
+		journal: j, loading: semaphore.NewWeighted(maxLoadingBytes),
+		files: make(map[eventdata.AttachmentHash]*list.Element), recent: list.New(),
+	}
+}
+
+// readPart returns a copy of length bytes from offset. Both are within the file.
+func (c *cache) readPart(ctx context.Context, a fold.Attachment, offset, length int64) ([]byte, error) {
+	data := c.find(a.Hash)
+	if data == nil {
+		size := min(a.Size, maxLoadingBytes)
+		if err := c.loading.Acquire(ctx, size); err != nil {
+			return nil, err
+		}
+		defer c.loading.Release(size)
+		var err error
+		if data, err = c.load(a); err != nil {
+			return nil, err
+		}
+	}
+	return append([]byte{}, data[offset:offset+length]...), nil
+}
+
+// load reads a file, unless another call did so in the meantime.
+func (c *cache) load(a fold.Attachment) ([]byte, error) {
+	if data := c.find(a.Hash); data != nil {
+		return data, nil
+	}
+	data, err := c.journal.GetBlob(journal.Hash(a.Hash))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) != a.Size {
+		return nil, fmt.Errorf("the file has %d bytes, where its event says %d", len(data), a.Size)
+	}
+	c.keep(a.Hash, data)
+	return data, nil
+}
+
+func (c *cache) find(hash eventdata.AttachmentHash) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.files[hash]
+	if e == nil {
+		return nil
+	}
+	c.recent.MoveToFront(e)
+	f := e.Value.(*file)
+	f.readAt = time.Now()
+	return f.data
+}
+
+func (c *cache) keep(hash eventdata.AttachmentHash, data []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.files[hash] != nil {
+		return
+	}
+	c.files[hash] = c.recent.PushFront(&file{hash: hash, data: data, readAt: time.Now()})
+	c.bytes += len(data)
+	for c.bytes > maxCachedBytes {
+		c.dropLastLocked()
+	}
+}
+
+func (c *cache) run(ctx context.Context) {
+	ticker := time.NewTicker(maxIdle / 4)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			c.dropIdle()
+		}
+	}
+}
+
+func (c *cache) dropIdle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	idle := time.Now().Add(-maxIdle)
+	for e := c.recent.Back(); e != nil && e.Value.(*file).readAt.Before(idle); e = c.recent.Back() {
+		c.dropLastLocked()
+	}
+}
+
+func (c *cache) dropLastLocked() {
+	last := c.recent.Remove(c.recent.Back()).(*file)
+	delete(c.files, last.hash)
+	c.bytes -= len(last.data)
 }

@@ -2,14 +2,15 @@ package registry
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/internal/auth"
+	"github.com/parleyhub/parley/hub/internal/page"
 	"github.com/parleyhub/parley/hub/policy"
 	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/methods"
@@ -97,7 +98,7 @@ func (r *Registry) hubAgentLocked(name string) *parley.AgentInfo {
 // RegisterAgent adds an agent of the process of the hub, until remove is called. remove may be
 // called more than once. It fails with ErrValidationFailed, ErrTooLarge or ErrAlreadyExists.
 func (r *Registry) RegisterAgent(info parley.AgentInfo) (remove func(), err error) {
-	if err := checkAgent(&info, r.opts.CheckSchema); err != nil {
+	if err := checkAgent(&info); err != nil {
 		return nil, err
 	}
 	info.Online = true
@@ -123,15 +124,15 @@ func (r *Registry) RegisterAgent(info parley.AgentInfo) (remove func(), err erro
 }
 
 // checkAgent checks an agent of the process of the hub, and makes its schema a compact copy.
-func checkAgent(info *parley.AgentInfo, checkJSON func(json.RawMessage) error) error {
+func checkAgent(info *parley.AgentInfo) error {
 	switch {
 	case !parley.ValidParticipantID(info.Name):
-		return invalid("1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub",
+		return page.Invalid("1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub",
 			"name is no id of a participant")
 	case !slices.Contains(parley.AgentTypes, info.Type):
-		return invalid("agent, deterministic, function or workflow", "type is %q", policy.Clip(string(info.Type)))
+		return page.Invalid("agent, deterministic, function or workflow", "type is %q", policy.Clip(string(info.Type)))
 	case info.Runner != "" && !parley.ValidParticipantID(info.Runner):
-		return invalid("who registers the agent, or nothing for the hub's own process",
+		return page.Invalid("who registers the agent, or nothing for the hub's own process",
 			"runner is no id of a participant")
 	}
 	err := cmp.Or(checkDescription(info.Description),
@@ -139,16 +140,15 @@ func checkAgent(info *parley.AgentInfo, checkJSON func(json.RawMessage) error) e
 	if err != nil {
 		return err
 	}
-	if err = checkJSON(info.ParametersSchema); err == nil {
+	if err = check.JSON(info.ParametersSchema, SchemaLevel); err == nil {
 		err = compactJSON(&info.ParametersSchema, "parameters_schema is", "a JSON Schema")
 	}
 	if err != nil || info.ParametersSchema != nil && info.ParametersSchema[0] != '{' {
-		return invalid("an object that the doors would take as JSON", "parameters_schema is no JSON Schema")
+		return page.Invalid("an object that the doors would take as JSON", "parameters_schema is no JSON Schema")
 	}
 	return nil
 }
 
-// sumBytes returns about the size of rows.
 func sumBytes(rows map[string]*parley.AgentInfo) (sum int) {
 	for _, info := range rows {
 		sum += rowBytes(info)

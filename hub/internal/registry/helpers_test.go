@@ -10,6 +10,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/internal/auth"
+	"github.com/parleyhub/parley/hub/internal/cluster"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/internal/turns"
 	"github.com/parleyhub/parley/hub/journal/memory"
@@ -76,9 +77,10 @@ func newRegistry(t *testing.T, j *memory.Journal, observer Observer) *Registry {
 	t.Cleanup(e.Close)
 	a := auth.New(e, auth.Options{})
 	d := turns.New(turns.Options{Engine: e, Auth: a, StartedAt: time.Now()})
-	r := New(Options{Engine: e, Auth: a, Turns: d, CheckSchema: func(json.RawMessage) error { return nil }})
-	r.Connect(nil, observer)
-	d.Connect(nil, noSessions{}, r)
+	r := New(e, a, d)
+	alone := cluster.NewPresence(e, nil, nil)
+	r.Connect(alone, observer)
+	d.Connect(alone, noSessions{}, r)
 	e.Connect(conv.Parts{
 		Authorizer: noSessions{}, Observers: []conv.Observer{d},
 		Guide: func(s *fold.State, id string) parley.Guidance { return s.Guidance(id, false) },

@@ -8,7 +8,9 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/internal/auth"
+	"github.com/parleyhub/parley/hub/internal/page"
 	"github.com/parleyhub/parley/hub/internal/turns"
 	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/methods"
@@ -40,15 +42,14 @@ func (r *Registry) RegisterBlueprints(
 	})
 }
 
-// executorOf returns the executor of p's connection.
-func executorOf(a *auth.Service, p *auth.Principal) (*turns.Registration, error) {
+func executorOf(a *auth.Service, p *auth.Principal) (*fold.Executor, error) {
 	if err := a.AllowClaims(p, methods.RegisterBlueprints); err != nil {
 		return nil, err
 	}
 	if x := turns.ConnectionOf(p).Registration(); x != nil {
 		return x, nil
 	}
-	return nil, invalid("registerExecutor before", "the connection is registered as no executor")
+	return nil, page.Invalid("registerExecutor before", "the connection is registered as no executor")
 }
 
 func (r *Registry) register(
@@ -61,7 +62,7 @@ func (r *Registry) register(
 	if err := r.engine.CatchUp(r.engine.Context()); err != nil { // the record is compared with the known one
 		return out, err
 	}
-	ref := parley.RunnerRef{RunnerID: executor.ExecutorID, ParticipantID: executor.Owner}
+	ref := parley.RunnerRef{RunnerID: executor.ID, ParticipantID: executor.Owner}
 	if len(q.Blueprints) == 0 {
 		out.Agents = []parley.RegisteredBlueprint{}
 		return out, r.leave(ref)
@@ -84,7 +85,6 @@ func (r *Registry) register(
 	return out, nil
 }
 
-// leave removes a runner at its request.
 func (r *Registry) leave(ref parley.RunnerRef) error {
 	r.writing.Lock()
 	defer r.writing.Unlock()

@@ -1,10 +1,48 @@
+// Package registry keeps the agents that can be asked to work: the blueprints that runners
+// register, and the agents of the process of the hub. A [Registry] writes the records of runners to
+// a reserved conversation. Its state is a fold of that log, and of the executors that are
+// connected.
+//
+//	b, meets := r.Find("count", "", session.Demands)
+//	if b == nil {
+//		return errNoAgent
+//	}
+//
+// # Guarantees
+//
+//   - A blueprint is found by the name of its agent. If several runners have a name, it means the
+//     one that registered it first; the others are found as name@runnerId.
+//   - A runner id belongs to the participant that registered it first, until the runner leaves.
+//   - A runner leaves when it registers no blueprints, or when no hub of the journal has had a
+//     connection of it for limits.OfflineMs.
+//   - All rows of listAgents fit into one answer. A registration that does not fit is refused.
+//
+// # Goroutines
+//
+//	| goroutine | started by | does |
+//	|---|---|---|
+//	| Run | the hub | finds runners that are away for too long |
+//	| a removal | Run | writes that such a runner left |
+//	| a registration | RegisterBlueprints | compiles schemas, writes the record |
+//	| a restore | Follow | registers a runner again that another hub removed by mistake |
+//
+// # Locks
+//
+//	| lock | is held while | before |
+//	|---|---|---|
+//	| Registry.writing | an event is written and read back | all others |
+//	| Registry.reading | the log is read | turns.Dispatcher, Registry.mu |
+//	| Registry.mu | memory is read or changed | cluster.Presence, observers of subscriptions |
+//
+// Connected and Disconnected are called with the mutex of turns.Dispatcher held, so that one is
+// taken before Registry.mu.
 package registry
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
@@ -12,6 +50,7 @@ import (
 	"github.com/parleyhub/parley/hub/internal/cluster"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/internal/turns"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Conversation is the id of the log of runners. Only admins see it.
@@ -23,14 +62,8 @@ const (
 	reasonOffline = "offline"
 )
 
-// Options of a Registry.
-type Options struct {
-	Engine *conv.Engine
-	Auth   *auth.Service
-	Turns  *turns.Dispatcher
-	// CheckSchema refuses a schema that callers could not send to the hub as JSON.
-	CheckSchema func(raw json.RawMessage) error
-}
+// SchemaLevel is the number of levels of a schema in the reply to listAgents.
+const SchemaLevel = 4
 
 // Observer is notified of changes of a Registry.
 type Observer interface {
@@ -47,8 +80,7 @@ type Registry struct {
 	engine   *conv.Engine
 	auth     *auth.Service
 	turns    *turns.Dispatcher
-	opts     Options
-	presence *cluster.Presence // nil if no other hub serves the journal
+	presence *cluster.Presence
 	observer Observer
 	alarm    *conv.Clock // by the id of a runner that is away
 
@@ -67,18 +99,17 @@ type Registry struct {
 var _ turns.Runners = (*Registry)(nil)
 
 // New returns a Registry. Call Connect and Load before any other method.
-func New(o Options) *Registry {
+func New(e *conv.Engine, a *auth.Service, t *turns.Dispatcher) *Registry {
 	r := &Registry{
-		engine: o.Engine, auth: o.Auth, turns: o.Turns, opts: o, budgets: make(budgets),
+		engine: e, auth: a, turns: t, budgets: make(budgets),
 		runners: make(map[string]*Runner), byAgent: make(map[string][]*Blueprint),
 		hubAgents: make(map[string]*parley.AgentInfo),
 	}
-	r.alarm = conv.NewClock(o.Engine, r.checkAway)
+	r.alarm = conv.NewClock(e, r.checkAway)
 	return r
 }
 
-// Connect connects the Registry to other parts of the hub. presence is nil for the only hub of a
-// journal.
+// Connect connects the Registry to other parts of the hub.
 func (r *Registry) Connect(presence *cluster.Presence, observer Observer) {
 	r.presence, r.observer = presence, observer
 }
@@ -125,34 +156,28 @@ func (r *Registry) Follow() error {
 func (r *Registry) readLog(accept func(*Runner) bool) (changed []parley.RunnerRef, offline []*Runner, err error) {
 	r.reading.Lock()
 	defer r.reading.Unlock()
-	for {
-		records, err := r.engine.Journal().Read(Conversation, r.seq, 1000, 4<<20)
-		if err != nil || len(records) == 0 {
+	for e, err := range r.engine.History(Conversation, r.seq) {
+		var sys parley.System
+		if err == nil {
+			sys, err = e.System()
+		}
+		switch {
+		case err != nil:
 			return changed, offline, err
-		}
-		for _, record := range records {
-			var e parley.Event
-			if err := json.Unmarshal(record.Data, &e); err != nil {
-				return changed, offline, err
+		case sys.Kind == parley.KindRunnerRegistered && sys.RunnerRecord != nil:
+			if x := newRunner(sys.RunnerRecord); accept(x) {
+				r.put(x)
 			}
-			sys, err := e.System()
-			switch {
-			case err != nil:
-				return changed, offline, err
-			case sys.Kind == parley.KindRunnerRegistered && sys.RunnerRecord != nil:
-				if x := newRunner(sys.RunnerRecord); accept(x) {
-					r.put(x)
-				}
-				changed = append(changed, sys.RunnerRecord.RunnerRef)
-			case sys.Kind == parley.KindRunnerLeft && sys.RunnerRef != nil:
-				if x := r.remove(*sys.RunnerRef); x != nil && sys.Reason == reasonOffline {
-					offline = append(offline, x)
-				}
-				changed = append(changed, *sys.RunnerRef)
+			changed = append(changed, sys.RunnerRecord.RunnerRef)
+		case sys.Kind == parley.KindRunnerLeft && sys.RunnerRef != nil:
+			if x := r.remove(*sys.RunnerRef); x != nil && sys.Reason == reasonOffline {
+				offline = append(offline, x)
 			}
-			r.seq = record.Seq
+			changed = append(changed, *sys.RunnerRef)
 		}
+		r.seq = e.Seq
 	}
+	return changed, offline, nil
 }
 
 // compile compiles the schemas and selectors of x. If that fails, an older version of the hub
@@ -198,7 +223,6 @@ func (r *Registry) put(x *Runner) {
 	})
 }
 
-// remove removes a runner and returns it, or nil.
 func (r *Registry) remove(ref parley.RunnerRef) *Runner {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -210,7 +234,6 @@ func (r *Registry) remove(ref parley.RunnerRef) *Runner {
 	return x
 }
 
-// dropLocked drops the blueprints of a runner that have no newer ones.
 func (r *Registry) dropLocked(x *Runner) {
 	for name := range x.agents {
 		r.byAgent[name] = slices.DeleteFunc(r.byAgent[name], func(b *Blueprint) bool { return b.Runner == x })
@@ -243,4 +266,101 @@ func (r *Registry) write(seq int64, ref parley.RunnerRef, sys parley.System) err
 	}
 	r.observer.RunnersChanged([]parley.RunnerRef{ref}, false)
 	return nil
+}
+
+// Connected implements turns.Runners.
+func (r *Registry) Connected(key string) { r.setOnline(key, true) }
+
+// Disconnected implements turns.Runners. The runner may be connected to another hub.
+func (r *Registry) Disconnected(key string) { r.setOnline(key, r.presence.Has(key)) }
+
+// ExecutorsMoved is called with the keys of executors that other hubs have connected or lost.
+func (r *Registry) ExecutorsMoved(keys []string) {
+	r.turns.WithConnected(func(isConnected func(string) bool) {
+		for _, key := range keys {
+			r.setOnline(key, isConnected(key) || r.presence.Has(key))
+		}
+	})
+}
+
+func (r *Registry) setOnline(key string, online bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, x := range r.runners {
+		switch {
+		case x.key() != key:
+		case online:
+			x.awaySince = 0
+		case x.awaySince == 0:
+			r.setAwayLocked(x)
+		}
+	}
+}
+
+func (r *Registry) setAwayLocked(x *Runner) {
+	x.awaySince = r.now()
+	r.alarm.Set(x.RunnerID, x.awaySince+limits.OfflineMs)
+}
+
+func (r *Registry) now() parley.Timestamp { return parley.TimestampOf(r.engine.Now()) }
+
+// checkAway removes a runner that is offline.
+func (r *Registry) checkAway(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	x := r.runners[id]
+	switch {
+	case x == nil || x.awaySince == 0:
+	case x.isOffline(r.now()):
+		ref := x.RunnerRef
+		r.engine.Go(func() { r.removeOffline(ref) })
+	default: // it was online for a while
+		r.alarm.Set(id, x.awaySince+limits.OfflineMs)
+	}
+}
+
+// removeOffline writes that a runner left. If that fails, or another event was written first, it
+// tries again later. Every hub of a journal does this, so one of them acts first.
+func (r *Registry) removeOffline(ref parley.RunnerRef) {
+	if wait := r.presence.Patience(ref.RunnerID); wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-r.engine.Context().Done():
+			return
+		}
+	}
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	err := r.Follow()
+	r.reading.Lock()
+	seq := r.seq
+	r.reading.Unlock()
+	r.mu.Lock()
+	x := r.findLocked(ref)
+	isOffline := x != nil && x.isOffline(r.now())
+	r.mu.Unlock()
+	if err == nil && isOffline {
+		err = r.write(seq, ref, parley.System{Kind: parley.KindRunnerLeft, RunnerRef: &ref, Reason: reasonOffline})
+	}
+	if err != nil && r.engine.Err() == nil {
+		r.alarm.Set(ref.RunnerID, r.now()+parley.Timestamp(conv.RetryWrite.Milliseconds()))
+	}
+}
+
+// restore registers a runner again that another hub removed although it is connected to this one:
+// the hubs had lost sight of each other.
+func (r *Registry) restore(x *Runner) {
+	r.mu.Lock()
+	isBack := r.runners[x.RunnerID] != nil
+	r.mu.Unlock()
+	if isBack || !r.turns.IsConnected(x.key()) {
+		return
+	}
+	r.engine.Go(func() {
+		if err := r.save(x); err != nil {
+			r.engine.Log().Error("a runner that is connected was taken to be offline", "runner", x.RunnerID, "error", err)
+		}
+	})
 }

@@ -3,6 +3,7 @@ package sessions
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -12,12 +13,13 @@ import (
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/internal/page"
+	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/methods"
 )
 
 var errNoSession = parley.Refuse(parley.ErrNotFound, "there is no such session", "")
 
-// pin pins a session by its id.
 func (s *Service) pin(id string) (*conv.Conversation, fold.State, error) {
 	if conv.Reserved(id) || len(id) > auth.MaxIDBytes || id == "" {
 		return nil, fold.State{}, errNoSession
@@ -83,7 +85,7 @@ func (s *Service) Get(ctx context.Context, p *auth.Principal, q *parley.GetSessi
 		return nil, err
 	}
 	if q.ProgressSince != nil && *q.ProgressSince < 0 {
-		return nil, parley.Refuse(parley.ErrValidationFailed, "progressSince is negative", "0 or more")
+		return nil, page.Invalid("0 or more", "progressSince is negative")
 	}
 	c, p, err := s.find(p, q.SessionID)
 	if err != nil {
@@ -98,23 +100,13 @@ func (s *Service) Get(ctx context.Context, p *auth.Principal, q *parley.GetSessi
 
 // waitCommitted waits until a session whose start was decided is committed.
 func (s *Service) waitCommitted(ctx context.Context, p *auth.Principal, c *conv.Conversation) error {
-	timer, err := page.WaitTimer(parley.MaxWaitMs)
-	if err != nil {
-		return err
-	}
-	defer timer.Stop()
-	for {
+	return page.Poll(ctx, s.engine, p, parley.MaxWaitMs, func(timedOut bool) (<-chan struct{}, bool, error) {
 		latest, changed, err := c.Changed()
-		if latest > 0 {
-			return nil
+		if latest == 0 && timedOut {
+			err = cmp.Or(err, error(errNoSession))
 		}
-		if err = cmp.Or(err, p.Valid(s.engine.Now())); err != nil {
-			return err
-		}
-		if timedOut, err := s.engine.Wait(ctx, p, changed, timer, parley.MaxWaitMs); err != nil || timedOut {
-			return cmp.Or(err, error(errNoSession))
-		}
-	}
+		return changed, latest > 0, err
+	})
 }
 
 // await waits until a session ended or waits for its caller; with progressSince, until it has newer
@@ -122,30 +114,24 @@ func (s *Service) waitCommitted(ctx context.Context, p *auth.Principal, c *conv.
 func (s *Service) await(
 	ctx context.Context, p *auth.Principal, c *conv.Conversation, timeoutMs int64, progressSince *int64,
 ) (*parley.Session, error) {
-	timer, err := page.WaitTimer(timeoutMs)
-	if err != nil {
-		return nil, err
-	}
-	defer timer.Stop()
-	for timedOut := false; ; {
+	var out *parley.Session
+	err := page.Poll(ctx, s.engine, p, timeoutMs, func(timedOut bool) (<-chan struct{}, bool, error) {
 		state, changed, err := c.Look()
-		if err = cmp.Or(err, p.Valid(s.engine.Now())); err != nil {
-			return nil, err
+		if err != nil {
+			return nil, false, err
 		}
 		status := state.SessionStatus()
 		ready := status.Ended() || status == parley.SessionInputRequired ||
 			progressSince != nil && state.Progress != nil && state.Progress.Seq > *progressSince
-		if ready || timedOut {
-			out, err := s.describe(c, &state)
-			if err == nil {
-				out.TimedOut = !ready && timeoutMs > 0
-			}
-			return out, err
+		if !ready && !timedOut {
+			return changed, false, nil
 		}
-		if timedOut, err = s.engine.Wait(ctx, p, changed, timer, timeoutMs); err != nil {
-			return nil, err
+		if out, err = s.describe(&state); err == nil {
+			out.TimedOut = !ready && timeoutMs > 0
 		}
-	}
+		return nil, true, err
+	})
+	return out, err
 }
 
 // Stop ends a session. It returns one that ended before as it is.
@@ -234,16 +220,15 @@ func (s *Service) resume(
 	r, name := head.Session, q.AgentName
 	switch {
 	case r.Deterministic():
-		return nil, parley.Refuse(parley.ErrValidationFailed,
-			"Deterministic agents do not support resumption", "a new session")
+		return nil, page.Invalid("a new session", "Deterministic agents do not support resumption")
 	case name != r.Agent:
-		return nil, parley.Refuse(parley.ErrValidationFailed, "the session is of "+r.Agent, "agentName "+r.Agent)
+		return nil, page.Invalid("agentName "+r.Agent, "the session is of %s", r.Agent)
 	case by.AgentID != r.Caller:
 		return nil, parley.Refuse(parley.ErrForbidden, "only who has started a session resumes it", r.Caller)
 	case r.Hosted && r.Runner != nil:
 		name = plainName(name) + "@" + r.Runner.RunnerID
 	}
-	a, err := s.opts.Agents.FindAgent(name, nil)
+	a, err := s.findAgent(name, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -251,14 +236,173 @@ func (s *Service) resume(
 	if err != nil {
 		return nil, err
 	}
-	d, err := askKeyed(ctx, c, &conv.Request{Cmd: fold.Command{
+	d, err := c.AskOnce(ctx, &conv.Request{Cmd: fold.Command{
 		Do: &fold.Message{
 			Finality: parley.FinalityTurn, Payload: callerMessage(parameters), Speech: check.Speech{Parameters: true},
 		},
 		From: by.AgentID, Key: q.ClientRequestID, Traceparent: q.Traceparent,
-	}})
+	}}, keyedRetry)
 	if err != nil {
 		return nil, err
 	}
 	return s.answerStart(ctx, by, c, q, d.Duplicate)
+}
+
+// describe returns a session as Get does.
+func (s *Service) describe(state *fold.State) (*parley.Session, error) {
+	r := state.Session
+	out := &parley.Session{
+		SessionID: state.ID, AgentName: r.Agent, AgentType: r.Type, Status: state.SessionStatus(), Mode: r.Mode,
+		CreatedBy: state.CreatedBy, ParentConversationID: r.Parent, Depth: r.Depth,
+		CreatedAt: state.CreatedAt, StartedAt: state.ClaimedAt, LatestSeq: state.Seq,
+	}
+	if r.Runner != nil {
+		out.RunnerID = r.Runner.RunnerID
+	}
+	var err error
+	switch {
+	case state.Closed():
+		out.EndedAt, out.Reason = state.LastAt, state.Outcome.Reason
+		out.Result, err = readResult(s.engine, state.ID, r, resultSeq(state))
+	case out.Status == parley.SessionInputRequired && state.MessageBy == r.AgentID:
+		out.Result, err = readResult(s.engine, state.ID, r, state.MessageSeq)
+	case state.Progress != nil:
+		progress := *state.Progress
+		out.Progress = &progress
+	}
+	if err == nil && r.Mode == parley.ModeAsyncCallback {
+		out.Callback, err = s.callbackState(state)
+	}
+	return out, err
+}
+
+// callbackState returns whether the parent got, or will get, the callback of a session.
+func (s *Service) callbackState(state *fold.State) (parley.CallbackState, error) {
+	parent, err := s.engine.StateOf(state.Session.Parent)
+	if err != nil {
+		return "", err
+	}
+	pending := !state.Closed() || parent.ChildIndex(state.ID) >= 0 || parent.HasCallback(state.ID) || s.isMissed(state.ID)
+	switch {
+	case parent.Closed() && (pending || state.Outcome.Reason == parley.ReasonParentClosed):
+		return parley.CallbackUndeliverable, nil
+	case pending:
+		return parley.CallbackPending, nil
+	}
+	return parley.CallbackDelivered, nil
+}
+
+// callBack writes a callback to a conversation, for the sessions of one starter that ended.
+func (s *Service) callBack(parent *fold.State) error {
+	by := parent.CallbackRecipient()
+	var callbacks []parley.Callback
+	size, traceparent := 0, ""
+	for _, c := range parent.Callbacks {
+		if c.By != by {
+			continue
+		}
+		result, trace, err := s.ReadResult(c.ID)
+		if err != nil {
+			return err
+		}
+		callback := parley.Callback{
+			CallbackType: parley.CallbackChildCompleted, ChildSessionID: c.ID, AgentName: c.Agent, Status: c.Status,
+			Result: s.fit(result),
+		}
+		encoded, err := json.Marshal(callback)
+		if err != nil {
+			return err
+		}
+		if size += len(encoded); size > limits.MaxCallbackBytes && len(callbacks) > 0 {
+			break // the others follow in the next callback
+		}
+		callbacks, traceparent = append(callbacks, callback), cmp.Or(traceparent, trace)
+	}
+	return s.engine.Command(parent.ID, fold.Command{Do: &fold.Callback{Callbacks: callbacks}, Traceparent: traceparent})
+}
+
+// resultLevel is the depth of a result in a notification of an event with callbacks.
+const resultLevel = 8
+
+// FitsNotification reports whether the data of a result does not nest too deep for a notification.
+func (s *Service) FitsNotification(data json.RawMessage) bool {
+	return check.JSON(data, resultLevel) == nil
+}
+
+// fit returns a result as a callback has it: whole, or without what is large or nests too deep.
+func (s *Service) fit(result *parley.SessionResult) *parley.SessionResult {
+	b, err := json.Marshal(result)
+	if err == nil && len(b) <= limits.MaxCallbackResultBytes && s.FitsNotification(result.ResultData) {
+		return result
+	}
+	less := *result
+	less.ResultText, less.ResultData, less.ValidationErrors, less.Omitted = nil, nil, nil, true
+	if len(less.Error) > parley.MaxReasonBytes {
+		less.Error = policy.Cut(less.Error, parley.MaxReasonBytes)
+	}
+	return &less
+}
+
+// ReadResult returns the result of a session that ended, and the traceparent of its last message, or of
+// the event that its last turn answers. A parent does not wait for a session whose log is damaged: the
+// result then has an error. ReadResult fails only while the hub does not serve.
+func (s *Service) ReadResult(id string) (result *parley.SessionResult, traceparent string, err error) {
+	result, traceparent, err = s.readEnded(id)
+	if err == nil || s.engine.Serving() != nil {
+		return result, traceparent, err
+	}
+	s.engine.Log().Error("the result of a session cannot be read", "session", id, "error", err)
+	const unread = "the result cannot be read"
+	return &parley.SessionResult{ResultType: parley.AgentTypeAgent, Error: unread, Omitted: true}, traceparent, nil
+}
+
+func (s *Service) readEnded(id string) (result *parley.SessionResult, traceparent string, err error) {
+	state, err := s.engine.StateOf(id)
+	if err != nil {
+		return nil, "", err
+	}
+	if !state.Closed() || state.Session == nil {
+		return nil, "", fmt.Errorf("session %s has no result", id)
+	}
+	if traceparent = state.Traceparent; traceparent == "" && state.EndedTurn != nil {
+		traceparent = state.EndedTurn.Traceparent
+	}
+	result, err = readResult(s.engine, id, state.Session, resultSeq(&state))
+	return result, traceparent, err
+}
+
+// resultSeq is the seq of the message with the result of a session that ended: the last one, or the last
+// one of its agent if the caller closed the session with a message.
+func resultSeq(state *fold.State) int64 {
+	if state.MessageSeq == state.Seq && state.MessageBy == state.Session.Caller && state.OtherSeq > 0 {
+		return state.OtherSeq
+	}
+	return state.Seq
+}
+
+// readResult returns the result in the message at a seq, or one that it makes of its text and data.
+func readResult(e *conv.Engine, id string, r *parley.SessionRecord, seq int64) (*parley.SessionResult, error) {
+	m, err := readMessage(e, id, seq)
+	if err != nil {
+		return nil, err
+	}
+	if m.Result != nil {
+		return m.Result, nil
+	}
+	out := &parley.SessionResult{ResultType: r.Type, ResultData: m.Data}
+	if m.Text != "" {
+		out.ResultText = &m.Text
+	}
+	if len(m.Attachments) > 0 {
+		out.Attachment = &m.Attachments[0]
+	}
+	return out, nil
+}
+
+func readMessage(e *conv.Engine, id string, seq int64) (parley.Message, error) {
+	event, err := e.EventAt(id, seq)
+	if err != nil {
+		return parley.Message{}, err
+	}
+	return event.Message()
 }

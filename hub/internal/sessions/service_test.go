@@ -12,6 +12,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/turns"
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/memory"
 	"github.com/parleyhub/parley/internal/paramschema"
@@ -39,7 +40,7 @@ func newService(t *testing.T) *Service {
 		Journal: j, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 		MaxLoaded: 10, MaxLoadedBytes: 1 << 20, IdleEvict: time.Minute,
 	})
-	s := New(Options{Engine: e, WakeTurn: func(string, parley.Timestamp) {}})
+	s := New(Options{Engine: e, Turns: turns.New(turns.Options{Engine: e})})
 	s.Connect(noTriggers{})
 	e.Connect(conv.Parts{
 		Authorizer: allowAll{}, Freshness: alwaysNew{}, Observers: []conv.Observer{s},
@@ -85,7 +86,7 @@ func TestReport_OnceInParent(t *testing.T) {
 		service: s, by: &auth.Principal{AgentID: "h"}, parent: &before, id: "ses_1",
 		params: &parley.StartSessionParams{AgentName: "x", Mode: parley.ModeAsyncPoll},
 	}
-	agent := &Agent{Name: "x", Type: parley.AgentTypeFunction, Parameters: paramschema.Prompt()}
+	agent := &Agent{name: "x", kind: parley.AgentTypeFunction, parameters: paramschema.Prompt()}
 	if err := x.prepare(agent, json.RawMessage(`{"prompt":"p"}`)); err != nil {
 		t.Fatal(err)
 	}

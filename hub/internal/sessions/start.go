@@ -7,7 +7,6 @@ import (
 	"encoding/base32"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -18,6 +17,8 @@ import (
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/page"
+	"github.com/parleyhub/parley/hub/internal/registry"
 	"github.com/parleyhub/parley/hub/policy"
 	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/methods"
@@ -49,7 +50,7 @@ func (s *Service) Start(ctx context.Context, p *auth.Principal, q *parley.StartS
 	if p.Claim() != nil {
 		return nil, parley.Refuse(parley.ErrForbidden, "a token for one turn starts no sessions", "the token of its executor")
 	}
-	if err := s.opts.AwaitRecovery(ctx); err != nil {
+	if err := s.opts.Turns.AwaitRecovery(ctx); err != nil {
 		return nil, err
 	}
 	params := *q
@@ -92,24 +93,21 @@ func (s *Service) answerStart(
 
 // checkStart checks what needs no state, and sets the defaults.
 func checkStart(q *parley.StartSessionParams) error {
-	invalid := func(expected, format string, args ...any) error {
-		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf(format, args...), expected)
-	}
 	switch {
 	case q.Resume != "" && !parley.ValidConversationID(q.Resume):
-		return invalid("the id of a session", "resume %q is no id of a session", policy.Clip(q.Resume))
+		return page.Invalid("the id of a session", "resume %q is no id of a session", policy.Clip(q.Resume))
 	case q.Resume != "" && (q.Mode != "" || len(q.Demands) > 0 || len(q.Metadata) > 0 || q.ParentConversationID != ""):
-		return invalid("those of the session, which stay", "resume with mode, demands, metadata or parentConversationId")
+		return page.Invalid("those of the session, which stay", "resume with mode, demands, metadata or parentConversationId")
 	case !parley.ValidAgentName(q.AgentName):
-		return invalid("a name from listAgents", "agentName %q is not acceptable", policy.Clip(q.AgentName))
+		return page.Invalid(listedName, "agentName %q is not acceptable", policy.Clip(q.AgentName))
 	case q.Prompt != "" && len(q.Parameters) > 0:
-		return invalid("one of them", "prompt and parameters")
+		return page.Invalid("one of them", "prompt and parameters")
 	case !q.Mode.Valid():
-		return invalid("sync, async_poll or async_callback", "mode is %q", policy.Clip(string(q.Mode)))
+		return page.Invalid("sync, async_poll or async_callback", "mode is %q", policy.Clip(string(q.Mode)))
 	case q.Mode == parley.ModeAsyncCallback && q.ParentConversationID == "":
-		return invalid("the conversation that receives the result", "mode async_callback without parentConversationId")
+		return page.Invalid("the conversation that receives the result", "mode async_callback without parentConversationId")
 	case q.TimeoutMs < 0:
-		return invalid(fmt.Sprintf("0 to %d", parley.MaxWaitMs), "timeoutMs is %d", q.TimeoutMs)
+		return page.Invalid(fmt.Sprintf("0 to %d", parley.MaxWaitMs), "timeoutMs is %d", q.TimeoutMs)
 	}
 	if q.Mode == "" && q.Resume == "" {
 		q.Mode = parley.ModeSync
@@ -139,7 +137,7 @@ func checkStart(q *parley.StartSessionParams) error {
 		return err
 	}
 	if q.Traceparent != "" && !parley.ValidTraceparent(q.Traceparent) {
-		return invalid("a traceparent of W3C Trace Context, version 00", "traceparent is not one")
+		return page.Invalid("a traceparent of W3C Trace Context, version 00", "traceparent is not one")
 	}
 	return nil
 }
@@ -204,11 +202,10 @@ func (x *start) enterParent(id string) error {
 	return nil
 }
 
-// run creates the session, or finds it.
 func (x *start) run(ctx context.Context, c *conv.Conversation) (duplicate bool, err error) {
 	s := x.service
 	if head := c.Head(); !head.Exists() {
-		a, err := s.opts.Agents.FindAgent(x.params.AgentName, x.params.Demands)
+		a, err := s.findAgent(x.params.AgentName, x.params.Demands)
 		if err == nil {
 			err = x.prepare(a, x.params.Parameters)
 		}
@@ -257,8 +254,8 @@ func (x *start) prepare(a *Agent, parameters json.RawMessage) (err error) {
 	}
 	seat, _ := a.seat(x.by.AgentID)
 	x.agent, x.record = a, parley.SessionRecord{
-		Agent: x.params.AgentName, AgentID: seat, Type: a.Type, Caller: x.by.AgentID, Mode: x.params.Mode, Root: x.id,
-		Depth: 1, Demands: x.params.Demands, Runner: a.Runner, TimeoutMs: a.TimeoutMs, Hosted: a.Hosted,
+		Agent: x.params.AgentName, AgentID: seat, Type: a.kind, Caller: x.by.AgentID, Mode: x.params.Mode, Root: x.id,
+		Depth: 1, Demands: x.params.Demands, Runner: a.runner, TimeoutMs: a.timeoutMs(), Hosted: a.hosted,
 	}
 	if x.parent == nil {
 		return nil
@@ -274,7 +271,7 @@ func (x *start) prepare(a *Agent, parameters json.RawMessage) (err error) {
 		return parley.Refuse(parley.ErrTooLarge,
 			fmt.Sprintf("the session would be %d deep", x.record.Depth), fmt.Sprintf("at most %d", limits.MaxSessionDepth))
 	case x.record.Mode == parley.ModeAsyncCallback && x.parent.Session.Deterministic():
-		return parley.Refuse(parley.ErrValidationFailed, "a deterministic agent takes no callbacks", "mode sync")
+		return page.Invalid("mode sync", "a deterministic agent takes no callbacks")
 	}
 	x.record.Cause, x.record.Hops = x.parent.CauseOf(x.by.AgentID) // those of what the caller says there
 	if cause := x.record.Cause; cause != nil && cause.ConversationID == "" {
@@ -283,7 +280,9 @@ func (x *start) prepare(a *Agent, parameters json.RawMessage) (err error) {
 	return nil
 }
 
-// create writes the session, with the message of its caller.
+// keyedRetry is the advice to a caller whose call ends before its answer.
+const keyedRetry = "a retry with the same clientRequestId"
+
 func (x *start) create(ctx context.Context, c *conv.Conversation) (*fold.Decision, error) {
 	do := &fold.Create{Params: &parley.CreateConversationParams{}, Session: &x.record, Digest: x.digest}
 	cmd := fold.Command{
@@ -294,30 +293,18 @@ func (x *start) create(ctx context.Context, c *conv.Conversation) (*fold.Decisio
 		do.Params, do.Payload = x.conversation(), callerMessage(x.parameters)
 		labels = eventdata.SeatLabels(x.by.AgentID, do.Params.Participants)
 	}
-	return askKeyed(ctx, c, &conv.Request{Cmd: cmd, Labels: labels})
-}
-
-// askKeyed is Ask for a command that a retry with the same key repeats.
-func askKeyed(ctx context.Context, c *conv.Conversation, r *conv.Request) (*fold.Decision, error) {
-	d, answered, err := c.Ask(ctx, r)
-	if !answered {
-		err = &parley.Error{
-			Err:     errors.Join(parley.ErrOutcomeUnknown, err),
-			Message: "the call ended before its answer", Expected: "a retry with the same clientRequestId",
-		}
-	}
-	return d, err
+	return c.AskOnce(ctx, &conv.Request{Cmd: cmd, Labels: labels}, keyedRetry)
 }
 
 // conversation returns the params with which createConversation would create the session.
 func (x *start) conversation() *parley.CreateConversationParams {
 	lim := &parley.Limits{
-		OnTurnTimeout: parley.TurnClose, IdleTimeoutMs: limits.SessionIdleMs, MaxClaimMs: x.agent.MaxClaimMs,
+		OnTurnTimeout: parley.TurnClose, IdleTimeoutMs: limits.SessionIdleMs, MaxClaimMs: x.agent.maxClaimMs,
 	}
-	if x.agent.Type == parley.AgentTypeDeterministic {
-		whole := x.agent.TimeoutMs + limits.SessionSlackMs
+	if x.agent.kind == parley.AgentTypeDeterministic {
+		whole := x.agent.timeoutMs() + limits.SessionSlackMs
 		lim = &parley.Limits{OnTurnTimeout: parley.TurnClose, MaxAttempts: 1, TurnTimeoutMs: whole, MaxClaimMs: whole}
-		if x.agent.Idempotent {
+		if x.agent.idempotent {
 			lim.MaxAttempts = limits.IdempotentAttempts
 		}
 	}
@@ -347,13 +334,13 @@ func callerMessage(parameters json.RawMessage) json.RawMessage {
 // StartTriggered starts the session c that an event of parent starts. It returns ErrTreeFull if the tree
 // has no room.
 func (s *Service) StartTriggered(
-	c *conv.Conversation, parent *fold.State, w *fold.Match, a *Agent, parameters json.RawMessage,
+	c *conv.Conversation, parent *fold.State, w *fold.Match, b *registry.Blueprint, parameters json.RawMessage,
 ) error {
 	x := &start{
 		service: s, by: &auth.Principal{AgentID: w.By}, parent: parent, id: w.SessionID,
 		params: &parley.StartSessionParams{AgentName: w.Agent, Mode: parley.ModeAsyncPoll, Traceparent: w.Traceparent},
 	}
-	if err := x.prepare(a, parameters); err != nil {
+	if err := x.prepare(newAgent(b, b.Name, true), parameters); err != nil {
 		return err
 	}
 	x.record.Trigger = &parley.SessionTrigger{Seq: w.Seq, Selector: w.Selector, Workspace: w.Workspace}

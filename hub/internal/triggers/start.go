@@ -1,6 +1,7 @@
 package triggers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/registry"
 	"github.com/parleyhub/parley/hub/internal/sessions"
 	"github.com/parleyhub/parley/hub/policy"
 	"github.com/parleyhub/parley/internal/limits"
@@ -45,7 +48,7 @@ func (s *Service) startSessions(id string) error {
 		return err
 	}
 	if s.engine.Shared() { // a runner may have registered before the match
-		if err := s.opts.FollowRunners(); err != nil {
+		if err := s.opts.Registry.Follow(); err != nil {
 			return err
 		}
 	}
@@ -160,7 +163,7 @@ func lasting(err error) *parley.Error {
 }
 
 // prepare returns the agent of a match and the parameters that its event gets.
-func (s *Service) prepare(parent *fold.State, w *fold.Match) (*sessions.Agent, json.RawMessage, error) {
+func (s *Service) prepare(parent *fold.State, w *fold.Match) (*registry.Blueprint, json.RawMessage, error) {
 	a := s.FindSeated(w.Agent)
 	if w.Workspace {
 		a = s.findWatcher(w.Agent, parent.Workspace)
@@ -170,7 +173,7 @@ func (s *Service) prepare(parent *fold.State, w *fold.Match) (*sessions.Agent, j
 			fmt.Sprintf("no runner that may speak as %s subscribes for it any more", policy.Clip(w.Agent)),
 			"a runner with its blueprint")
 	}
-	e, err := s.readEvent(parent.ID, w.Seq)
+	e, err := s.engine.EventAt(parent.ID, w.Seq)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -178,35 +181,13 @@ func (s *Service) prepare(parent *fold.State, w *fold.Match) (*sessions.Agent, j
 	if err != nil {
 		return nil, nil, err
 	}
-	parameters, faults := triggerinput.Parameters(a.Session.Parameters.Properties(), text, data)
+	parameters, faults := triggerinput.Parameters(a.Parameters.Properties(), text, data)
 	if len(faults) > 0 {
-		err = &parley.Error{
-			Err: parley.ErrParameters, Message: "data.input is neither an object nor a text",
-			Validation: &parley.ValidationFailure{
-				AgentName: a.Session.Name, ValidationErrors: faults, ParametersSchema: a.Session.Parameters.Raw(),
-			},
-		}
+		err = sessions.RefuseParameters("data.input is neither an object nor a text", a.Name, a.Parameters, faults)
 	}
-	return a.Session, parameters, err
+	return a, parameters, err
 }
 
-// readEvent reads an event of a log.
-func (s *Service) readEvent(id string, seq int64) (*parley.Event, error) {
-	records, err := s.engine.Journal().Read(id, seq-1, 1, parley.MaxEventBytes)
-	if err != nil {
-		return nil, fmt.Errorf("%w: read %s: %w", conv.ErrUnread, id, err)
-	}
-	if len(records) == 0 {
-		return nil, fmt.Errorf("%w: there is no event %d in %s", conv.ErrUnread, seq, id)
-	}
-	var e parley.Event
-	if err := e.UnmarshalJSON(records[0].Data); err != nil {
-		return nil, err
-	}
-	return &e, nil
-}
-
-// contentOf returns the text and the data of a note or message.
 func contentOf(e *parley.Event) (text string, data json.RawMessage, err error) {
 	if e.Type == parley.TypeSystem {
 		sys, err := e.System()
@@ -214,4 +195,53 @@ func contentOf(e *parley.Event) (text string, data json.RawMessage, err error) {
 	}
 	m, err := e.Message()
 	return m.Text, m.Data, err
+}
+
+// AddAnswer implements sessions.Triggers: it sets the note with which child answers the event that started
+// it, and the agents that the note triggers. It returns the traceparent of the end of child.
+func (s *Service) AddAnswer(parent, child *fold.State, answer *fold.Answer) (string, error) {
+	i := parent.MatchIndex(child.ID)
+	if i < 0 || child.Session.Trigger == nil {
+		return "", nil
+	}
+	result, traceparent, err := s.opts.Sessions.ReadResult(child.ID)
+	if err != nil {
+		return "", err
+	}
+	a := parley.Answer{
+		Status: child.SessionStatus(), Output: result.ResultData, Error: result.Error,
+		ValidationErrors: result.ValidationErrors, Omitted: result.Omitted,
+	}
+	if a.Output == nil && result.ResultText != nil {
+		a.Text = *result.ResultText
+	}
+	if a.Status != parley.SessionCompleted {
+		a.Error = cmp.Or(a.Error, child.Outcome.Reason, string(a.Status))
+	}
+	s.setAnswer(parent, &parent.Matches[i], a, answer)
+	return traceparent, nil
+}
+
+// refuse ends a match whose session cannot start, and answers the event with the reason.
+func (s *Service) refuse(parent *fold.State, w *fold.Match, why *parley.Error) error {
+	end := &fold.EndTrigger{SessionID: w.SessionID, Detail: policy.Cut(why.Message, parley.MaxReasonBytes)}
+	a := parley.Answer{Status: parley.SessionFailed, Error: why.Message}
+	if why.Validation != nil {
+		a.ValidationErrors = why.Validation.ValidationErrors
+	}
+	s.setAnswer(parent, w, a, &end.Answer)
+	return s.engine.Command(parent.ID, fold.Command{Do: end, Traceparent: w.Traceparent})
+}
+
+// setAnswer sets the note of an answer, within its bound, and the agents that the note triggers.
+func (s *Service) setAnswer(parent *fold.State, w *fold.Match, a parley.Answer, answer *fold.Answer) {
+	a.Agent, a.SessionID, a.TriggerSeq = w.Agent, w.SessionID, w.Seq
+	data := eventdata.Encode(a)
+	if len(data) > limits.MaxAnswerBytes || !s.opts.Sessions.FitsNotification(a.Output) {
+		a.Output, a.Text, a.ValidationErrors, a.Omitted = nil, "", nil, true
+		a.Error = policy.Cut(a.Error, parley.MaxReasonBytes)
+		data = eventdata.Encode(a)
+	}
+	answer.Note, answer.By = &parley.Note{Schema: w.AnswerSchema, Data: data}, w.AgentID
+	answer.Wakes = s.match(parent, eventOfNote(w.AgentID, answer.Note))
 }

@@ -1,22 +1,19 @@
 package turns
 
 import (
-	"fmt"
-
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/page"
 	"github.com/parleyhub/parley/hub/policy"
 	"github.com/parleyhub/parley/internal/methods"
 )
 
 // ClaimTurn claims a turn: an offered one by the id of the offer, or one of the caller by its number.
-func (d *Dispatcher) ClaimTurn(
-	p *auth.Principal, q *parley.ClaimTurnParams, done func(parley.ClaimTurnResult, error),
-) {
+func (d *Dispatcher) ClaimTurn(p *auth.Principal, q *parley.ClaimTurnParams, done func(parley.ClaimTurnResult, error)) {
 	take := &fold.Take{Turn: q.Turn}
 	cmd := fold.Command{Do: take}
 	c, p, err := d.enterTake(p, q, &cmd)
@@ -79,9 +76,9 @@ func (d *Dispatcher) enterTake(
 	seat := s.Floor().Speaker
 	switch {
 	case (q.ClaimID == "") == (q.Turn == 0):
-		err = parley.Refuse(parley.ErrValidationFailed, "claimTurn takes claimId or turn", "one of them")
+		err = page.Invalid("one of them", "claimTurn takes claimId or turn")
 	case q.Turn < 0:
-		err = parley.Refuse(parley.ErrValidationFailed, "turn is negative", "1 or more")
+		err = page.Invalid("1 or more", "turn is negative")
 	case q.ClaimID != "":
 		seat, err = d.findOffer(p, &s, q.ClaimID, cmd)
 	}
@@ -284,8 +281,7 @@ func (d *Dispatcher) ReleaseClaim(
 	}
 	end, ok := q.Outcome.Ends()
 	if !ok {
-		err = parley.Refuse(parley.ErrValidationFailed,
-			fmt.Sprintf("outcome is %q", policy.Clip(string(q.Outcome))), "yield, decline, silent or failed")
+		err = page.Invalid("yield, decline, silent or failed", "outcome is %q", policy.Clip(string(q.Outcome)))
 	} else {
 		err = check.Reason(q.Reason)
 	}
@@ -327,14 +323,12 @@ func (d *Dispatcher) ConfirmHolder(hash eventdata.ClaimHash, id string, p *auth.
 	}
 }
 
-// endGraceLocked ends the grace period of a claim.
 func (d *Dispatcher) endGraceLocked(h *heldClaim) {
 	if t := d.records.turns[h.conversation]; t != nil {
 		t.Found(h.hash)
 	}
 }
 
-// claimResult returns the claim that claimTurn took or found.
 func (d *Dispatcher) claimResult(r *fold.Decision, p *auth.Principal) parley.ClaimTurnResult {
 	_, left := d.HeldFor(r.State.ID, r.Claim.Hash)
 	out := parley.ClaimTurnResult{

@@ -11,7 +11,6 @@ import (
 	"github.com/parleyhub/parley/hub/internal/conv"
 )
 
-// heldClaim is a current claim.
 type heldClaim struct {
 	hash         eventdata.ClaimHash
 	conversation string
@@ -126,7 +125,6 @@ func (k *claims) Dropped(conversation string, r *conv.Request) {
 	}
 }
 
-// servedBy returns what an executor of a seat serves; empty if the seat does not exist.
 func servedBy(s *fold.State, seat string) string {
 	if i := s.Seat(seat); i >= 0 {
 		return s.ServedBy(i)

@@ -55,24 +55,13 @@ func (c *Connection) QueueBlueprints(answered chan struct{}) (before <-chan stru
 	return before
 }
 
-// Registration is the executor that a connection is registered as.
-type Registration struct {
-	ExecutorID string
-	Owner      string // the participant that registered it
-	Labels     map[string]string
-	Internal   bool
-}
-
 // Registration returns the executor that c is registered as, or nil.
-func (c *Connection) Registration() *Registration {
-	if c == nil {
+func (c *Connection) Registration() *fold.Executor {
+	if c == nil || c.executor.Load() == nil {
 		return nil
 	}
-	x := c.executor.Load()
-	if x == nil {
-		return nil
-	}
-	return &Registration{ExecutorID: x.id, Owner: x.by.AgentID, Labels: x.labels, Internal: c.internal}
+	e := c.Executor()
+	return &e
 }
 
 // Close ends the connection and its registration. Its claims stay for their grace period.
@@ -99,7 +88,6 @@ func (c *Connection) Hold(conversation string) (auth.Hold, bool) {
 	return h, ok
 }
 
-// addHold records the claim that was taken on the connection.
 func (c *Connection) addHold(conversation string, h auth.Hold) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,7 +137,6 @@ func (c *Connection) moveAllHolds() {
 	}
 }
 
-// holdHashes returns the claim that was taken last in each conversation.
 func (c *Connection) holdHashes() []eventdata.ClaimHash {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -180,7 +167,6 @@ func (c *Connection) registered() *executor {
 	return c.last.Load()
 }
 
-// endLocked ends the connection.
 func (c *Connection) endLocked() {
 	c.closed = true
 	if x := c.executor.Load(); x != nil {

@@ -1,7 +1,11 @@
 package turns
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -10,6 +14,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/internal/spannames"
 )
 
 // turn is the current turn of a conversation, with the executors that were offered it.
@@ -148,4 +153,161 @@ func (r *records) HeldFor(conversation string, hash eventdata.ClaimHash) (heldMs
 		return t.Watched(deskNow(r.engine), hash)
 	}
 	return 0, 0
+}
+
+// recovery loads every open conversation once after a start, so that all observers know it. It reads no
+// closed one.
+type recovery struct {
+	engine   *conv.Engine
+	sessions Sessions
+	claims   *claims
+	run      func(conversation string, cmd fold.Command) // decides a command of the hub
+	done     chan struct{}                               // closed when every open conversation was loaded once
+}
+
+// Recovered reports whether every open conversation was loaded once after the start.
+func (r *recovery) Recovered() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// AwaitRecovery waits until Recovered is true. It fails when ctx ends or the hub drains.
+func (r *recovery) AwaitRecovery(ctx context.Context) error {
+	select {
+	case <-r.done:
+		return nil
+	case <-r.engine.Draining():
+		return conv.ErrDraining
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Recover loads the open conversations.
+func (r *recovery) Recover() {
+	defer close(r.done)
+	var after string
+	for r.engine.Context().Err() == nil {
+		open, err := r.engine.Journal().Open(after, 1000)
+		if err != nil {
+			r.engine.Log().Error("cannot list open conversations: their turns and time limits wait until they are used",
+				"error", err)
+			return
+		}
+		if len(open) == 0 {
+			r.sessions.FinishRecovery()
+			return
+		}
+		for _, id := range open {
+			r.recoverOne(id)
+		}
+		after = open[len(open)-1]
+	}
+}
+
+// recoverOne loads an open conversation, once or again, before a caller names its claim.
+func (r *recovery) recoverOne(id string) {
+	c, err := r.engine.Pin(id)
+	if err != nil {
+		return // the load has logged it, or the hub stops
+	}
+	defer r.engine.Unpin(c)
+	var orphan *eventdata.ClaimHash
+	c.ShowAtStart(func(s *fold.State) {
+		if s.Claim != nil && s.Claim.Internal && r.claims.idOf(s.Claim.Hash) == "" { // else this process took it
+			orphan = &s.Claim.Hash
+		}
+	})
+	if orphan != nil && !r.engine.Shared() { // its executor was part of the process before
+		end := &fold.EndClaim{Reason: parley.ClaimRestarted}
+		r.run(id, fold.Command{Do: end, From: parley.HubID, Named: orphan})
+	}
+}
+
+// turnSpan identifies the span of a turn. Every reader of the log computes the same one: the id is made
+// of the conversation and the turn, and so is the trace if the turn answers no trace.
+type turnSpan struct {
+	id      [8]byte
+	trace   [16]byte
+	answers string // the traceparent of what the turn answers; may be empty
+}
+
+func newTurnSpan(conversation string, turn int64, answers string) turnSpan {
+	sum := sha256.Sum256([]byte("turn\x00" + conversation + "\x00" + strconv.FormatInt(turn, 10)))
+	s := turnSpan{answers: answers}
+	copy(s.id[:], sum[:8])
+	copy(s.trace[:], sum[8:])
+	return s
+}
+
+// Offsets in a traceparent: the end of the trace and its dash, and the dash before the flags.
+const (
+	traceEnd   = 36
+	flagsStart = 52
+)
+
+// traceparent returns the traceparent of the span. A span without a parent is sampled, and one with a
+// parent if the parent is, unless the tracer samples differently. Else spans below an unsampled span
+// would have no parent.
+func (s turnSpan) traceparent(tracer parley.Tracer) string {
+	head, flags := "00-"+hex.EncodeToString(s.trace[:])+"-", "-01"
+	if s.answers != "" {
+		head, flags = s.answers[:traceEnd], s.answers[flagsStart:]
+	}
+	if t, ok := tracer.(parley.SamplingTracer); ok {
+		flags = "-00"
+		if t.Samples(s.start()) {
+			flags = "-01"
+		}
+	}
+	return head + hex.EncodeToString(s.id[:]) + flags
+}
+
+// start is the beginning of the span, without what is known at the end of the turn.
+func (s turnSpan) start() parley.SpanStart {
+	return parley.SpanStart{Name: spannames.SpanTurn, Parent: s.answers, ID: s.id, TraceID: s.trace}
+}
+
+type spans struct {
+	tracer parley.Tracer // nil: none
+}
+
+// traceparent returns the traceparent for the executor of the current turn: that of the turn's span if
+// there is a tracer, else that of what the turn answers, which may be empty.
+func (a spans) traceparent(s *fold.State, answers string) string {
+	if a.tracer == nil {
+		return answers
+	}
+	return newTurnSpan(s.ID, s.CurrentTurn(), answers).traceparent(a.tracer)
+}
+
+// ReportTurn reports the span of a claimed turn that the events from seq first on ended, if there is
+// one. Everything in it is in the log.
+func (a spans) ReportTurn(s *fold.State, first int64) {
+	w := s.EndedTurn
+	if a.tracer == nil || w == nil || w.Seq < first {
+		return
+	}
+	start := newTurnSpan(s.ID, w.Turn, w.Traceparent).start()
+	start.Name, start.At = spannames.SpanTurn+w.Agent, w.From.Time()
+	start.Attributes = []parley.Attribute{
+		{Key: spannames.AttrGenAIConversationID, Value: s.ID},
+		{Key: spannames.AttrGenAIAgentID, Value: w.AgentID},
+		{Key: spannames.AttrGenAIAgentName, Value: w.Agent},
+		{Key: spannames.AttrTurnNumber, Value: w.Turn},
+		{Key: spannames.AttrTurnAttempts, Value: w.Attempts},
+		{Key: spannames.AttrTurnOutcome, Value: w.Outcome},
+	}
+	if s.Workspace != "" {
+		start.Attributes = append(start.Attributes, parley.Attribute{Key: spannames.AttrWorkspace, Value: s.Workspace})
+	}
+	_, span := parley.StartSpan(parley.WithTracer(context.Background(), a.tracer), start)
+	if w.Outcome != fold.TurnFinal && w.Outcome != string(parley.TurnYielded) {
+		span.Fail(w.Outcome)
+	}
+	span.EndAt(w.To.Time())
 }

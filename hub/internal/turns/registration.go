@@ -15,6 +15,7 @@ import (
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/cluster"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/page"
 	"github.com/parleyhub/parley/hub/policy"
 	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/methods"
@@ -56,8 +57,7 @@ func (d *Dispatcher) newExecutor(p *auth.Principal, q *parley.RegisterExecutorPa
 	}
 	conn := ConnectionOf(p)
 	if conn == nil {
-		return nil, parley.Refuse(parley.ErrValidationFailed,
-			"an executor needs a connection that stays", "registerExecutor on a WebSocket")
+		return nil, page.Invalid("registerExecutor on a WebSocket", "an executor needs a connection that stays")
 	}
 	if err := checkExecutor(q); err != nil {
 		return nil, err
@@ -78,28 +78,25 @@ func (d *Dispatcher) newExecutor(p *auth.Principal, q *parley.RegisterExecutorPa
 }
 
 func checkExecutor(q *parley.RegisterExecutorParams) error {
-	refuse := func(expected, format string, args ...any) error {
-		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf(format, args...), expected)
-	}
 	switch {
 	case !parley.ValidParticipantID(q.ExecutorID):
-		return refuse("1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub",
+		return page.Invalid("1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub",
 			"executorId %q is not acceptable", policy.Clip(q.ExecutorID))
 	case len(q.Agents) > limits.MaxExecutorAgents:
-		return refuse(fmt.Sprintf("at most %d", limits.MaxExecutorAgents), "agents: there are %d", len(q.Agents))
+		return page.Invalid(fmt.Sprintf("at most %d", limits.MaxExecutorAgents), "agents: there are %d", len(q.Agents))
 	case q.Mode != "" && !q.Mode.Valid():
-		return refuse("pull or push", "mode is %q", policy.Clip(string(q.Mode)))
+		return page.Invalid("pull or push", "mode is %q", policy.Clip(string(q.Mode)))
 	case q.Capacity != 0 && (q.Capacity < 1 || q.Capacity > limits.MaxCapacity):
-		return refuse(fmt.Sprintf("1 to %d", limits.MaxCapacity), "capacity is %d", q.Capacity)
+		return page.Invalid(fmt.Sprintf("1 to %d", limits.MaxCapacity), "capacity is %d", q.Capacity)
 	case q.GraceMs != 0 && (q.GraceMs < limits.MinGraceMs || q.GraceMs > limits.MaxGraceMs):
-		return refuse(fmt.Sprintf("%d to %d", limits.MinGraceMs, limits.MaxGraceMs), "graceMs is %d", q.GraceMs)
+		return page.Invalid(fmt.Sprintf("%d to %d", limits.MinGraceMs, limits.MaxGraceMs), "graceMs is %d", q.GraceMs)
 	case len(q.Holding) > limits.MaxHolding:
-		return refuse(fmt.Sprintf("at most %d", limits.MaxHolding), "holding: there are %d", len(q.Holding))
+		return page.Invalid(fmt.Sprintf("at most %d", limits.MaxHolding), "holding: there are %d", len(q.Holding))
 	}
 	seen := map[string]bool{}
 	for _, name := range q.Agents {
 		if !parley.ValidParticipantID(name) || seen[name] {
-			return refuse("different names like ids of participants",
+			return page.Invalid("different names like ids of participants",
 				"agents: %q is no name of an agent, or there twice", policy.Clip(name))
 		}
 		seen[name] = true
@@ -201,7 +198,6 @@ func (d *Dispatcher) renewOwner(c *Connection, p *auth.Principal) {
 	x.by, x.missed = p, true // it may reach more than before
 }
 
-// startServing lets x be asked.
 func (d *Dispatcher) startServing(x *executor) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -223,7 +219,6 @@ func (d *Dispatcher) HubReported(hubID string, others map[string]*cluster.Execut
 	}
 }
 
-// disconnect ends a connection.
 func (d *Dispatcher) disconnect(c *Connection) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

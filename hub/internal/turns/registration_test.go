@@ -11,6 +11,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/auth"
+	"github.com/parleyhub/parley/hub/internal/cluster"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
@@ -35,7 +36,7 @@ func newDispatcher(t *testing.T) *Dispatcher {
 		MaxLoaded: 10, MaxLoadedBytes: 1 << 20, IdleEvict: time.Minute,
 	})
 	d := New(Options{Engine: e, Auth: auth.New(e, auth.Options{}), StartedAt: time.Now()})
-	d.Connect(nil, noSessions{}, noRunners{})
+	d.Connect(cluster.NewPresence(e, nil, nil), noSessions{}, noRunners{})
 	t.Cleanup(func() { e.Close(); _ = j.Close() })
 	return d
 }
