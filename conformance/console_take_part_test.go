@@ -193,7 +193,7 @@ func TestConsoleStops(t *testing.T) {
 	b.waitGone("dialog.dialog")
 	b.waitText(".row.message .body", "it takes too long")
 	b.waitText(".ending", "Closed: canceled")
-	b.until("[...document.querySelectorAll('.actions button')].at(-1).getAttribute('aria-description') === 'The session has ended.'")
+	b.until("[...document.querySelectorAll('.actions button')].at(-1).getAttribute('aria-description') === 'The session ended.'")
 	var s struct{ Status string }
 	if err := json.Unmarshal(w.call("ann", "getSession", map[string]any{"sessionId": id}), &s); err != nil ||
 		s.Status != "stopped" {

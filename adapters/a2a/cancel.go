@@ -40,7 +40,7 @@ func (s *Server) cancel(ctx context.Context, c *caller, req *a2a.CancelTaskReque
 }
 
 func notCancelable(t *a2a.Task) error {
-	return fmt.Errorf("%w: task %s has ended (%s)", a2a.ErrTaskNotCancelable, t.ID, t.Status.State)
+	return fmt.Errorf("%w: task %s already ended (%s)", a2a.ErrTaskNotCancelable, t.ID, t.Status.State)
 }
 
 // cancelInLog posts the note, and ends the turns of other participants until the caller has the

@@ -119,7 +119,7 @@ func (f *httpServer) toProtocolError(err error) *protocolError {
 		}
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		out := newProtocolError(a2a.ErrServerError, "the request ended before its response. A task that has begun "+
+		out := newProtocolError(a2a.ErrServerError, "the request ended before its response. A started task "+
 			"continues; send the same messageId again")
 		out.retry = defaultRetry
 		return out

@@ -204,7 +204,7 @@ func (f *taskStream) sendHeld(ctx context.Context, head int64) bool {
 		if f.caller.legacy {
 			f.send(ctx, []update{f.last})
 		} else {
-			f.yield(update{}, unsupported("task %s has ended (%s), so no updates follow; call GetTask to read it", f.task,
+			f.yield(update{}, unsupported("task %s already ended (%s), so no updates follow; call GetTask to read it", f.task,
 				now.Status.State))
 		}
 		return false

@@ -41,7 +41,7 @@ type sharedSubscription struct {
 }
 
 // errSubscriptionEnded is the error of a subscription that ended without an error.
-var errSubscriptionEnded = parley.Refuse(parley.ErrUnavailable, "the subscription to the log has ended", "")
+var errSubscriptionEnded = parley.Refuse(parley.ErrUnavailable, "the subscription to the log ended", "")
 
 // listen yields what a subscription yields: the events in the log, the head, and each new event. A
 // stream reads older events with a separate subscription, and then continues with the shared one.

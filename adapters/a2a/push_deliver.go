@@ -25,7 +25,7 @@ import (
 const maxPushAnswer = 64 << 10
 
 // errEnded means that everything is delivered.
-var errEnded = errors.New("the task has ended, and every update was delivered")
+var errEnded = errors.New("the task ended, and every update was delivered")
 
 // deliverConfig delivers a configuration until it or ctx ends.
 func (p *Push) deliverConfig(ctx context.Context, c *config) {

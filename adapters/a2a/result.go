@@ -56,7 +56,7 @@ func resultMessage(m *parley.Message, e *parley.Event) a2a.ContentParts {
 		text = *m.Result.ResultText
 	}
 	if text == "" {
-		text = fmt.Sprintf("The session has ended: %s.", outcomeOf(e))
+		text = fmt.Sprintf("The session ended: %s.", outcomeOf(e))
 	}
 	return a2a.ContentParts{a2a.NewTextPart(text)}
 }

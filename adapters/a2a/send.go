@@ -88,7 +88,7 @@ func (s *Server) waitSettled(ctx context.Context, c *caller, at *sentMessage, at
 			return task, answer, err
 		}
 	}
-	return nil, nil, parley.Refuse(parley.ErrUnavailable, "the subscription to the log has ended", "")
+	return nil, nil, parley.Refuse(parley.ErrUnavailable, "the subscription to the log ended", "")
 }
 
 // readTask returns the current state of a task, and the seq up to which the log was read.
@@ -277,10 +277,10 @@ func (s *Server) positionOf(ctx context.Context, c *caller, p *conversationInfo,
 func (at *position) checkAccepts(m *a2a.Message) error {
 	switch {
 	case m.TaskID != "" && at.task.Status.State.Terminal():
-		return unsupported("task %s has ended (%s) and accepts no more messages; send without taskId to begin another task "+
+		return unsupported("task %s ended (%s) and accepts no more messages; send without taskId to begin another task "+
 			"in the same context", m.TaskID, at.task.Status.State)
 	case at.liveTask != "" && !at.waits:
-		return unsupported("task %s is working and accepts no message now; wait until it has ended or needs input "+
+		return unsupported("task %s is working and accepts no message now; wait until it ends or needs input "+
 			"(SubscribeToTask), or cancel it", at.liveTask)
 	}
 	return nil
@@ -325,12 +325,12 @@ func explainRefusal(err error) error {
 	switch {
 	case errors.Is(err, parley.ErrNotYourTurn), errors.Is(err, parley.ErrTurnConflict),
 		errors.Is(err, parley.ErrTurnClosed):
-		return fmt.Errorf("%w: another participant has the turn in this context; wait until its task has ended or needs "+
+		return fmt.Errorf("%w: another participant has the turn in this context; wait until its task ends or needs "+
 			"input: %w", a2a.ErrUnsupportedOperation, err)
 	case errors.Is(err, parley.ErrIdempotencyConflict):
 		return fmt.Errorf("%w: message.messageId was used for another message; use a new one", a2a.ErrInvalidParams)
 	case errors.Is(err, parley.ErrConversationClosed):
-		return fmt.Errorf("%w: the context has ended; begin another one, without contextId or with a new one: %w",
+		return fmt.Errorf("%w: the context is closed; begin another one, without contextId or with a new one: %w",
 			a2a.ErrUnsupportedOperation, err)
 	}
 	return hideNotFound(err)

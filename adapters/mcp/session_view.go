@@ -68,7 +68,7 @@ func viewSessionAt(s *parley.Session, at offsets, waited float64) *sessionView {
 	}
 	switch {
 	case s.Status.Ended():
-		v.Next = "The session has ended."
+		v.Next = "The session ended."
 	case s.Status == parley.SessionInputRequired:
 		v.Next = fmt.Sprintf("The session waits for your answer: post_message {conversation_id: %q, since_seq: %d, text: "+
 			"...}.", s.SessionID, s.LatestSeq)

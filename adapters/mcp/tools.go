@@ -100,7 +100,7 @@ var tools = []tool{
 	},
 	{
 		set: Agents, name: "get_agent_session", title: "Get an agent session", hint: readEffect,
-		description: "Get the status of a session, and its result once it has ended. " +
+		description: "Get the status of a session, and its result after it ended. " +
 			"Also read the rest of a result that was cut (text_offset or data_offset). " +
 			"With wait_seconds, wait for the end of the session.",
 		refine: refineGet, register: registration(getSession),

@@ -144,7 +144,7 @@ func (e *entry) post(ctx context.Context, due time.Time) bool {
 			// the note was posted with another content, because the table has changed
 			return true
 		case errors.Is(err, parley.ErrConversationClosed):
-			e.log.Warn("an entry of the timetable has ended: its conversation is closed")
+			e.log.Warn("an entry of the timetable is over: its conversation is closed")
 			return false
 		case !parley.ErrorRowOf(err).Retryable:
 			e.log.Error("the timetable cannot post", "due", due, "agent", e.Client.AgentID(), "error", err)

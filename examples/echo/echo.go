@@ -16,7 +16,7 @@ import (
 const Name = "echo"
 
 // Description says what it does.
-const Description = "Says again what it was told. Told 'ask', it asks back and finishes with the reply; told 'slow', it works for five seconds and tells how far it is."
+const Description = "Repeats each message. For 'ask', it asks a question and finishes with the reply. For 'slow', it works for five seconds and reports its progress."
 
 // InputRequired is the tag of a message whose author asks a question and continues with the answer.
 const InputRequired = "input_required"
@@ -49,7 +49,7 @@ func Agent(pace time.Duration) parley.Agent {
 			}
 			answer.Text = "Done: " + said.Text
 		case answer.Text == "" && answer.Data == nil && answer.Attachments == nil:
-			answer.Text = "I was told nothing."
+			answer.Text = "The message was empty."
 		}
 		if _, err := turn.Post(ctx, answer, parley.FinalityTurn); err != nil {
 			return "", err

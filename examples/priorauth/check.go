@@ -30,7 +30,7 @@ type CriteriaTable struct {
 // criteriaBlueprint is the agent without its command.
 const criteriaBlueprint = `{
   "name": "criteria-check",
-  "description": "Holds evidence from a chart against the criteria of a health plan's policy and tells how each of them stands.",
+  "description": "Checks evidence from a chart against the criteria of a health plan's policy and reports the status of each.",
   "params_via": "stdin",
   "timeout": "30s",
   "idempotent": true,

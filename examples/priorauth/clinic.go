@@ -74,7 +74,7 @@ func (c *Case) next(d *dossier) (parley.Message, parley.Trace, error) {
 		return c.respond(d)
 	}
 	why, err := trace("chart_search", "There is nothing to answer.", nil)
-	return parley.Message{Text: "We have nothing to add. Please tell us what you need for a decision."}, why, err
+	return parley.Message{Text: "We have nothing to add. Please name what you need for a decision."}, why, err
 }
 
 // ask makes the request.

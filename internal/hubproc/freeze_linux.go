@@ -30,7 +30,7 @@ func Freeze(t testing.TB, pids ...int) {
 				break
 			}
 			if time.Since(begun) > freezeTimeout {
-				t.Fatalf("%d does not stand still %s after SIGSTOP: %s", pid, freezeTimeout, state)
+				t.Fatalf("process %d is not stopped %s after SIGSTOP: %s", pid, freezeTimeout, state)
 			}
 		}
 	}

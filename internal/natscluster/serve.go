@@ -36,7 +36,7 @@ func Serve(ctx context.Context, file, log string) error {
 		<-ended
 		return nil
 	case <-ended:
-		return errors.New("the NATS server has ended by itself")
+		return errors.New("the NATS server ended by itself")
 	}
 }
 

@@ -77,11 +77,11 @@ func (g *graph) addKeyword(n *node, keyword string, v *value) error {
 	case keyword == "$ref":
 		return g.addReference(n, v)
 	case keyword == "$dynamicRef", keyword == "$recursiveRef":
-		return refuse(n.pathTo(keyword), "it cannot be told where this points", "$ref")
+		return refuse(n.pathTo(keyword), "its target depends on the caller and cannot be resolved here", "$ref")
 	case keyword == "$schema":
 		return g.sameDraft(n, v)
 	case keyword == g.draft.id && len(n.path) > 0 && v.kind == text:
-		return refuse(n.pathTo(keyword), "a schema inside another has no address of its own", keyword+" at the root only")
+		return refuse(n.pathTo(keyword), "a nested schema has no own address", keyword+" at the root only")
 	case keyword == "pattern" && v.kind == text:
 		var err error
 		n.instructions, err = g.pattern(n.pathTo(keyword), v.string(), MaxPatternBytes)

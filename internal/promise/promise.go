@@ -58,7 +58,7 @@ func (id ID) Kept(t testing.TB, tried Tried) {
 	case tried.Violations > 0:
 		t.Errorf("%s was broken %d times", id, tried.Violations)
 	case tried.Operations <= 0:
-		t.Errorf("%s: nothing was held against it: the run proves nothing", id)
+		t.Errorf("%s: the run checked nothing, so it proves nothing", id)
 	}
 }
 

@@ -105,9 +105,9 @@ func (c *condition) because(o outcome) string {
 	case o.over:
 		return fmt.Sprintf("to look for %s took more than %d steps", path, MaxSteps)
 	case o.count == 0:
-		return fmt.Sprintf("nothing stands at %s, and %s is asked for", path, asked)
+		return fmt.Sprintf("there is no value at %s, but %s is required", path, asked)
 	case o.count == 1 || c.negated():
-		return fmt.Sprintf("%s is %s, and %s is asked for", path, show(o.found.raw), asked)
+		return fmt.Sprintf("%s is %s, but %s is required", path, show(o.found.raw), asked)
 	}
 	return fmt.Sprintf("none of the %d values at %s is what %s asks for: the first is %s", o.count, path, asked,
 		show(o.found.raw))

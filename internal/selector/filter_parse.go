@@ -3,7 +3,7 @@ package selector
 // deeper counts nested parentheses and functions.
 func (r *pathReader) deeper() {
 	if r.nesting++; r.nesting > maxNesting {
-		r.fail("parentheses and functions may stand in each other at most %d deep", maxNesting)
+		r.fail("parentheses and functions may be nested at most %d deep", maxNesting)
 	}
 }
 

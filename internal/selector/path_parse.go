@@ -155,7 +155,7 @@ func (r *pathReader) pick() pick {
 	case '?':
 		r.i++
 		if r.filters++; r.filters > maxFilters {
-			r.fail("filters may stand in each other at most %d deep", maxFilters)
+			r.fail("filters may be nested at most %d deep", maxFilters)
 		}
 		t := r.or()
 		r.filters--

@@ -54,9 +54,9 @@ func (s *Set) because(i int, e *Event, v verdict) string {
 	switch v.failed {
 	case failedSchema:
 		if e.Schema == "" {
-			return fmt.Sprintf("it has no schema, and %s is asked for", show(sel.SchemaName))
+			return fmt.Sprintf("it has no schema, but %s is required", show(sel.SchemaName))
 		}
-		return fmt.Sprintf("its schema is %s, and %s is asked for", show(e.Schema), show(sel.SchemaName))
+		return fmt.Sprintf("its schema is %s, but %s is required", show(e.Schema), show(sel.SchemaName))
 	case failedAnyTags:
 		if len(sel.AnyTags) == 0 {
 			return "any_tags is empty, and an empty list matches nothing"

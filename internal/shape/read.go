@@ -84,7 +84,7 @@ func (r *Reader) value(path string, s *Shape, n *yaml.Node) json.RawMessage {
 		return nil
 	}
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" && s.Kind != Anything {
-		r.fault(path, n, "it has no value: give it one, or leave it out")
+		r.fault(path, n, "it has no value: set one, or remove the key")
 		return nil
 	}
 	r.places[path] = place{n.Line, n.Column}

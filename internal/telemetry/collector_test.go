@@ -32,14 +32,14 @@ var collectors = map[string]struct {
 		w.Header().Set("Content-Length", "100")
 		_, _ = w.Write([]byte("half of"))
 		panic(http.ErrAbortHandler)
-	}, "OpenTelemetry cannot be told"},
+	}, "the export to OpenTelemetry failed"},
 	"refuses": {func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprint("no ", r.URL.Path, r.Header), http.StatusUnauthorized)
-	}, "OpenTelemetry cannot be told"},
+	}, "the export to OpenTelemetry failed"},
 	"fails": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
-		"OpenTelemetry cannot be told"},
+		"the export to OpenTelemetry failed"},
 	"floods": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.CopyN(w, zeros{}, 32<<20) },
-		"OpenTelemetry cannot be told"},
+		"the export to OpenTelemetry failed"},
 	"takes some": {func(w http.ResponseWriter, _ *http.Request) {
 		partial := &collectortrace.ExportTracePartialSuccess{RejectedSpans: 3, ErrorMessage: "too many"}
 		b, _ := proto.Marshal(&collectortrace.ExportTraceServiceResponse{PartialSuccess: partial})

@@ -46,7 +46,7 @@ func (c *complaints) failed(to *url.URL, err error) {
 	if c.held > 0 {
 		args = append(args, "failuresSince", c.held)
 	}
-	c.log.Warn("OpenTelemetry cannot be told; what was to be told is lost, and all else goes on", args...)
+	c.log.Warn("the export to OpenTelemetry failed; its data is lost, and everything else continues", args...)
 	c.last, c.held, c.bad = time.Now(), 0, true
 }
 
@@ -57,7 +57,7 @@ func (c *complaints) worked(to *url.URL) {
 	if !c.bad {
 		return
 	}
-	c.log.Info("OpenTelemetry can be told again", "to", hostOf(to), "failuresSince", c.held)
+	c.log.Info("the export to OpenTelemetry works again", "to", hostOf(to), "failuresSince", c.held)
 	c.held, c.bad = 0, false
 }
 

@@ -328,7 +328,7 @@ func TestDeafCollector(t *testing.T) {
 	}
 	shut(t, tm)
 	text := log.String()
-	if strings.Count(text, "OpenTelemetry cannot be told") != 1 || !strings.Contains(text, "403 Forbidden") {
+	if strings.Count(text, "the export to OpenTelemetry failed") != 1 || !strings.Contains(text, "403 Forbidden") {
 		t.Errorf("the log is %s", text)
 	}
 	if strings.Contains(text, "hidden") || strings.Contains(text, "path-with-secret") {

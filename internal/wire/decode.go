@@ -225,7 +225,7 @@ func (d decoder) field(f *planField, v reflect.Value) *ParamError {
 	if f.notZero && v.IsZero() {
 		e := &ParamError{Path: d.path()}
 		e.refusal = parley.Refuse(parley.ErrValidationFailed, e.Path+" is "+f.plan.shape.zero(),
-			"leave it out, or give it a value")
+			"leave it out, or set a value")
 		return e
 	}
 	return nil

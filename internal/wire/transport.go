@@ -144,7 +144,7 @@ func (t *transport) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-var errGoodbye = errors.New("the socket has said goodbye")
+var errGoodbye = errors.New("the socket is closing")
 
 // TryWrite writes as much as possible without waiting, and returns the rest for FinishWrite. Until
 // then, no one else writes. b must have whole frames.

@@ -4,18 +4,18 @@ package generate
 var descriptions = map[string]string{
 	"AgentInfo":      "A row of listAgents.",
 	"ExecutorInfo":   "An executor in the answer of listAgents.",
-	"Approval":       "A question of an agent that works on its turn: may I do this? It is answered once, or times out.",
-	"ApprovalRecord": "What the events of an approval say of it: each kind has some of the members.",
-	"Blueprint": "What a runner tells the hub of an agent that it runs: a command, of which what it is stays with " +
-		"the runner, or an LLM agent, whose config the hub checks and keeps.",
-	"Event": "One record of a conversation: the bytes that are stored. The hash chain is made over them.",
-	"Limits": "Close a conversation without anybody's doing; one that is absent does not, but for the two that " +
+	"Approval":       "A request for permission by an agent that works on its turn. It is decided once, or times out.",
+	"ApprovalRecord": "The payload of the events of an approval: each kind has some of the members.",
+	"Blueprint": "The registration of an agent that a runner runs. The hub does not see what a command is, but it " +
+		"checks and stores the config of an LLM agent.",
+	"Event": "One record of a conversation, exactly as it is stored. The hash chain covers these bytes.",
+	"Limits": "Limits close a conversation automatically. An absent limit has no effect, except the two that " +
 		"have a default.",
 	"Message": "The payload of a message. At least one of text, data, attachments, parameters and result is " +
 		"there. Other members are kept.",
-	"SessionResult":   "What a session has brought.",
-	"ValidationError": "One thing that is wrong with parameters or a result.",
-	"Stats": "What the hub has counted since it was started, and how it stands. The same numbers are at " +
+	"SessionResult":   "The result of a session.",
+	"ValidationError": "One fault of parameters or of a result.",
+	"Stats": "Counters since the start of the hub, and its current state. The same numbers are at " +
 		"/metrics.",
 	"System": "The payload of a system event: kind says which of the other members are there.",
 

@@ -57,8 +57,8 @@ type (
 const openRPCVersion = "1.3.2"
 
 const methodsText = `JSON-RPC 2.0 over a WebSocket at /rpc, and by POST /rpc for methods whose x-socket is false. ` +
-	`x-scope is what the caller's token must carry ("self": any token; absent: no token is needed), ` +
-	`and x-http is the method over plain HTTP: the same, but for what x-http-differs says. Params are by name, and ` +
+	`x-scope is the scope that the caller's token must have ("self": any token; absent: no token is needed), ` +
+	`and x-http is the method over plain HTTP: the same, except for x-http-differs. Params are by name, and ` +
 	`unknown ones are refused.`
 
 func openRPC(d *definitions) openRPCDocument {

@@ -28,7 +28,7 @@ func Tree(t testing.TB, spans []Span, root string, tidy func(key, value string) 
 	}
 	for _, s := range spans {
 		if s.TraceID != root[3:35] || !known[s.Parent] {
-			t.Errorf("%q of trace %s is below %q, which nobody has told", s.Name, s.TraceID, s.Parent)
+			t.Errorf("%q of trace %s is below %q, which was not exported", s.Name, s.TraceID, s.Parent)
 		}
 	}
 	var b strings.Builder

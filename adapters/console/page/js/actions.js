@@ -143,7 +143,7 @@ function whyNoFork(ctx, c) {
 
 /** whyNoStop leaves it to the hub who of the people around a session may stop it. @param {Ctx} ctx @param {Conversation} c */
 function whyNoStop(ctx, c) {
-  return c.snapshot.status === 'closed' ? 'The session has ended.' : whyNoScope(ctx, 'write');
+  return c.snapshot.status === 'closed' ? 'The session ended.' : whyNoScope(ctx, 'write');
 }
 
 /** @param {Ctx} ctx @param {Conversation} c */

@@ -63,7 +63,7 @@ export function labelled(label, view) {
   return h('div', { class: 'labelled' }, h('span', { class: 'label muted foreign', dir: 'auto' }, visible(shorten(label, 120))), view);
 }
 
-/** What a session has brought. @param {any} ctx @param {any} conversation @param {Record<string, any>} r @returns {HTMLElement} */
+/** The result of a session. @param {any} ctx @param {any} conversation @param {Record<string, any>} r @returns {HTMLElement} */
 export function resultView(ctx, conversation, r) {
   return h('div', { class: 'result' },
     h('span', { class: 'label muted' }, 'Result'),

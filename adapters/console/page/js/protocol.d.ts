@@ -28,7 +28,7 @@ export interface AgentInfo {
   stale?: boolean;
 }
 
-/** A question of an agent that works on its turn: may I do this? It is answered once, or times out. */
+/** A request for permission by an agent that works on its turn. It is decided once, or times out. */
 export interface Approval {
   /** approvalId is the id of the conversation, a dot, and the seq of the event approval_requested. */
   approvalId: string;
@@ -61,7 +61,7 @@ export interface Approval {
   timedOut?: boolean;
 }
 
-/** What the events of an approval say of it: each kind has some of the members. */
+/** The payload of the events of an approval: each kind has some of the members. */
 export interface ApprovalRecord {
   approvalId: string;
   key?: string;
@@ -458,7 +458,7 @@ export interface ErrorData {
   parameters_schema?: any;
 }
 
-/** One record of a conversation: the bytes that are stored. The hash chain is made over them. */
+/** One record of a conversation, exactly as it is stored. The hash chain covers these bytes. */
 export interface Event {
   /** seq is the position in the conversation: 1, 2, 3 and so on, without gaps. */
   seq: number;
@@ -1364,7 +1364,7 @@ export interface SessionRecord {
   hops?: number;
 }
 
-/** What a session has brought. */
+/** The result of a session. */
 export interface SessionResult {
   result_type: 'agent' | 'deterministic' | 'function' | 'workflow' | (string & {});
   /** result_text is the text of the agent, or the whole standard output of the command. It is null if there is no text, or if it was omitted. */
@@ -1730,7 +1730,7 @@ export interface UnsubscribeParams {
   subscriptionId: string;
 }
 
-/** One thing that is wrong with parameters or a result. */
+/** One fault of parameters or of a result. */
 export interface ValidationError {
   /** path is the place in the value, such as $.url or $.list[0]. */
   path: string;

@@ -56,21 +56,21 @@ type Skill struct {
 const maxCards = limits.MaxExecutorAgents
 
 var root = &shape.Shape{Kind: shape.Object, Members: []shape.Member{
-	shape.Must("cards", shape.ListOf("what is shown over A2A; the first is also found at the root of the address", 1, maxCards, card)),
+	shape.Must("cards", shape.ListOf("the agents that clients see over A2A; the first card is also at the root of the address", 1, maxCards, card)),
 }}
 
-var card = &shape.Shape{Kind: shape.Object, Doc: "an agent or a scenario with a card of its own", Members: []shape.Member{
-	shape.Must("name", shape.ID("its place in URLs: /a2a/NAME")),
+var card = &shape.Shape{Kind: shape.Object, Doc: "an agent or a scenario that has a card", Members: []shape.Member{
+	shape.Must("name", shape.ID("the last part of its URL: /a2a/NAME")),
 	shape.May("agent", shape.ID("the name of the agent of the hub that answers")),
-	shape.May("scenario", shape.Line("file of the scenario with which each context begins, from the directory of this file on", 4096)),
-	shape.May("seat", shape.ID("the participant of the scenario whose place the caller takes")),
-	shape.May("room", shape.Switch("keep tasks open when the floor is back at the caller: they need input then, rather than being completed")),
+	shape.May("scenario", shape.Line("file of the scenario that starts each context, relative to this file", 4096)),
+	shape.May("seat", shape.ID("the participant of the scenario that the caller speaks as")),
+	shape.May("room", shape.Switch("keep a task open when it is the caller's turn again: its state is input-required, not completed")),
 	shape.May("title", shape.Line("name on the card; absent, name", parley.MaxTitleBytes)),
 	shape.May("description", shape.Prose("what it does", limits.MaxAgentDescriptionBytes)),
 	shape.May("version", shape.Line("version of the agent; absent, that of the program", 64)),
-	shape.May("inputModes", shape.ListOf("media types that it takes", 1, 32, shape.Line("a media type", limits.MaxMediaTypeBytes))),
-	shape.May("outputModes", shape.ListOf("media types that it gives", 1, 32, shape.Line("a media type", limits.MaxMediaTypeBytes))),
-	shape.May("skills", shape.ListOf("what it can do; absent, one of its name and description", 1, 64, skill)),
+	shape.May("inputModes", shape.ListOf("media types that it accepts", 1, 32, shape.Line("a media type", limits.MaxMediaTypeBytes))),
+	shape.May("outputModes", shape.ListOf("media types that it returns", 1, 32, shape.Line("a media type", limits.MaxMediaTypeBytes))),
+	shape.May("skills", shape.ListOf("what the agent can do; absent, one skill with its name and description", 1, 64, skill)),
 }}
 
 var skill = &shape.Shape{Kind: shape.Object, Doc: "a thing that it can do", Members: []shape.Member{
@@ -140,7 +140,7 @@ func (c *Card) kind() (what, below string) {
 	case c.Agent != "" && c.Seat != "":
 		return "seat goes with scenario only", ".seat"
 	case c.Scenario != "" && c.Seat == "":
-		return "expected seat: the participant of the scenario whose place the caller takes", ""
+		return "expected seat: the participant of the scenario that the caller speaks as", ""
 	}
 	return "", ""
 }
@@ -178,6 +178,6 @@ func (c *Card) begin(r *shape.Reader, path, dir string) {
 func Schema() []byte {
 	o := root.Schema()
 	o["title"] = "Parley A2A cards"
-	o["description"] = "A file of parley serve --a2a-cards: what is shown to clients of the Agent2Agent protocol."
+	o["description"] = "A file of parley serve --a2a-cards: the agent cards for clients of the Agent2Agent protocol."
 	return yamlfile.EncodeSchema(o)
 }

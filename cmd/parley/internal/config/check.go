@@ -133,11 +133,11 @@ func (c *check) pairs() {
 // shared checks a shared log against settings for a single hub.
 func (c *check) shared() {
 	if c.Journal != "" && c.dev && !c.Given("data") {
-		c.fault("journal", "a hub of --dev keeps nothing, and one of a journal keeps a replica: give it --data; 'make "+
-			"dev-cluster' starts servers and hubs at once")
+		c.fault("journal", "--dev keeps no data, but a hub of a journal keeps a replica: set --data, or run 'make "+
+			"dev-cluster', which starts servers and hubs")
 	}
 	if c.Journal != "" && c.A2A {
-		c.fault("a2a", "each hub of the journal would tell webhooks of its own: run 'parley a2a serve' once, beside the hubs")
+		c.fault("a2a", "each hub of the journal would notify webhooks itself: run 'parley a2a serve' once, beside the hubs")
 	}
 }
 
@@ -145,7 +145,7 @@ func (c *check) shared() {
 func (c *check) likeness() {
 	switch served := c.Embeddings != EmbeddingsLexical; {
 	case served && c.EmbeddingsModel == "":
-		c.fault("embeddings", "it needs embeddingsModel: the server has to be told which")
+		c.fault("embeddings", "embeddingsModel is missing: the server has several models")
 	case !served && c.Given("embeddings") && c.EmbeddingsModel != "":
 		c.fault("embeddingsModel", "lexical has no models")
 	}

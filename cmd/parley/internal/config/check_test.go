@@ -69,7 +69,7 @@ func TestContradictions(t *testing.T) {
 		{"mcpReadOnly: true", false, "parley.yaml:1:1: mcpReadOnly: it needs mcp"},
 		{"workspaces: [a]", false, "parley.yaml:1:1: workspaces: it needs blueprints"},
 		{"embeddingsModel: a", false, "parley.yaml:1:1: embeddingsModel: it needs embeddings"},
-		{"embeddings: https://a/v1", false, "parley.yaml:1:1: embeddings: it needs embeddingsModel"},
+		{"embeddings: https://a/v1", false, "parley.yaml:1:1: embeddings: embeddingsModel is missing"},
 		{"embeddings: https://a/v1\nembeddingsModel: m", false, ""},
 		{"embeddings: lexical\nembeddingsModel: m", false, "parley.yaml:2:1: embeddingsModel: lexical has no models"},
 		{"oidc: {issuer: 'http://127.0.0.1:5', audience: a}", true, ""},

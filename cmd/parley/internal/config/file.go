@@ -169,7 +169,7 @@ func (r *reader) scalar(s Setting, n *yaml.Node) bool {
 	case n.Kind != yaml.ScalarNode:
 		r.faultAt(n, s.Name, "%s", s.expectation())
 	case n.ShortTag() == "!!null":
-		r.faultAt(n, s.Name, "it has no value: give it one, or leave it out")
+		r.faultAt(n, s.Name, "it has no value: set one, or remove the key")
 	case slices.Contains(tags[s.kind()], n.ShortTag()):
 		return true
 	case s.kind() == "string" || s.kind() == "list":

@@ -92,7 +92,7 @@ func ParseJournal(text string) (*Journal, error) {
 	case !j.TLS() && (j.CA != "" || j.Cert != ""):
 		return nil, errors.New("ca, cert and key are for addresses that begin with tls://")
 	case j.Vouch && len(j.Monitors) > 0:
-		return nil, errors.New("give monitor or vouch, not both")
+		return nil, errors.New("set monitor or vouch, not both")
 	}
 	return j, nil
 }

@@ -65,7 +65,7 @@ func (f *limitFlags) addTo(c *cobra.Command) {
 	flags.IntVar(&f.hops, "max-hops", 0,
 		fmt.Sprintf("how many wakes may follow one from another (default: %d)", parley.DefaultMaxHops))
 	flags.IntVar(&f.wakes, "max-wakes-per-minute", 0,
-		fmt.Sprintf("how often within a minute one agent's events wake one agent (default: %d)",
+		fmt.Sprintf("runs per minute that the events of one agent may trigger for one agent (default: %d)",
 			limits.DefaultMaxWakesPerMinute))
 	flags.StringVar(&f.onTurnTimeout, "on-turn-timeout", "",
 		"action for a turn that was not taken, or failed too often: reoffer, skip or close (default: reoffer)")

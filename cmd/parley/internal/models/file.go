@@ -54,7 +54,7 @@ const (
 )
 
 var root = &shape.Shape{Kind: shape.Object, Members: []shape.Member{
-	shape.Must("runtimes", shape.MapOf("runtimes by the name that stands before the colon of a model, such as ollama",
+	shape.Must("runtimes", shape.MapOf("runtimes by the name before the colon of a model, such as ollama",
 		maxRuntimes, runtime)),
 }}
 

@@ -94,9 +94,9 @@ var hook = &shape.Shape{Kind: shape.Object, Doc: "a place to which others send",
 var variable = &shape.Shape{Kind: shape.Text, Doc: "the name of a variable", Pattern: regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`),
 	Expected: "the name of a variable: letters, digits and _"}
 
-var entry = &shape.Shape{Kind: shape.Object, Doc: "times at which a note is posted", Members: noteMembers("what tells it from others, in the keys of its notes",
-	shape.Must("cron", shape.Line("when it is due: minute, hour, day of month, month and day of week, such as \"30 7 * * mon-fri\", or @hourly, @daily, @weekly, @monthly, @yearly", 256)),
-	shape.May("timezone", shape.Line("at whose clock, such as Europe/Berlin; absent, UTC", 64)),
+var entry = &shape.Shape{Kind: shape.Object, Doc: "times at which a note is posted", Members: noteMembers("its id, which is part of the keys of its notes",
+	shape.Must("cron", shape.Line("the times: minute, hour, day of month, month and day of week, such as \"30 7 * * mon-fri\", or @hourly, @daily, @weekly, @monthly, @yearly", 256)),
+	shape.May("timezone", shape.Line("the time zone of the times, such as Europe/Berlin; absent, UTC", 64)),
 	shape.May("catch_up", duration),
 	shape.May("data", shape.Any("the data of the notes; absent, {\"due\": the time}", maxData)),
 )}
