@@ -256,7 +256,9 @@ func TestStarted(t *testing.T) {
 		slow.TimeoutMs, slow.Idempotent = 1000, true
 		x := hosts(t, h, slow)
 		ann := h.LocalPrincipal("ann")
-		s := start(t, h, ann, counts("slow", 3, parley.ModeAsyncPoll, ""))
+		q := counts("slow", 3, parley.ModeAsyncPoll, "")
+		q.Parameters = json.RawMessage(`{"n":3,"url":null}`) // null counts as absent
+		s := start(t, h, ann, q)
 		if s.Status != parley.SessionPending || s.RunnerID != "box" || s.Depth != 1 ||
 			s.AgentType != parley.AgentTypeDeterministic || s.CreatedBy != "ann" || s.TimedOut {
 			t.Errorf("%+v", s)

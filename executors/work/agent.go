@@ -169,6 +169,7 @@ func (a *Agent) check(j *Job) *Output {
 		j.Parameters = json.RawMessage("{}")
 	}
 	var err error
+	j.Parameters = a.parameters.DropNulls(j.Parameters)
 	if j.Session == nil { // the hub applied the defaults in a session
 		var filled json.RawMessage
 		if filled, err = a.parameters.Fill(j.Parameters); err == nil {

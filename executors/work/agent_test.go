@@ -70,7 +70,7 @@ func TestSeat(t *testing.T) {
 			},
 		})
 	id := w.Create("calc")
-	if m := w.ask(id, "", `{"input":{"n":1}}`); string(m.Data) != `{"sum":3}` || m.Text != `{"sum":3}` ||
+	if m := w.ask(id, "", `{"input":{"n":1,"depth":null}}`); string(m.Data) != `{"sum":3}` || m.Text != `{"sum":3}` ||
 		m.Schema != parley.ToolResponseSchema || len(m.Tags) > 0 {
 		t.Errorf("%s", worktest.Indent(m))
 	}

@@ -5,7 +5,7 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// Limits of a schema. Compile refuses larger ones.
+// Limits of a schema. Compile refuses larger ones, and skips larger patterns.
 const (
 	// MaxBytes limits the text of a schema.
 	MaxBytes = limits.MaxAgentSchemaBytes

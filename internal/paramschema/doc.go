@@ -1,9 +1,10 @@
 // Package paramschema compiles the JSON Schemas of agents for their parameters and results,
 // validates values, and fills in defaults. Neither the schema nor the value needs to be trusted.
 //
-//	schema -> Compile  -> Schema, or an error with the place in the schema
-//	value  -> Fill     -> the value with the defaults of the schema
-//	value  -> Validate -> validation errors in the form of the seed
+//	schema -> Compile   -> Schema with Warnings, or an error with the place in the schema
+//	value  -> DropNulls -> the value without null for optional members that do not accept it
+//	value  -> Fill      -> the value with the defaults of the schema
+//	value  -> Validate  -> validation errors in the form of the seed
 //
 // # Guarantees
 //
@@ -21,8 +22,13 @@
 //
 // Drafts 4, 6, 7, 2019-09 and 2020-12, by $schema at the root; Draft 7 without $schema. format,
 // contentEncoding base64 and contentMediaType application/json are asserted. An unknown format
-// accepts every value. contentSchema is only an annotation. Patterns are those of package regexp,
-// without look-ahead and back-references. A value of format regex has at most 1 KiB.
+// accepts every value. contentSchema is only an annotation. A value of format regex has at most 1
+// KiB.
+//
+// Patterns are those of package regexp, without look-ahead and back-references. Another pattern is
+// not checked, and neither is a keyword that would refuse more values without it: not, if, and
+// additionalProperties beside such a name of patternProperties. oneOf then counts as anyOf.
+// [Schema.Warnings] reports such patterns.
 //
 // $dynamicRef, $recursiveRef, references by $anchor, and $id below the root are refused. At the
 // root, $id has no effect, because nothing is loaded. A schema may recur through properties, items,

@@ -15,7 +15,7 @@ import (
 // properties, patternProperties, additionalProperties, items, prefixItems, additionalItems, $ref
 // and allOf. It never follows anyOf, oneOf, not, if, then, else and dependencies. A default beside
 // $ref has precedence over that of its target, and the first of two in the schema over the second.
-// Neither the value nor the defaults are validated.
+// The value is not validated. A default that does not match its own schema is not added.
 //
 // The result is compact. It has the members of the value in their order, then the new ones ordered
 // by name. Fill returns ErrTooLarge if the value or the added defaults exceed the limits, and
@@ -125,12 +125,19 @@ func (f *filler) addDefaults(v *value, schemas []*node) bool {
 	return true
 }
 
-// checkDefaults refuses a schema whose nested defaults are endless or very large.
+// checkDefaults removes the defaults that do not match their schema. It refuses a schema whose nested
+// defaults are endless or very large.
 func (g *graph) checkDefaults() error {
 	for _, n := range g.nodes {
 		n.findFallback()
 	}
 	f := &filler{steps: maxDefaultSteps, bytes: MaxFilledBytes}
+	for _, n := range g.nodes {
+		if err := g.judgeDefault(n, f); err != nil {
+			return err
+		}
+	}
+	f = &filler{steps: maxDefaultSteps, bytes: MaxFilledBytes}
 	for _, n := range g.nodes {
 		for _, e := range n.edges {
 			if e.keyword != "properties" || e.to.fallback == nil {
@@ -143,4 +150,64 @@ func (g *graph) checkDefaults() error {
 		}
 	}
 	return nil
+}
+
+// judgeDefault sets the fallback of a schema: its default, otherwise that of its reference or of
+// allOf, if it matches the schema with the defaults inside it. It judges the schemas below first,
+// because their defaults are part of it.
+func (g *graph) judgeDefault(n *node, f *filler) error {
+	if n.judged {
+		return nil
+	}
+	n.judged = true
+	if n.ref != nil {
+		if err := g.judgeDefault(n.ref, f); err != nil {
+			return err
+		}
+	}
+	for _, e := range n.edges {
+		if err := g.judgeDefault(e.to, f); err != nil {
+			return err
+		}
+	}
+	candidate := n.findDefault(func(below *node) *value { return below.fallback })
+	if n.fallback = candidate; candidate == nil {
+		return nil
+	}
+	filled := candidate.clone()
+	f.fill(filled, []*node{n}, 1) // an endless default is refused later
+	why, err := g.mismatch(n, filled)
+	switch {
+	case err != nil:
+		return err
+	case why == "":
+		return nil
+	}
+	n.fallback = nil
+	switch own := n.doc.get("default"); {
+	case candidate.kind == null: // generators write it for optional properties
+	case own != nil:
+		g.warnings = append(g.warnings,
+			warn(n.pathTo("default"), "the default is not filled in, because it does not match: %s", why))
+	default:
+		g.warnings = append(g.warnings,
+			warn(n.path, "the default of its reference is not filled in, because it does not match: %s", why))
+	}
+	return nil
+}
+
+// mismatch returns why a value does not match a schema, or "".
+func (g *graph) mismatch(n *node, v *value) (string, error) {
+	if !g.meter.apply(n, v, span{}) {
+		return "the defaults of the schema are too expensive to check", nil
+	}
+	s, err := g.schemaOf(n)
+	if err != nil {
+		return "", err
+	}
+	wrong, err := s.validate(v)
+	if err != nil || len(wrong) == 0 {
+		return "", err
+	}
+	return wrong[0].Message, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/parleyhub/parley"
+	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
 // graph is a schema split into its subschemas.
@@ -19,6 +20,10 @@ type graph struct {
 	byValue      map[*value]*node
 	instructions int
 	searches     int
+	skipped      []skipped // patterns without effect
+	warnings     []Warning
+	compiler     *jsonschema.Compiler
+	meter        meter // of all defaults
 }
 
 // refuse returns an error with the place in a schema and the expected value.
@@ -56,6 +61,7 @@ func (g *graph) node(doc *value, path []string) (*node, error) {
 	if len(pointer(path)) > MaxPlaceBytes {
 		return nil, refuse(path, "the path to it is too long", fmt.Sprintf("at most %d bytes", MaxPlaceBytes))
 	}
+	doc.dropNulls()
 	n := &node{path: path, doc: doc}
 	g.nodes = append(g.nodes, n)
 	g.byValue[doc] = n
@@ -83,9 +89,10 @@ func (g *graph) addKeyword(n *node, keyword string, v *value) error {
 	case keyword == g.draft.id && len(n.path) > 0 && v.kind == text:
 		return refuse(n.pathTo(keyword), "a nested schema has no own address", keyword+" at the root only")
 	case keyword == "pattern" && v.kind == text:
-		var err error
-		n.instructions, err = g.pattern(n.pathTo(keyword), v.string(), MaxPatternBytes)
-		return err
+		var why string
+		if n.instructions, why = g.pattern(v.string(), MaxPatternBytes); why != "" {
+			g.skipped = append(g.skipped, skipped{n, keyword, "", v.string(), why})
+		}
 	case counts[keyword] && v.kind == number:
 		return checkCount(n.pathTo(keyword), v.raw)
 	}
@@ -121,17 +128,18 @@ func (g *graph) addSchemas(n *node, a applicator, keyword string, v *value) erro
 // addNamed reads schemas under names.
 func (g *graph) addNamed(n *node, a applicator, keyword string, v *value) error {
 	for _, m := range v.members {
-		if len(m.name) > MaxSchemaNameBytes {
-			return refuse(n.pathTo(keyword, m.name), fmt.Sprintf("the name has %d bytes", len(m.name)), fmt.Sprintf("at most %d",
-				MaxSchemaNameBytes))
-		}
 		e := edge{applicator: a, keyword: keyword, name: m.name}
-		if keyword == "patternProperties" {
-			var err error
-			if e.instructions, err = g.pattern(n.pathTo(keyword, m.name), m.name, MaxSchemaNameBytes); err != nil {
-				return err
+		switch {
+		case keyword == "patternProperties":
+			var why string
+			if e.instructions, why = g.pattern(m.name, MaxSchemaNameBytes); why != "" {
+				g.skipped = append(g.skipped, skipped{n, keyword, m.name, m.name, why})
+				continue
 			}
 			e.pattern = regexp.MustCompile(m.name) // already checked
+		case len(m.name) > MaxSchemaNameBytes:
+			return refuse(n.pathTo(keyword, m.name), fmt.Sprintf("the name has %d bytes", len(m.name)), fmt.Sprintf("at most %d",
+				MaxSchemaNameBytes))
 		}
 		if err := g.addSchema(n, e, m.value); err != nil {
 			return err

@@ -18,7 +18,7 @@ const base = "urn:parley:schema"
 var errOutside = errors.New("schemas refer to nothing outside")
 
 // compile compiles the schema with the library, without the keywords that the library must not see.
-func (g *graph) compile() (*jsonschema.Schema, error) {
+func (g *graph) compile() error {
 	g.removeHidden()
 	c := jsonschema.NewCompiler()
 	c.Draft = g.draft.library
@@ -27,13 +27,26 @@ func (g *graph) compile() (*jsonschema.Schema, error) {
 	c.MediaTypes = map[string]func([]byte) error{"application/json": isJSON}
 	c.LoadURL = func(string) (io.ReadCloser, error) { return nil, errOutside }
 	if err := c.AddResource(base, bytes.NewReader(g.root.appendTo(nil))); err != nil {
-		return nil, refuse(nil, "it cannot be read", "a JSON Schema")
+		return refuse(nil, "it cannot be read", "a JSON Schema")
 	}
 	compiled, err := c.Compile(base)
 	if err != nil {
-		return nil, g.explainRefusal(err)
+		return g.explainRefusal(err)
 	}
-	return compiled, nil
+	g.compiler, g.nodes[0].library = c, compiled
+	return nil
+}
+
+// schemaOf returns a schema of the graph as a separate one.
+func (g *graph) schemaOf(n *node) (*Schema, error) {
+	if n.library == nil {
+		compiled, err := g.compiler.Compile(base + pointer(n.path))
+		if err != nil {
+			return nil, g.explainRefusal(err)
+		}
+		n.library = compiled
+	}
+	return &Schema{root: n, library: n.library}, nil
 }
 
 func isJSON(b []byte) error {

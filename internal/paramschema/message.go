@@ -44,6 +44,9 @@ func (c *cause) message() string {
 	}
 	switch c.keyword {
 	case "type":
+		if n := len(c.path); n > 0 && c.path[n-1].index < 0 && c.value.kind == null {
+			is = showName(c.path[n-1].name) + " is null, which"
+		}
 		return is + " is not of type " + types(keyword)
 	case "format":
 		return is + " is not a valid " + clip(keyword.string())

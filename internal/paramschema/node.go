@@ -3,6 +3,8 @@ package paramschema
 import (
 	"regexp"
 	"strconv"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
 // node is one schema within a schema.
@@ -19,11 +21,14 @@ type node struct {
 
 	properties map[string]edge
 	patterns   []edge
-	// fallback is its default, or that of its reference; nil if none exists.
-	fallback *value
-	searched bool
+	// fallback is its default, or that of its reference; nil if none exists or if it does not match.
+	fallback         *value
+	searched, judged bool
 	weight
-	seen int // number of the last search that visited the node
+	library *jsonschema.Schema // of the root, and of schemas with defaults
+	seen    int                // number of the last search that visited the node
+	// nullAccepted is true if null matches the schema. It is set if nullKnown is true.
+	nullAccepted, nullKnown bool
 }
 
 // edge leads to a schema under a keyword.
@@ -97,22 +102,27 @@ func (n *node) withApplied(all []*node) []*node {
 	return all
 }
 
-// findFallback returns the default of n, or that of its reference. No schema may contain itself.
+// findFallback sets the fallback, before any default is judged. No schema may contain itself.
 func (n *node) findFallback() *value {
-	if n.searched {
-		return n.fallback
-	}
-	n.searched = true
-	n.fallback = n.doc.get("default")
-	if n.fallback == nil && n.ref != nil {
-		n.fallback = n.ref.findFallback()
-	}
-	for i := 0; i < len(n.edges) && n.fallback == nil && !n.refOnly; i++ {
-		if n.edges[i].keyword == "allOf" {
-			n.fallback = n.edges[i].to.findFallback()
-		}
+	if !n.searched {
+		n.searched = true
+		n.fallback = n.findDefault((*node).findFallback)
 	}
 	return n.fallback
+}
+
+// findDefault returns the default of n, otherwise the first of its reference and of allOf, by below.
+func (n *node) findDefault(below func(*node) *value) *value {
+	found := n.doc.get("default")
+	if found == nil && n.ref != nil {
+		found = below(n.ref)
+	}
+	for i := 0; i < len(n.edges) && found == nil && !n.refOnly; i++ {
+		if n.edges[i].keyword == "allOf" {
+			found = below(n.edges[i].to)
+		}
+	}
+	return found
 }
 
 // ofMember appends the schemas of n for a member, without those of $ref and allOf.

@@ -8,28 +8,23 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// pattern parses a pattern of a schema and returns its instructions. It refuses patterns with more
-// than longest instructions.
-func (g *graph) pattern(path []string, expression string, longest int) (int, error) {
+// pattern parses a pattern of a schema and returns its instructions. why is not empty if the pattern
+// cannot be used: package regexp refuses it, or it exceeds the limits or longest bytes.
+func (g *graph) pattern(expression string, longest int) (n int, why string) {
 	if len(expression) > longest {
-		return 0, refuse(path, fmt.Sprintf("the pattern has %d bytes", len(expression)), fmt.Sprintf("at most %d", longest))
+		return 0, fmt.Sprintf("it has more than %d bytes", longest)
 	}
 	n, err := instructions(expression)
-	if err != nil {
-		return 0, refuse(path, showName(expression)+" is no pattern: "+reason(err),
-			"a regular expression of RE2: no look-ahead, no back-reference")
+	switch {
+	case err != nil:
+		return 0, "RE2 refuses it: " + reason(err)
+	case n > MaxInstructions:
+		return 0, fmt.Sprintf("it has more than %d instructions of RE2", MaxInstructions)
+	case g.instructions+n > MaxAllInstructions:
+		return 0, fmt.Sprintf("the patterns of the schema have more than %d instructions of RE2", MaxAllInstructions)
 	}
 	g.instructions += n
-	switch {
-	case n > MaxInstructions:
-		return 0, refuse(path, "the pattern is too large",
-			fmt.Sprintf("at most %d instructions of RE2, where x{1,9} counts as nine x, and \\p{..} as %d", MaxInstructions,
-				unicodeHeft))
-	case g.instructions > MaxAllInstructions:
-		return 0, refuse(path, "the patterns up to here are too large together", fmt.Sprintf("at most %d instructions of RE2",
-			MaxAllInstructions))
-	}
-	return n, nil
+	return n, ""
 }
 
 // reason returns the fault of a pattern, without the pattern.

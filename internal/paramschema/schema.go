@@ -14,14 +14,18 @@ import (
 
 // Schema is a compiled schema. It is safe for concurrent use.
 type Schema struct {
-	raw     json.RawMessage
-	root    *node
-	library *jsonschema.Schema
+	raw      json.RawMessage
+	root     *node
+	library  *jsonschema.Schema
+	warnings []Warning
 }
 
 // Compile compiles a JSON Schema of at most MaxBytes, of Draft 7 or the draft in $schema. Errors
 // are *parley.Error: ErrTooLarge for too many bytes, otherwise ErrValidationFailed. The message
-// begins with the place in the schema, such as properties.url.pattern, and has the expected value.
+// begins with the place in the schema, such as properties.url.minLength, and has the expected value.
+//
+// Members of the schema that are null count as absent, except default and const. Patterns that
+// cannot be used, and defaults that do not match their own schema, have no effect; see Warnings.
 func Compile(raw json.RawMessage) (s *Schema, err error) {
 	defer recoverPanic(&err)
 	root, f := parse(raw, parseLimits{MaxBytes, MaxSchemaDepth, MaxBytes})
@@ -33,16 +37,27 @@ func Compile(raw json.RawMessage) (s *Schema, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, check := range []func() error{g.checkRecursion, g.checkCost, g.checkDefaults} {
+	s = &Schema{raw: compact}
+	if len(g.skipped) > 0 {
+		for i := range g.skipped {
+			s.warnings = append(s.warnings, g.skipped[i].warning())
+		}
+		g.removeSkipped()
+		if g, err = build(root); err != nil {
+			return nil, err
+		}
+	}
+	for _, check := range []func() error{g.checkRecursion, g.checkCost, g.compile, g.checkDefaults} {
 		if err := check(); err != nil {
 			return nil, err
 		}
 	}
-	library, err := g.compile()
-	if err != nil {
-		return nil, err
+	for _, n := range g.nodes {
+		n.acceptsNull() // later calls are concurrent
 	}
-	return &Schema{raw: compact, root: g.nodes[0], library: library}, nil
+	s.root, s.library = g.nodes[0], g.nodes[0].library
+	s.warnings = append(s.warnings, g.warnings...)
+	return s, nil
 }
 
 // ofSchema returns the error for an invalid schema text.

@@ -24,7 +24,12 @@ func (s *Schema) Validate(raw json.RawMessage) (wrong []parley.ValidationError, 
 	if err := checkSteps(s.root, v); err != nil {
 		return nil, err
 	}
-	err = s.library.Validate(v.plain())
+	return s.validate(v)
+}
+
+// validate validates a value whose cost is known.
+func (s *Schema) validate(v *value) ([]parley.ValidationError, error) {
+	err := s.library.Validate(v.plain())
 	if err == nil {
 		return nil, nil
 	}

@@ -222,9 +222,10 @@ func (a *Agent) timeoutMs() int64 {
 	return cmp.Or(a.command.TimeoutMs, limits.DefaultSessionTimeoutMs)
 }
 
-// accept returns the parameters with the defaults of the schema, or a refusal with all faults.
+// accept returns the parameters with the defaults of the schema and without null for optional
+// parameters that do not accept it, or a refusal with all faults.
 func (a *Agent) accept(parameters json.RawMessage) (json.RawMessage, error) {
-	full, err := a.parameters.Fill(parameters)
+	full, err := a.parameters.Fill(a.parameters.DropNulls(parameters))
 	if err != nil {
 		return nil, err
 	}
