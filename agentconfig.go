@@ -244,7 +244,9 @@ func (f *configFaults) member(path string, value json.RawMessage, to any) {
 		return
 	}
 	if err := json.Unmarshal(value, to); err != nil || hasNull(value, to) {
-		f.add(path, "expected %s", kindOf(to))
+		if !f.badTexts(path, value, to) {
+			f.add(path, "expected %s", kindOf(to))
+		}
 		return
 	}
 	switch n := to.(type) { // absent is another value than these
@@ -266,6 +268,23 @@ func hasNull(value json.RawMessage, to any) bool {
 		return json.Unmarshal(value, &texts) != nil || slices.Contains(slices.Collect(maps.Values(texts)), nil)
 	}
 	return false
+}
+
+// badTexts reports the members of an object of texts that are not texts. It returns false for other
+// fields and values.
+func (f *configFaults) badTexts(path string, value json.RawMessage, to any) bool {
+	var members map[string]json.RawMessage
+	if _, texts := to.(*map[string]string); !texts || json.Unmarshal(value, &members) != nil {
+		return false
+	}
+	reported := false
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if text := bytes.TrimSpace(members[name]); text[0] != '"' {
+			f.add(path+"."+name, "expected %s", kindOf(new(string)))
+			reported = true
+		}
+	}
+	return reported
 }
 
 // kindOf describes in terms of JSON the values that a field accepts.

@@ -111,6 +111,22 @@ func (r *jsonReader) below(n *yaml.Node, end jsontext.Kind) error {
 	return err
 }
 
+// expected returns what the text must have at an offset, at which a token must begin.
+func (r *jsonReader) expected(at int) string {
+	kind, members := r.dec.StackIndex(r.dec.StackDepth())
+	rest := bytes.TrimLeft(r.text[at:], ", \t\r\n")
+	trailing := len(rest) > 0 && len(rest) < len(r.text)-at && (rest[0] == '}' || rest[0] == ']')
+	switch {
+	case trailing:
+		return "no comma before the end of an object or list"
+	case kind == jsontext.KindBeginObject && members%2 == 0:
+		return "a name in double quotes"
+	case r.dec.StackDepth() == 0 && members > 0:
+		return "nothing after the value"
+	}
+	return "a value"
+}
+
 // broken returns the fault of text that is not JSON.
 func (r *jsonReader) broken(err error) Fault {
 	at := (*jsontext.SyntacticError)(nil)
@@ -126,6 +142,14 @@ func (r *jsonReader) broken(err error) Fault {
 		what += ": expected " + strings.TrimSuffix(expecting, ")")
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		what += ": it ends too early"
+	case strings.Contains(text, "max depth"):
+		what += ": it nests too deep"
+	case strings.Contains(text, "escape sequence"):
+		what += `: expected an escape such as \\ or \u0041`
+	case errors.Is(err, jsontext.ErrNonStringName):
+		what += ": expected a name in double quotes"
+	case strings.Contains(text, "start of value"), strings.Contains(text, "missing value"):
+		what += ": expected " + r.expected(int(at.ByteOffset))
 	case strings.Contains(text, "surrogate"):
 		what += ": expected both halves of a surrogate pair"
 	}
