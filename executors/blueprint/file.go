@@ -66,6 +66,8 @@ type File struct {
 	MaxOutputBytes int
 	Idempotent     bool
 	Labels         map[string]string
+	// Warnings are parts of the file without effect, such as a pattern that cannot be checked.
+	Warnings []Fault
 
 	place func(field string) Fault
 }

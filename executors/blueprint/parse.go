@@ -263,6 +263,10 @@ func (c *checker) schema(name string, text json.RawMessage) *paramschema.Schema 
 	}
 	s, err := paramschema.Compile(text)
 	if err == nil {
+		for _, w := range s.Warnings() {
+			at := c.Finding(c.within(name, w.Path), w.Message)
+			c.file.Warnings = append(c.file.Warnings, faultsOf(yamlfile.Findings{at})...)
+		}
 		return s
 	}
 	var refusal *parley.Error

@@ -36,7 +36,9 @@ type Agents struct {
 	// Files are the blueprints that can be run.
 	Files []*blueprint.File
 	// Absent tells of functions, which this program does not have: nothing is wrong with their files, and nothing is run of them.
-	Absent   []blueprint.Fault
+	Absent []blueprint.Fault
+	// Warnings are parts of the files without effect, and agents that no file describes.
+	Warnings []blueprint.Fault
 	commands *blueprint.Agent
 	llm      map[string]*agent.Agent // by name, and by that of their children
 }
@@ -45,7 +47,8 @@ var _ parley.Agent = (*Agents)(nil)
 
 // New makes the agents of a set. What cannot be run here is told as faults, and left out.
 func New(set *blueprint.Set, o *Options) (*Agents, []blueprint.Fault) {
-	a := &Agents{Absent: set.NeedFunctions(nil), llm: map[string]*agent.Agent{}}
+	a := &Agents{Warnings: warningsOf(set), llm: map[string]*agent.Agent{}}
+	a.Absent = set.NeedFunctions(nil)
 	a.commands = blueprint.New(set, o.Commands)
 	var faults []blueprint.Fault
 	for _, f := range set.Files {
@@ -62,6 +65,24 @@ func New(set *blueprint.Set, o *Options) (*Agents, []blueprint.Fault) {
 		a.Files = append(a.Files, f)
 	}
 	return a, faults
+}
+
+// warningsOf returns the warnings of all files of a set. An agent that no file describes may be
+// registered by another runner, so it is only a warning.
+func warningsOf(set *blueprint.Set) (warnings []blueprint.Fault) {
+	for _, f := range set.Files {
+		warnings = append(warnings, f.Warnings...)
+		if !f.IsAgent() {
+			continue
+		}
+		for i, full := range f.Config.Agents {
+			if name, _, _ := strings.Cut(full, "@"); set.File(name) == nil {
+				warnings = append(warnings, f.Fault(fmt.Sprintf("agents[%d]", i), fmt.Sprintf(
+					"unknown agent %q: no valid file of this directory has the name, so another runner has to register it", name)))
+			}
+		}
+	}
+	return warnings
 }
 
 // add makes one LLM agent.

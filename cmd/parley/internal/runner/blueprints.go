@@ -129,7 +129,7 @@ func makeAgents(a *cli.App, f *TurnFlags, o *executors.Options) (*Blueprints, er
 	if err != nil {
 		return nil, explainModels(a, err)
 	}
-	err = checkUsable(a, all.Files, slices.Concat(faults, all.Absent))
+	err = checkUsable(a, all.Files, slices.Concat(faults, all.Absent, all.Warnings))
 	for _, name := range f.Agents {
 		if err == nil && !slices.Contains(all.Seats(), name) {
 			err = exit.Usagef("--agent %s: expected an LLM agent of %s, or one with subscriptions: %s", cli.Clean(name),
@@ -242,7 +242,8 @@ func CheckDirectory(a *cli.App, dir string, f *ModelFlags) error {
 // printCheck prints what is wrong with a directory, and what can be run.
 func printCheck(a *cli.App, all *Blueprints, faults []blueprint.Fault) error {
 	files := all.Files
-	if err := errors.Join(printFindings(a, "fault", faults), printFindings(a, "warning", all.Absent)); err != nil {
+	if err := errors.Join(printFindings(a, "fault", faults),
+		printFindings(a, "warning", slices.Concat(all.Absent, all.Warnings))); err != nil {
 		return err
 	}
 	if a.Format != cli.FormatJSON {

@@ -48,7 +48,7 @@ func checkServed(c *config.Loaded) (faults, warnings config.Faults) {
 		return faults, nil
 	}
 	defer all.Close() // nothing was used
-	for _, f := range slices.Concat(wrong, all.Absent) {
+	for _, f := range slices.Concat(wrong, all.Absent, all.Warnings) {
 		warnings = append(warnings, c.Fault("blueprints", f.String()))
 	}
 	switch {
