@@ -3,8 +3,10 @@ package anthropic
 // The test is internal, because streams are tested thousands of times per second without a server.
 
 import (
+	"net/http"
 	"testing"
 
+	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/executors/llm/internal/wiretest"
 )
 
@@ -17,5 +19,9 @@ func FuzzStream(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Fuzz(func(t *testing.T, text string) { wiretest.CheckStream(t, text, p.stream) })
+	f.Fuzz(func(t *testing.T, text string) {
+		wiretest.CheckStream(t, text, func(res *http.Response, emit func(llm.Chunk) error) (*llm.Response, error) {
+			return p.stream(res, &llm.Request{}, emit)
+		})
+	})
 }

@@ -2,7 +2,11 @@ package anthropic
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
@@ -77,38 +81,113 @@ func (p *Provider) Close() error { return p.server.Close() }
 // Call makes one exchange. See llm.Provider.
 func (p *Provider) Call(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
 	return p.server.Call(ctx, emit, func(ctx context.Context, emit func(llm.Chunk) error) (*llm.Response, error) {
-		return p.call(ctx, req, emit)
+		c := wire.NewCleaner(emit, p.thinks(req))
+		return c.Finish(p.call(ctx, req, c.Emit()))
 	})
 }
 
+// thinks reports whether a leading <think> block is reasoning. The models of Anthropic write none,
+// so the default is false for Anthropic's own server.
+func (p *Provider) thinks(req *llm.Request) bool {
+	if req.ThinkTags != nil {
+		return *req.ThinkTags
+	}
+	return strings.TrimRight(p.server.BaseURL, "/") != defaultBase
+}
+
+// maxPauses limits the requests that continue one paused turn.
+const maxPauses = 16
+
+// call makes the request. If the vendor pauses the turn, call sends the content back, and the answer
+// continues.
 func (p *Provider) call(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
 	params, err := p.params(req)
 	if err != nil {
 		return nil, err
 	}
+	r, err := p.exchange(ctx, req, params, emit)
+	for n := 1; err == nil && r.Finish == finishPause; n++ {
+		var paused []anthropic.ContentBlockParamUnion
+		if r.Opaque != nil {
+			m := r.Message()
+			paused = p.ownBlocks(&m)
+		}
+		if n > maxPauses || len(paused) == 0 {
+			r.Finish = llm.FinishOther
+			break
+		}
+		continued := *params
+		continued.Messages = append(slices.Clone(params.Messages), anthropic.NewAssistantMessage(paused...))
+		again := *req
+		if again.IdempotencyKey != "" {
+			again.IdempotencyKey += "." + strconv.Itoa(n)
+		}
+		var next *llm.Response
+		if next, err = p.exchange(ctx, &again, &continued, emit); err == nil {
+			r, err = p.joinTurns(r, next)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// joinTurns returns the answer of a paused turn and of its continuation.
+func (p *Provider) joinTurns(paused, next *llm.Response) (*llm.Response, error) {
+	var blocks, more []json.RawMessage
+	if err := json.Unmarshal(paused.Opaque.Data, &blocks); err != nil {
+		return nil, err
+	}
+	switch {
+	case next.Opaque != nil:
+		if err := json.Unmarshal(next.Opaque.Data, &more); err != nil {
+			return nil, err
+		}
+	default:
+		m := next.Message()
+		for _, b := range p.message(&m).Content {
+			raw, err := json.Marshal(b)
+			if err != nil {
+				return nil, err
+			}
+			more = append(more, raw)
+		}
+	}
+	data, err := json.Marshal(append(blocks, more...))
+	if err != nil {
+		return nil, err
+	}
+	joined := *next
+	joined.Text, joined.Reasoning = paused.Text+next.Text, paused.Reasoning+next.Reasoning
+	joined.Opaque = &llm.Opaque{Provider: p.server.Name, Data: data}
+	if paused.Usage != nil && next.Usage != nil {
+		sum := *paused.Usage
+		sum.Add(*next.Usage)
+		joined.Usage = &sum
+	}
+	return &joined, nil
+}
+
+// exchange makes one request.
+func (p *Provider) exchange(ctx context.Context, req *llm.Request, params *anthropic.MessageNewParams,
+	emit func(llm.Chunk) error) (*llm.Response, error) {
 	options, err := p.options(req)
 	if err != nil {
 		return nil, err
 	}
 	stream := emit != nil
-	if !stream {
-		_, err := anthropic.CalculateNonStreamingTimeout(int(params.MaxTokens), params.Model, nil)
-		if err != nil { // the answer may exceed the timeout
-			stream, emit = true, func(llm.Chunk) error { return nil }
-		}
+	if !stream { // the answer may exceed the timeout of the SDK
+		_, long := anthropic.CalculateNonStreamingTimeout(int(params.MaxTokens), params.Model, nil)
+		stream = long != nil
 	}
 	res, err := p.send(ctx, params, options, stream)
 	if err != nil || res == nil || res.StatusCode != http.StatusOK {
 		return nil, p.server.Answered(res, err, readError)
 	}
-	if stream {
-		return p.stream(res, emit)
-	}
-	raw, err := p.server.Whole(res)
-	if err != nil {
-		return nil, err
-	}
-	return p.whole(res, raw)
+	return p.server.Read(res, emit,
+		func(emit func(llm.Chunk) error) (*llm.Response, error) { return p.stream(res, req, emit) },
+		func(raw []byte) (*llm.Response, error) { return p.whole(res, req, raw) })
 }
 
 // send returns the answer before its body is read. The caller closes the body.

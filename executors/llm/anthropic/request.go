@@ -117,7 +117,7 @@ func (p *Provider) message(m *llm.Message) anthropic.MessageParam {
 			all = append(all, anthropic.NewTextBlock(m.Text))
 		}
 		for _, c := range m.ToolCalls {
-			all = append(all, anthropic.NewToolUseBlock(c.ID, input(c.Arguments), c.Name))
+			all = append(all, anthropic.NewToolUseBlock(c.ID, wire.Arguments(c.Arguments), c.Name))
 		}
 		return anthropic.NewAssistantMessage(all...)
 	}
@@ -156,44 +156,36 @@ func result(r *llm.ToolResult) *anthropic.ToolResultBlockParam {
 	return b
 }
 
-// input returns the arguments of a call as an object, which the API requires. Other arguments
-// become a member of one.
-func input(arguments string) any {
-	if strings.TrimSpace(arguments) == "" {
-		return json.RawMessage(`{}`)
-	}
-	var o map[string]json.RawMessage
-	if json.Unmarshal([]byte(arguments), &o) != nil || o == nil {
-		return map[string]any{"arguments": arguments}
-	}
-	return json.RawMessage(arguments)
-}
-
 // ownBlocks returns the original blocks of the vendor, without removed calls and blank texts, which
 // the vendor refuses. It returns nil if the message is from another provider, or has calls that the
-// blocks do not have.
+// blocks do not have. A call gets the id that the message has for it.
 func (p *Provider) ownBlocks(m *llm.Message) []anthropic.ContentBlockParamUnion {
 	var blocks []json.RawMessage
 	if m.Opaque == nil || m.Opaque.Provider != p.server.Name || json.Unmarshal(m.Opaque.Data, &blocks) != nil {
 		return nil
 	}
-	calls := map[string]bool{}
-	for _, c := range m.ToolCalls {
-		calls[c.ID] = true
-	}
 	var all []anthropic.ContentBlockParamUnion
+	calls := wire.NewCallMatcher(m.ToolCalls, blocks, "tool_use", "id")
 	for _, raw := range blocks {
-		var b struct{ Type, ID, Text string }
-		if json.Unmarshal(raw, &b) != nil {
+		b := wire.Members(raw)
+		if b == nil {
 			return nil
 		}
-		if b.Type == "tool_use" && !calls[b.ID] || b.Type == "text" && isBlank(b.Text) {
-			continue
+		switch wire.Text(b["type"]) {
+		case "text":
+			if isBlank(wire.Text(b["text"])) {
+				continue
+			}
+		case "tool_use":
+			c := calls.Next(b)
+			if c == nil {
+				continue
+			}
+			raw = wire.WithMembers(raw, b, map[string]any{"id": c.ID, "input": wire.Arguments(inputOf(b))})
 		}
-		delete(calls, b.ID)
 		all = append(all, param.Override[anthropic.ContentBlockParamUnion](raw))
 	}
-	if len(calls) > 0 {
+	if !calls.Done() {
 		return nil
 	}
 	return all

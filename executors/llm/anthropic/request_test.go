@@ -60,8 +60,12 @@ func TestOpaqueFits(t *testing.T) {
 		"all": {"", blocks, []llm.ToolCall{{ID: "a"}, {ID: "b"}}, []string{`"S\u003cS"`, `"id":"a"`, `"id":"b"`},
 			[]string{`"text":""`}},
 		"one is gone": {"", blocks, []llm.ToolCall{{ID: "a"}}, []string{`"S\u003cS"`, `"id":"a"`}, []string{`"id":"b"`}},
-		"one is other": {"", blocks, []llm.ToolCall{{ID: "z", Name: "f"}}, []string{`"id":"z"`, "said"},
+		"one is other": {"", blocks, []llm.ToolCall{{ID: "z", Name: "g"}}, []string{`"id":"z"`, "said"},
 			[]string{"S", `"id":"a"`}},
+		"another id": {"", blocks, []llm.ToolCall{{ID: "z", Name: "f"}}, []string{`"id":"z"`, `"S\u003cS"`},
+			[]string{`"id":"a"`, "said"}},
+		"input that is a text": {"", `[{"type":"tool_use","id":"a","name":"f","input":"{\"x\":"}]`,
+			[]llm.ToolCall{{ID: "a", Name: "f"}}, []string{`"input":{"arguments":"{\"x\":"}`}, nil},
 		"no list":    {"", `"x"`, nil, []string{"said"}, nil},
 		"of another": {"proxy", `[{"type":"thinking","thinking":"T","signature":"S-1"}]`, nil, []string{"said"}, []string{"S-1"}}, // it may be of this package too
 	})

@@ -2,50 +2,49 @@ package anthropic
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
 
-	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
 
 	"github.com/parleyhub/parley/executors/llm"
+	"github.com/parleyhub/parley/executors/llm/internal/wire"
 )
 
 // stream parses the events of a message.
 type stream struct {
 	p    *Provider
+	req  *llm.Request
 	res  *http.Response
 	emit func(llm.Chunk) error
 
-	message anthropic.Message
-	blocks  map[int]*block
-	calls   []*block
+	begun   bool
+	message wire.Joined // without the content
+	blocks  []*block
+	open    map[int]*block // by the index of the vendor; the last one if an index is used twice
+	calls   int
 }
 
-// block is a started block of the message. It collects the deltas, because the SDK would copy the
-// whole text for each.
+// block is a started block of the message. The deltas are joined here and not by the SDK, which
+// drops the members that it does not know.
 type block struct {
 	kind  string
-	text  strings.Builder // a text, or the arguments of a call
+	all   wire.Joined
+	input strings.Builder // the arguments of a call
 	call  int             // index of the call, or -1
 	ended bool
 }
 
-func (p *Provider) stream(res *http.Response, emit func(llm.Chunk) error) (*llm.Response, error) {
-	defer res.Body.Close()
-	if err := p.server.IsStream(res); err != nil {
-		return nil, err
-	}
-	s := &stream{p: p, res: res, emit: emit, blocks: map[int]*block{}}
+func (p *Provider) stream(res *http.Response, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
+	s := &stream{p: p, req: req, res: res, emit: emit, open: map[int]*block{}}
 	d := ssestream.NewDecoder(res)
 	for d.Next() {
 		e := d.Event()
 		if len(bytes.TrimSpace(e.Data)) == 0 {
 			continue
 		}
-		r, err := s.event(e.Data)
+		r, err := s.event(wire.MarkSurrogates(e.Data))
 		if r != nil || err != nil {
 			return r, err
 		}
@@ -53,22 +52,33 @@ func (p *Provider) stream(res *http.Response, emit func(llm.Chunk) error) (*llm.
 	return nil, p.server.Cut(res, d.Err())
 }
 
+// event is one event of a stream.
+type event struct {
+	Type         string          `json:"type"`
+	Index        json.RawMessage `json:"index"`
+	Message      json.RawMessage `json:"message"`
+	ContentBlock json.RawMessage `json:"content_block"`
+	Delta        json.RawMessage `json:"delta"`
+	Usage        json.RawMessage `json:"usage"`
+}
+
 // event handles one event. It returns the Response after the last one.
 func (s *stream) event(data []byte) (*llm.Response, error) {
-	var e anthropic.MessageStreamEventUnion
+	var e event
 	if err := json.Unmarshal(data, &e); err != nil {
 		return nil, s.malformed("an event of the stream is not JSON of the Messages API", err)
 	}
-	begun := s.message.Type == "message"
 	switch e.Type {
 	case "message_start":
-		if begun || e.Message.Type != "message" || len(e.Message.Content) > 0 {
+		message := wire.Members(e.Message)
+		if s.begun || wire.Text(message["type"]) != "message" || len(contentOf(message["content"])) > 0 {
 			return nil, s.malformed("the stream does not start with one message", nil)
 		}
-		s.message = e.Message
+		s.begun = true
+		s.message.Add(e.Message)
 		return nil, nil
 	case "message_delta", "content_block_start", "content_block_delta", "content_block_stop", "message_stop":
-		if !begun {
+		if !s.begun {
 			return nil, s.malformed("the stream does not start with a message", nil)
 		}
 		return s.part(&e)
@@ -87,84 +97,100 @@ func (s *stream) malformed(message string, err error) error {
 }
 
 // part handles an event of the message.
-func (s *stream) part(e *anthropic.MessageStreamEventUnion) (*llm.Response, error) {
-	place := int(e.Index)
-	b := s.blocks[place]
-	if e.Type == "content_block_delta" {
-		switch kind := e.Delta.Type; {
-		case b == nil, kind == "text_delta" && b.kind != "text", kind == "input_json_delta" && b.kind == "text":
-			return nil, s.malformed("a delta of the stream belongs to no started block", nil)
-		case kind == "text_delta":
-			return nil, s.emitText(b, e.Delta.Text)
-		case kind == "input_json_delta":
-			return nil, s.emitArguments(b, e.Delta.PartialJSON)
-		}
-	}
-	for i := range s.message.Content {
-		if e.Type != "message_stop" && (e.Type != "content_block_stop" || i != place) {
-			continue
-		}
-		if err := s.finishBlock(i, s.blocks[i]); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.message.Accumulate(*e); err != nil {
-		return nil, s.malformed("the events of the stream are inconsistent", err)
-	}
+func (s *stream) part(e *event) (*llm.Response, error) {
+	place, _ := wire.Index(e.Index)
 	switch e.Type {
 	case "content_block_start":
-		return nil, s.startBlock(place, &e.ContentBlock)
+		return nil, s.startBlock(place, e.ContentBlock)
+	case "content_block_delta":
+		return nil, s.delta(s.open[place], wire.Members(e.Delta))
+	case "content_block_stop":
+		if b := s.open[place]; b != nil {
+			return nil, s.finishBlock(b)
+		}
+	case "message_delta":
+		for name, value := range wire.Members(e.Delta) {
+			s.message.SetMember(name, value)
+		}
+		s.message.AddMember("usage", e.Usage)
 	case "message_stop":
 		return s.end()
 	}
 	return nil, nil
 }
 
-func (s *stream) startBlock(place int, c *anthropic.ContentBlockStartEventContentBlockUnion) error {
-	b := &block{kind: c.Type, call: -1}
-	s.blocks[place] = b
-	switch c.Type {
+func (s *stream) startBlock(place int, raw json.RawMessage) error {
+	start := wire.Members(raw)
+	b := &block{kind: wire.Text(start["type"]), call: -1}
+	b.all.Add(raw)
+	s.open[place] = b
+	s.blocks = append(s.blocks, b)
+	switch b.kind {
 	case "text":
-		return s.emitText(b, c.Text)
+		return s.emitPiece(llm.Chunk{Text: wire.Text(start["text"])})
+	case "thinking":
+		return s.emitPiece(llm.Chunk{Reasoning: wire.Text(start["thinking"])})
 	case "tool_use":
-		b.call = len(s.calls)
-		s.calls = append(s.calls, b)
-		return s.emit(llm.Chunk{ToolCall: &llm.ToolCallChunk{Index: b.call, ID: c.ID, Name: c.Name}})
+		b.call = s.calls
+		s.calls++
+		return s.emit(llm.Chunk{ToolCall: &llm.ToolCallChunk{Index: b.call, ID: wire.Text(start["id"]),
+			Name: wire.Text(start["name"])}})
+	}
+	return nil
+}
+
+// delta joins a delta to its block. The name of a delta is its kind, and its other members are those
+// of the block, except for the parts of lists and of the input.
+func (s *stream) delta(b *block, delta map[string]json.RawMessage) error {
+	kind := wire.Text(delta["type"])
+	if b == nil || kind == "text_delta" && b.kind != "text" || kind == "input_json_delta" && b.kind == "text" {
+		return s.malformed("a delta of the stream belongs to no started block", nil)
+	}
+	switch kind {
+	case "input_json_delta":
+		return s.emitArguments(b, wire.Text(delta["partial_json"]))
+	case "citations_delta":
+		b.all.AppendItem("citations", delta["citation"])
+		return nil
+	}
+	for name, value := range delta {
+		if name != "type" {
+			b.all.AddMember(name, value)
+		}
+	}
+	switch kind {
+	case "text_delta":
+		return s.emitPiece(llm.Chunk{Text: wire.Text(delta["text"])})
+	case "thinking_delta":
+		return s.emitPiece(llm.Chunk{Reasoning: wire.Text(delta["thinking"])})
 	}
 	return nil
 }
 
 // finishBlock completes a block. Arguments without deltas are in its start, or are empty.
-func (s *stream) finishBlock(place int, b *block) error {
+func (s *stream) finishBlock(b *block) error {
 	if b.ended {
 		return nil
 	}
 	b.ended = true
-	c := &s.message.Content[place]
-	switch {
-	case b.call >= 0 && b.text.Len() == 0:
-		return s.emitArguments(b, cmp.Or(string(c.Input), "{}"))
-	case c.Type == "text":
-		c.Text = b.text.String()
-	case b.text.Len() > 0: // also for tools of the vendor
-		c.Input = json.RawMessage(b.text.String())
+	if b.call >= 0 && b.input.Len() == 0 {
+		return s.emitArguments(b, inputOf(wire.Members(b.all.JSON())))
 	}
 	return nil
 }
 
-func (s *stream) emitText(b *block, piece string) error {
-	if piece == "" {
+func (s *stream) emitPiece(c llm.Chunk) error {
+	if c == (llm.Chunk{}) {
 		return nil
 	}
-	b.text.WriteString(piece)
-	return s.emit(llm.Chunk{Text: piece})
+	return s.emit(c)
 }
 
 func (s *stream) emitArguments(b *block, piece string) error {
 	if piece == "" {
 		return nil
 	}
-	b.text.WriteString(piece)
+	b.input.WriteString(piece)
 	if b.call < 0 {
 		return nil
 	}
@@ -172,21 +198,19 @@ func (s *stream) emitArguments(b *block, piece string) error {
 }
 
 func (s *stream) end() (*llm.Response, error) {
-	r, err := s.p.response(s.res, &s.message)
-	if err != nil {
-		return nil, err
-	}
-	if len(r.ToolCalls) != len(s.calls) {
-		return nil, s.malformed("the events of the stream are inconsistent", nil)
-	}
-	// Incomplete arguments are not JSON, so the message does not have them.
-	for i, b := range s.calls {
-		r.ToolCalls[i].Arguments = b.text.String()
-	}
-	if r.Refusal != "" {
-		if err := s.emit(llm.Chunk{Refusal: r.Refusal}); err != nil {
+	a := s.p.newAnswer(s.req)
+	for _, b := range s.blocks {
+		if err := s.finishBlock(b); err != nil {
 			return nil, err
 		}
+		a.addBlock(b.all.JSON(), b.input.String())
+	}
+	r, err := a.response(s.res, s.message.JSON())
+	if err == nil && r.Refusal != "" {
+		err = s.emit(llm.Chunk{Refusal: r.Refusal})
+	}
+	if err != nil {
+		return nil, err
 	}
 	return r, nil
 }

@@ -73,7 +73,7 @@ func TestStreams(t *testing.T) {
 		Finish: llm.FinishToolCalls, Model: "claude-x",
 		Usage: &llm.Usage{PromptTokens: 10, CompletionTokens: 5, TotalTokens: 15, CacheReadTokens: 3, CacheWriteTokens: 1,
 			ReasoningTokens: 2},
-		Metadata: map[string]string{"response_id": "msg_9"},
+		Metadata: map[string]string{"response_id": "msg_9"}, Reasoning: "Hm, <b> & so on",
 	}, `[{"type":"thinking","thinking":"Hm, <b> & so on","signature":"c2ln+/=="},{"type":"text","text":"Ça va 🙂"},`+
 		`{"type":"tool_use","id":"toolu_1","name":"look","input":{"a":1}}]`)
 }

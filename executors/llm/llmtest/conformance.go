@@ -173,12 +173,15 @@ func (e *Exchange) checkChunks(t *testing.T, s *Setup, o *Outcome) {
 	if !e.Stream {
 		return
 	}
-	text, refusal, calls := assemble(t, o.Chunks)
+	text, refusal, reasoning, calls := assemble(t, o.Chunks)
 	if text != o.Response.Text {
 		t.Errorf("the chunks are %q, but the response is %q", text, o.Response.Text)
 	}
 	if refusal != o.Response.Refusal && !s.NoRefusalText {
 		t.Errorf("the chunks have the refusal %q, but the response %q", refusal, o.Response.Refusal)
+	}
+	if reasoning != o.Response.Reasoning {
+		t.Errorf("the chunks have the reasoning %q, but the response %q", reasoning, o.Response.Reasoning)
 	}
 	if len(calls) != len(o.Response.ToolCalls) {
 		t.Fatalf("the chunks have %d tool calls, but the response %d", len(calls), len(o.Response.ToolCalls))
@@ -192,11 +195,11 @@ func (e *Exchange) checkChunks(t *testing.T, s *Setup, o *Outcome) {
 }
 
 // assemble joins chunks, and reports invalid ones.
-func assemble(t *testing.T, chunks []llm.Chunk) (text, refusal string, calls []llm.ToolCall) {
+func assemble(t *testing.T, chunks []llm.Chunk) (text, refusal, reasoning string, calls []llm.ToolCall) {
 	t.Helper()
 	for i, c := range chunks {
 		set := 0
-		for _, is := range []bool{c.Text != "", c.Refusal != "", c.ToolCall != nil} {
+		for _, is := range []bool{c.Text != "", c.Refusal != "", c.Reasoning != "", c.ToolCall != nil} {
 			if is {
 				set++
 			}
@@ -204,7 +207,7 @@ func assemble(t *testing.T, chunks []llm.Chunk) (text, refusal string, calls []l
 		if set != 1 {
 			t.Errorf("chunk %d sets %d fields: expected 1", i, set)
 		}
-		text, refusal = text+c.Text, refusal+c.Refusal
+		text, refusal, reasoning = text+c.Text, refusal+c.Refusal, reasoning+c.Reasoning
 		piece := c.ToolCall
 		if piece == nil {
 			continue
@@ -221,7 +224,7 @@ func assemble(t *testing.T, chunks []llm.Chunk) (text, refusal string, calls []l
 			calls[piece.Index].Arguments += piece.Arguments
 		}
 	}
-	return text, refusal, calls
+	return text, refusal, reasoning, calls
 }
 
 func (e *Exchange) checkFault(t *testing.T, provider string, o *Outcome) {

@@ -8,6 +8,7 @@ import (
 	"github.com/openai/openai-go/v3"
 
 	"github.com/parleyhub/parley/executors/llm"
+	"github.com/parleyhub/parley/executors/llm/internal/wire"
 )
 
 func (p *Provider) callChat(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
@@ -23,19 +24,32 @@ func (p *Provider) callChat(ctx context.Context, req *llm.Request, emit func(llm
 	if _, err := p.chat.New(ctx, *params, options...); err != nil || res == nil || res.StatusCode != http.StatusOK {
 		return nil, p.server.Answered(res, err, readError)
 	}
-	if emit != nil {
-		return p.streamChat(res, emit)
-	}
-	raw, err := p.server.Whole(res)
-	if err != nil {
-		return nil, err
-	}
-	return p.wholeChat(res, raw)
+	return p.server.Read(res, emit,
+		func(emit func(llm.Chunk) error) (*llm.Response, error) { return p.streamChat(res, req, emit) },
+		func(raw []byte) (*llm.Response, error) { return p.wholeChat(res, req, raw) })
+}
+
+// chatAnswer is an answer, or an event of a stream. The members are decoded one by one, because
+// servers differ in their types.
+type chatAnswer struct {
+	ID      json.RawMessage `json:"id"`
+	Model   json.RawMessage `json:"model"`
+	Choices []chatChoice    `json:"choices"`
+	Usage   json.RawMessage `json:"usage"`
+}
+
+type chatChoice struct {
+	Index        json.RawMessage `json:"index"`
+	Message      json.RawMessage `json:"message"`
+	Delta        json.RawMessage `json:"delta"`
+	FinishReason json.RawMessage `json:"finish_reason"`
+	// Usage is here in the streams of some servers.
+	Usage json.RawMessage `json:"usage"`
 }
 
 // wholeChat parses an answer that is not streamed.
-func (p *Provider) wholeChat(res *http.Response, raw []byte) (*llm.Response, error) {
-	var c openai.ChatCompletion
+func (p *Provider) wholeChat(res *http.Response, req *llm.Request, raw []byte) (*llm.Response, error) {
+	var c chatAnswer
 	if err := json.Unmarshal(raw, &c); err != nil {
 		return nil, p.server.Malformed(res, "the answer is not JSON of chat completions", err)
 	}
@@ -45,16 +59,13 @@ func (p *Provider) wholeChat(res *http.Response, raw []byte) (*llm.Response, err
 		}
 		return nil, p.server.Malformed(res, "the answer has no choice", nil)
 	}
-	said := &c.Choices[0].Message
-	r := &llm.Response{Text: said.Content, Refusal: said.Refusal, Model: c.Model, Metadata: p.server.Metadata(res, c.ID)}
-	if c.JSON.Usage.Valid() {
-		r.Usage = chatUsage(&c.Usage)
+	s := p.newChatStream(res, req, func(llm.Chunk) error { return nil })
+	c.Choices = c.Choices[:1]
+	c.Choices[0].Index = nil
+	if err := s.answer(&c); err != nil {
+		return nil, err
 	}
-	for _, t := range said.ToolCalls {
-		r.ToolCalls = append(r.ToolCalls, llm.ToolCall{ID: t.ID, Name: t.Function.Name, Arguments: t.Function.Arguments})
-	}
-	finish(r, c.Choices[0].FinishReason)
-	return r, nil
+	return s.end()
 }
 
 // finish sets the finish reason. With tool calls, servers differ between stop and tool_calls, so
@@ -81,7 +92,12 @@ func finish(r *llm.Response, reason string) {
 	}
 }
 
-func chatUsage(u *openai.CompletionUsage) *llm.Usage {
+// chatUsage returns the usage of an answer, or nil if it has none.
+func chatUsage(raw json.RawMessage) *llm.Usage {
+	var u openai.CompletionUsage
+	if wire.Members(raw) == nil || json.Unmarshal(raw, &u) != nil {
+		return nil
+	}
 	return &llm.Usage{
 		PromptTokens: u.PromptTokens, CompletionTokens: u.CompletionTokens, TotalTokens: u.PromptTokens + u.CompletionTokens,
 		CacheReadTokens: u.PromptTokensDetails.CachedTokens, CacheWriteTokens: u.PromptTokensDetails.CacheWriteTokens,

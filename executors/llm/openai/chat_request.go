@@ -1,10 +1,11 @@
 package openai
 
 import (
-	"cmp"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/param"
@@ -28,7 +29,7 @@ func (p *Provider) chatParams(req *llm.Request, stream bool) (*openai.ChatComple
 		params.StreamOptions.IncludeUsage = param.NewOpt(true)
 	}
 	if req.MaxTokens > 0 && ownParam(req) == "" {
-		if p.own {
+		if p.own || isOpenAIReasoning(req.Model) {
 			params.MaxCompletionTokens = param.NewOpt(int64(req.MaxTokens))
 		} else {
 			params.MaxTokens = param.NewOpt(int64(req.MaxTokens))
@@ -37,8 +38,20 @@ func (p *Provider) chatParams(req *llm.Request, stream bool) (*openai.ChatComple
 	if req.Instructions != "" {
 		params.Messages = append(params.Messages, openai.SystemMessage(req.Instructions))
 	}
+	legacy := false // the results are those of a function_call
 	for i := range req.Messages {
-		params.Messages = append(params.Messages, chatMessages(req.Model, &req.Messages[i])...)
+		m := &req.Messages[i]
+		own := p.ownMessage(m)
+		switch m.Role {
+		case llm.RoleTool:
+			params.Messages = append(params.Messages, chatResults(req.Model, m.Results, legacy)...)
+			continue
+		case llm.RoleAssistant:
+			legacy = own.Legacy && len(m.ToolCalls) == 1
+			params.Messages = append(params.Messages, assistantMessage(m, &own, legacy))
+			continue
+		}
+		params.Messages = append(params.Messages, userMessage(m))
 	}
 	for _, t := range req.Tools {
 		parameters, err := wire.Parameters(t.Parameters)
@@ -67,28 +80,88 @@ func (p *Provider) chatParams(req *llm.Request, stream bool) (*openai.ChatComple
 	return params, nil
 }
 
-func chatMessages(model string, m *llm.Message) []openai.ChatCompletionMessageParamUnion {
-	switch m.Role {
-	case llm.RoleTool:
-		return chatResults(model, m.Results)
-	case llm.RoleAssistant:
-		said := &openai.ChatCompletionAssistantMessageParam{}
-		if m.Text != "" || len(m.ToolCalls) == 0 {
-			said.Content.OfString = param.NewOpt(m.Text)
-		}
-		for _, c := range m.ToolCalls {
-			said.ToolCalls = append(said.ToolCalls,
-				openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
-					ID: c.ID, Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name,
-						Arguments: cmp.Or(c.Arguments, "{}")},
-				}})
-		}
-		return []openai.ChatCompletionMessageParamUnion{{OfAssistant: said}}
-	}
+func userMessage(m *llm.Message) openai.ChatCompletionMessageParamUnion {
 	if len(m.Files) == 0 {
-		return []openai.ChatCompletionMessageParamUnion{openai.UserMessage(m.Text)}
+		return openai.UserMessage(m.Text)
 	}
-	return []openai.ChatCompletionMessageParamUnion{openai.UserMessage(chatParts(m.Text, m.Files))}
+	return openai.UserMessage(chatParts(m.Text, m.Files))
+}
+
+// ownMessage returns the parts of a message that only this server can read. It is empty for a
+// message from another provider or another API.
+func (p *Provider) ownMessage(m *llm.Message) opaque {
+	var own opaque
+	if m.Opaque == nil || m.Opaque.Provider != p.server.Name || json.Unmarshal(m.Opaque.Data, &own) != nil ||
+		own.API != llm.APIChat {
+		return opaque{}
+	}
+	return own
+}
+
+// assistantMessage returns a message of the model with its unknown members.
+func assistantMessage(m *llm.Message, own *opaque, legacy bool) openai.ChatCompletionMessageParamUnion {
+	said := &openai.ChatCompletionAssistantMessageParam{}
+	if m.Text != "" || len(m.ToolCalls) == 0 {
+		said.Content.OfString = param.NewOpt(m.Text)
+	}
+	more := extra(own.Message)
+	if content := ownContent(own.Content, m.Text); content != nil {
+		more["content"] = content
+	}
+	for i, c := range m.ToolCalls {
+		arguments := string(wire.Arguments(c.Arguments))
+		if legacy {
+			more["function_call"] = map[string]string{"name": c.Name, "arguments": arguments}
+			break
+		}
+		call := &openai.ChatCompletionMessageFunctionToolCallParam{
+			ID: c.ID, Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: arguments}}
+		if i < len(own.Calls) {
+			members := extra(own.Calls[i])
+			if function, ok := members["function"].(json.RawMessage); ok {
+				call.Function.SetExtraFields(extra(function))
+				delete(members, "function")
+			}
+			call.SetExtraFields(members)
+		}
+		said.ToolCalls = append(said.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: call})
+	}
+	said.SetExtraFields(more)
+	return openai.ChatCompletionMessageParamUnion{OfAssistant: said}
+}
+
+// extra returns the members of an object as additional fields of the SDK.
+func extra(raw json.RawMessage) map[string]any {
+	all := map[string]any{}
+	for name, value := range wire.Members(raw) {
+		all[name] = value
+	}
+	return all
+}
+
+// ownContent returns the original content of a message. A text that was appended to the message
+// follows it. ownContent returns nil if the message has another text than the content.
+func ownContent(raw json.RawMessage, text string) any {
+	if len(raw) == 0 {
+		return nil
+	}
+	var c chatContent
+	c.add(raw)
+	original := c.text.String()
+	appended, ok := strings.CutPrefix(text, original)
+	if !ok {
+		_, visible := wire.SplitThink(original)
+		appended, ok = strings.CutPrefix(text, visible)
+	}
+	switch {
+	case !ok:
+		return nil
+	case c.parts == nil:
+		return original + appended
+	case appended != "":
+		c.addText(nil, appended)
+	}
+	return c.raw(false)
 }
 
 // chatParts returns a text and files as parts of the content.
@@ -109,8 +182,8 @@ var noUserAfterTools = regexp.MustCompile(
 	`(?i)(^|/)(open-)?(mistral|mixtral|ministral|magistral|pixtral|codestral|devstral)`)
 
 // chatResults returns the results of tools. The API takes only text in them, so their images follow
-// in a user message.
-func chatResults(model string, results []llm.ToolResult) []openai.ChatCompletionMessageParamUnion {
+// in a user message. legacy is true if the call was a function_call.
+func chatResults(model string, results []llm.ToolResult, legacy bool) []openai.ChatCompletionMessageParamUnion {
 	var all []openai.ChatCompletionMessageParamUnion
 	var parts []openai.ChatCompletionContentPartUnionParam
 	for i := range results {
@@ -122,6 +195,10 @@ func chatResults(model string, results []llm.ToolResult) []openai.ChatCompletion
 			text += "\n[The images of this result are not shown, because the API takes none.]"
 		default:
 			parts = append(parts, chatParts("The images of the result of the tool call "+r.CallID+":", r.Files)...)
+		}
+		if legacy {
+			all = append(all, openai.ChatCompletionMessageParamOfFunction(text, r.Name))
+			continue
 		}
 		all = append(all, openai.ToolMessage(text, r.CallID))
 	}

@@ -24,7 +24,7 @@ func FuzzStream(f *testing.F) {
 	f.Fuzz(func(t *testing.T, chat bool, text string) {
 		wiretest.CheckStream(t, text, func(res *http.Response, emit func(llm.Chunk) error) (*llm.Response, error) {
 			if chat {
-				return p.streamChat(res, emit)
+				return p.streamChat(res, &llm.Request{}, emit)
 			}
 			return p.streamResponses(res, &llm.Request{}, emit)
 		})

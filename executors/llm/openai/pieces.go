@@ -46,7 +46,21 @@ func (p *pieces) whole(place int, c llm.ToolCall) error {
 			return err
 		}
 	}
-	if rest, ok := strings.CutPrefix(c.Arguments, p.calls[p.places[place]].args.String()); ok {
+	return p.rest(place, c.Arguments)
+}
+
+// wholeAt emits the rest of the call at a position in the stream.
+func (p *pieces) wholeAt(position int, c llm.ToolCall) error {
+	for place, i := range p.places {
+		if i == position {
+			return p.rest(place, c.Arguments)
+		}
+	}
+	return p.whole(-1-position, c) // no event had this call
+}
+
+func (p *pieces) rest(place int, arguments string) error {
+	if rest, ok := strings.CutPrefix(arguments, p.calls[p.places[place]].args.String()); ok {
 		return p.piece(place, rest)
 	}
 	return nil

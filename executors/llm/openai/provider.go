@@ -108,14 +108,24 @@ func (p *Provider) Call(ctx context.Context, req *llm.Request, emit func(llm.Chu
 	return p.server.Call(ctx, emit, func(ctx context.Context, emit func(llm.Chunk) error) (*llm.Response, error) {
 		asked := *req
 		asked.API = cmp.Or(req.API, p.api)
+		c := wire.NewCleaner(emit, p.thinks(req))
 		switch asked.API {
 		case llm.APIResponses:
-			return p.callResponses(ctx, &asked, emit)
+			return c.Finish(p.callResponses(ctx, &asked, c.Emit()))
 		case llm.APIChat:
-			return p.callChat(ctx, &asked, emit)
+			return c.Finish(p.callChat(ctx, &asked, c.Emit()))
 		}
 		return nil, p.server.Invalid(fmt.Sprintf("unknown API %q", asked.API))
 	})
+}
+
+// thinks reports whether a leading <think> block is reasoning. The models of OpenAI write none, so
+// the default is false for OpenAI's own server.
+func (p *Provider) thinks(req *llm.Request) bool {
+	if req.ThinkTags != nil {
+		return *req.ThinkTags
+	}
+	return !p.own
 }
 
 // options returns the options of one call: the headers, and max_tokens under the model's own name.

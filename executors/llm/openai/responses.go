@@ -10,6 +10,7 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/parleyhub/parley/executors/llm"
+	"github.com/parleyhub/parley/executors/llm/internal/wire"
 )
 
 func (p *Provider) callResponses(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response,
@@ -26,14 +27,9 @@ func (p *Provider) callResponses(ctx context.Context, req *llm.Request, emit fun
 	if _, err := p.responses.New(ctx, *params, options...); err != nil || res == nil || res.StatusCode != http.StatusOK {
 		return nil, p.server.Answered(res, err, readError)
 	}
-	if emit != nil {
-		return p.streamResponses(res, req, emit)
-	}
-	raw, err := p.server.Whole(res)
-	if err != nil {
-		return nil, err
-	}
-	return p.wholeResponse(res, req, raw)
+	return p.server.Read(res, emit,
+		func(emit func(llm.Chunk) error) (*llm.Response, error) { return p.streamResponses(res, req, emit) },
+		func(raw []byte) (*llm.Response, error) { return p.wholeResponse(res, req, raw) })
 }
 
 // wholeResponse parses an answer that is not streamed.
@@ -52,14 +48,15 @@ func (p *Provider) wholeResponse(res *http.Response, req *llm.Request, raw []byt
 	return a.response(), nil
 }
 
-// answer is a parsed response, with the index in the output of each call.
+// answer is a parsed response.
 type answer struct {
 	llm.Response
-	refusal strings.Builder
-	text    texts
-	places  []int
-	items   []json.RawMessage
-	unread  bool // an item that only the vendor can read
+	own       bool // the server is OpenAI's
+	refusal   strings.Builder
+	reasoning strings.Builder
+	text      texts
+	items     []json.RawMessage
+	unread    bool // an item that only the vendor can read
 }
 
 // texts joins the texts of messages, with an empty line between messages. addText returns the text
@@ -92,7 +89,7 @@ func (p *Provider) answerOf(res *http.Response, req *llm.Request, r *responses.R
 	if r.Object != "response" || len(r.Output) == 0 && !r.JSON.Output.Valid() {
 		return nil, p.server.Malformed(res, "the answer is not a response of the Responses API", nil)
 	}
-	a := &answer{}
+	a := &answer{own: p.own}
 	a.Model, a.Metadata, a.Usage = r.Model, p.server.Metadata(res, r.ID), responsesUsage(r)
 	for i := range r.Output {
 		a.addItem(req, i, &r.Output[i])
@@ -118,7 +115,7 @@ func (p *Provider) answerOf(res *http.Response, req *llm.Request, r *responses.R
 	if a.Finish == llm.FinishRefusal && a.refusal.Len() == 0 {
 		a.refusal.WriteString(filtered)
 	}
-	if a.unread {
+	if a.unread || p.thinks(req) && wire.Thinks(a.text.String()) {
 		data, err := json.Marshal(opaque{API: llm.APIResponses, Items: a.items})
 		if err != nil {
 			return nil, p.server.Malformed(res, "the output is not JSON", err)
@@ -141,11 +138,17 @@ func incomplete(reason string) llm.FinishReason {
 	return llm.FinishOther
 }
 
+// The members of items that the other fields of a message have.
+var (
+	messageItem = []string{"type", "id", "status", "role", "content"}
+	callItem    = []string{"type", "id", "status", "call_id", "name", "arguments"}
+)
+
 func (a *answer) addItem(req *llm.Request, place int, item *responses.ResponseOutputItemUnion) {
 	raw := json.RawMessage(item.RawJSON())
 	switch item.Type {
 	case "message":
-		a.unread = a.unread || item.Phase != ""
+		a.unread = a.unread || wire.HasOther(raw, messageItem)
 		for _, c := range item.Content {
 			switch {
 			case c.Type == "refusal":
@@ -155,10 +158,19 @@ func (a *answer) addItem(req *llm.Request, place int, item *responses.ResponseOu
 			}
 		}
 	case "function_call":
-		a.ToolCalls = append(a.ToolCalls, llm.ToolCall{ID: item.CallID, Name: item.Name, Arguments: item.Arguments.OfString})
-		a.places = append(a.places, place)
+		a.unread = a.unread || wire.HasOther(raw, callItem)
+		a.ToolCalls = append(a.ToolCalls,
+			llm.ToolCall{ID: item.CallID, Name: item.Name, Arguments: itemArguments(raw)})
 	case "reasoning":
-		if item.EncryptedContent == "" { // the vendor stores nothing, so it could not use the id of the thought
+		members := wire.Members(raw)
+		for _, name := range []string{"summary", "content"} {
+			if text := partText(members[name]); text != "" {
+				a.reasoning.WriteString(text)
+				break
+			}
+		}
+		// OpenAI stores nothing, so it could not use the id of the thought.
+		if item.EncryptedContent == "" && (a.own || len(item.Content) == 0) {
 			return
 		}
 		a.unread = true
@@ -168,10 +180,13 @@ func (a *answer) addItem(req *llm.Request, place int, item *responses.ResponseOu
 	a.items = append(a.items, raw)
 }
 
+// itemArguments returns the arguments of a call. Some servers send an object instead of a text.
+func itemArguments(item json.RawMessage) string { return argumentsOf(wire.Members(item)) }
+
 // response returns the Response.
 func (a *answer) response() *llm.Response {
 	r := a.Response
-	r.Text, r.Refusal = a.text.String(), a.refusal.String()
+	r.Text, r.Refusal, r.Reasoning = a.text.String(), a.refusal.String(), a.reasoning.String()
 	return &r
 }
 

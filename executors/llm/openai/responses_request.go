@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -14,18 +13,26 @@ import (
 	"github.com/parleyhub/parley/executors/llm/internal/wire"
 )
 
-// reasoning matches the models that return encrypted thoughts. Other models refuse a request for
-// them.
-var reasoning = regexp.MustCompile(`^(o[1-9]|gpt-([5-9]|[1-9][0-9])|codex|computer-use)`)
+// reasoning matches the reasoning models of OpenAI, also in the spelling of deployments. They
+// return encrypted thoughts, and refuse max_tokens.
+var reasoning = regexp.MustCompile(`^(o[1-9]([^a-z]|$)|gpt-?([5-9]|[12][0-9])([^0-9]|$)|codex|computer-use)`)
+
+// isOpenAIReasoning reports whether a model is of a family of OpenAI that reasons, behind any
+// server. Gateways put their own prefix before the name.
+func isOpenAIReasoning(model string) bool { return reasoning.MatchString(familyName(model)) }
+
+// familyName returns the name of a model without the prefix of a gateway or of a fine-tuned model.
+func familyName(model string) string {
+	model = strings.ToLower(model)
+	model = model[strings.LastIndexByte(model, '/')+1:]
+	for _, prefix := range []string{"ft:", "openai.", "openai-", "openai:", "azure-", "azure:"} {
+		model = strings.TrimPrefix(model, prefix)
+	}
+	return model
+}
 
 func returnsThoughts(model string) bool {
-	if rest, ok := strings.CutPrefix(model, "ft:"); ok {
-		model = rest
-	}
-	if i := strings.LastIndexByte(model, '/'); i >= 0 { // gateways use a prefix
-		model = model[i+1:]
-	}
-	return reasoning.MatchString(model) && !strings.Contains(model, "-chat")
+	return isOpenAIReasoning(model) && !strings.Contains(model, "-chat")
 }
 
 func (p *Provider) responsesParams(req *llm.Request) (*responses.ResponseNewParams, error) {
@@ -102,7 +109,7 @@ func (p *Provider) items(m *llm.Message) []responses.ResponseInputItemUnionParam
 			all = append(all, responses.ResponseInputItemParamOfMessage(m.Text, responses.EasyInputMessageRoleAssistant))
 		}
 		for _, c := range m.ToolCalls {
-			all = append(all, responses.ResponseInputItemParamOfFunctionCall(cmp.Or(c.Arguments, "{}"), c.ID, c.Name))
+			all = append(all, responses.ResponseInputItemParamOfFunctionCall(string(wire.Arguments(c.Arguments)), c.ID, c.Name))
 		}
 		return all
 	}
@@ -144,44 +151,49 @@ func callOutput(r *llm.ToolResult) (o responses.ResponseInputItemFunctionCallOut
 }
 
 // ownItems returns the original items of the vendor, without removed calls. It returns nil if the
-// message is from another provider, or has calls that the items do not have.
+// message is from another provider, or has calls that the items do not have. A call gets the id that
+// the message has for it, and arguments that are JSON.
 func (p *Provider) ownItems(m *llm.Message) []responses.ResponseInputItemUnionParam {
 	var own opaque
 	if m.Opaque == nil || m.Opaque.Provider != p.server.Name || json.Unmarshal(m.Opaque.Data, &own) != nil ||
 		own.API != llm.APIResponses {
 		return nil
 	}
-	calls := map[string]bool{}
-	for _, c := range m.ToolCalls {
-		calls[c.ID] = true
-	}
 	var all []responses.ResponseInputItemUnionParam
+	calls := wire.NewCallMatcher(m.ToolCalls, own.Items, "function_call", "call_id")
 	for _, raw := range own.Items {
-		var item struct {
-			Type   string `json:"type"`
-			CallID string `json:"call_id"`
-		}
-		if json.Unmarshal(raw, &item) != nil {
+		item := wire.Members(raw)
+		if item == nil {
 			return nil
 		}
-		if item.Type == "function_call" {
-			if !calls[item.CallID] {
+		if wire.Text(item["type"]) == "function_call" {
+			c := calls.Next(item)
+			if c == nil {
 				continue
 			}
-			delete(calls, item.CallID)
+			raw = wire.WithMembers(raw, item, map[string]any{"call_id": c.ID,
+				"arguments": string(wire.Arguments(itemArguments(raw)))})
 		}
 		all = append(all, param.Override[responses.ResponseInputItemUnionParam](raw))
 	}
-	if len(calls) > 0 {
+	if !calls.Done() {
 		return nil
 	}
 	return all
 }
 
-// opaque is the output of a response in llm.Opaque.Data.
+// opaque is llm.Opaque.Data. Items is the output of a response. The other members belong to a chat
+// completion.
 type opaque struct {
 	API   llm.API           `json:"api"`
-	Items []json.RawMessage `json:"items"`
+	Items []json.RawMessage `json:"items,omitempty"`
+	// Message has the unknown members of the message, and Calls those of each call, or null.
+	Message json.RawMessage   `json:"message,omitempty"`
+	Calls   []json.RawMessage `json:"calls,omitempty"`
+	// Content is the content if the text of the message does not have all of it.
+	Content json.RawMessage `json:"content,omitempty"`
+	// Legacy is true if the call is a function_call.
+	Legacy bool `json:"legacy,omitempty"`
 }
 
 // resultText marks an error in the text, because the API has no field for it.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/parleyhub/parley"
 )
@@ -94,7 +95,7 @@ func (e *entry) inject(injected map[string]string) error {
 // split separates the arguments that the tool gets from the injected ones, which are nil if there
 // are none. The result is canonical JSON: sorted names without space.
 func (e *entry) split(written string) (arguments, injected json.RawMessage, err error) {
-	if written == "" {
+	if strings.TrimSpace(written) == "" {
 		written = "{}"
 	}
 	v, err := decode([]byte(written))

@@ -1,11 +1,13 @@
 package wire
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
+	"strings"
 
 	"github.com/parleyhub/parley/executors/llm"
 )
@@ -69,10 +71,59 @@ func (f Faults) Whole(res *http.Response) ([]byte, error) {
 	return raw, nil
 }
 
-// IsStream returns an error if an answer is not an event stream.
-func (f Faults) IsStream(res *http.Response) error {
-	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind != "text/event-stream" {
-		return f.Malformed(res, "the answer is not an event stream", nil)
+// Read reads an answer with a success status, and closes it. The body decides whether stream or
+// whole reads it, because some servers ignore what the request asks for. stream gets an emit that is
+// never nil, and whole gets the body.
+func (f Faults) Read(res *http.Response, emit func(llm.Chunk) error,
+	stream func(emit func(llm.Chunk) error) (*llm.Response, error),
+	whole func(raw []byte) (*llm.Response, error)) (*llm.Response, error) {
+	defer res.Body.Close()
+	if isStream(res) {
+		if emit == nil {
+			emit = func(llm.Chunk) error { return nil }
+		}
+		return stream(emit)
 	}
-	return nil
+	raw, err := f.Whole(res)
+	if err != nil {
+		return nil, err
+	}
+	r, err := whole(MarkSurrogates(raw))
+	if err != nil || emit == nil {
+		return r, err
+	}
+	return r, emitWhole(r, emit)
+}
+
+// isStream reports whether an answer is an event stream. The beginning of the body takes precedence
+// over the Content-Type. A body that begins with neither JSON nor an event is left to the
+// Content-Type.
+func isStream(res *http.Response) bool {
+	body := bufio.NewReader(res.Body)
+	res.Body = struct {
+		io.Reader
+		io.Closer
+	}{body, res.Body}
+	for {
+		first, err := body.Peek(1)
+		if err != nil || !strings.ContainsRune(" \t\r\n\xef\xbb\xbf", rune(first[0])) {
+			break
+		}
+		_, _ = body.Discard(1) // it is in the buffer
+	}
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	first, err := body.Peek(1)
+	switch {
+	case err != nil:
+	case first[0] == '{' || first[0] == '[':
+		return false
+	case kind == "text/event-stream" || first[0] == ':':
+		return true
+	}
+	for _, field := range []string{"data:", "event:", "id:", "retry:"} {
+		if start, err := body.Peek(len(field)); err == nil && string(start) == field {
+			return true
+		}
+	}
+	return kind == "text/event-stream"
 }
