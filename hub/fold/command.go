@@ -28,9 +28,6 @@ type Command struct {
 	Executor Executor
 	// HeldMs is how long the hub has watched the claim Named. If an approval is pending, it is about the current claim.
 	HeldMs int64
-
-	// Before and After are the bytes around each encoded event in its array, so that a frame needs no copy.
-	Before, After []byte
 }
 
 // Executor is the executor on whose connection a command arrived.
@@ -44,13 +41,12 @@ type Executor struct {
 	Labels map[string]string
 }
 
-// EncodedEvent is an event and its stored bytes, which lie in Framed between the command's Before and After.
+// EncodedEvent is an event and its stored bytes.
 type EncodedEvent struct {
 	Event parley.Event
 	// Claim is the claim under which it was added, or nil.
-	Claim  *eventdata.ClaimHash
-	Data   []byte
-	Framed []byte
+	Claim *eventdata.ClaimHash
+	Data  []byte
 }
 
 // Decision is the outcome of a command: events to append, a result, or a refusal.
@@ -68,5 +64,17 @@ type Decision struct {
 	// Err is a refusal. It is a *parley.Error.
 	Err error
 
-	run decision // empty, except while the command is decided; a part of Decision to save an allocation
+	encoded []byte   // the array of Data of Events
+	run     decision // empty, except while the command is decided; a part of Decision to save an allocation
+}
+
+// maxKeptBytes is the largest array of encoded events that is used again.
+const maxKeptBytes = 16 << 10
+
+// Reset empties d for another command, and keeps its arrays.
+func (d *Decision) Reset() {
+	clear(d.Events[:cap(d.Events)])
+	if *d = (Decision{Events: d.Events[:0], encoded: d.encoded[:0]}); cap(d.encoded) > maxKeptBytes {
+		d.encoded = nil
+	}
 }

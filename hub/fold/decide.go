@@ -2,6 +2,7 @@ package fold
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
@@ -18,10 +19,10 @@ func Decide(s State, keys idempotency.Keys, c Command) Decision {
 	return out
 }
 
-// DecideInto is Decide without copies of large values. It neither changes nor keeps s and c. It reuses the capacity of
-// out.Events.
+// DecideInto is Decide without copies of large values. It neither changes nor keeps s and c. It overwrites the Events of
+// out and their Data.
 func DecideInto(out *Decision, s *State, keys idempotency.Keys, c *Command) {
-	*out = Decision{State: *s, Events: out.Events[:0]}
+	*out = Decision{State: *s, Events: out.Events[:0], encoded: out.encoded[:0]}
 	out.run = decision{before: s, s: &out.State, c: c, out: out, keys: keys}
 	if !out.run.findResult() {
 		out.run.decide()
@@ -415,15 +416,15 @@ const eventRoom = 256
 // add numbers, dates and encodes an event, and applies it to the state. The first event added is the result.
 func (d *decision) add(e parley.Event) bool {
 	e.Seq, e.At = d.s.Seq+1, d.now()
-	framed := append(make([]byte, 0, len(d.c.Before)+len(e.Payload)+eventRoom+len(d.c.After)), d.c.Before...)
-	framed = eventdata.AppendEvent(framed, &e)
-	if n := len(framed) - len(d.c.Before); n > parley.MaxEventBytes {
+	start := len(d.out.encoded)
+	d.out.encoded = eventdata.AppendEvent(slices.Grow(d.out.encoded, len(e.Payload)+eventRoom), &e)
+	data := d.out.encoded[start:len(d.out.encoded):len(d.out.encoded)]
+	if n := len(data); n > parley.MaxEventBytes {
 		d.refuse(parley.ErrTooLarge,
 			fmt.Sprintf("the event has %d bytes", n), fmt.Sprintf("at most %d", parley.MaxEventBytes))
 		return false
 	}
-	framed = append(framed, d.c.After...)
-	if d.applyEncoded(&e, framed) != nil {
+	if d.applyEncoded(&e, data) != nil {
 		d.refuse(parley.ErrInternal, "an event of the hub does not fit the log", "")
 		d.undo()
 		return false
@@ -435,13 +436,12 @@ func (d *decision) add(e parley.Event) bool {
 }
 
 // applyEncoded applies an encoded event to the state.
-func (d *decision) applyEncoded(e *parley.Event, framed []byte) error {
-	end, claim := len(framed)-len(d.c.After), d.s.Claim
-	encoded := EncodedEvent{Event: *e, Data: framed[len(d.c.Before):end:end], Framed: framed}
-	if claim != nil && claim.AgentID == e.From {
+func (d *decision) applyEncoded(e *parley.Event, data []byte) error {
+	encoded := EncodedEvent{Event: *e, Data: data}
+	if claim := d.s.Claim; claim != nil && claim.AgentID == e.From {
 		encoded.Claim = &claim.Hash
 	}
-	err := d.s.apply(e, len(encoded.Data))
+	err := d.s.apply(e, len(data))
 	if err == nil {
 		d.out.Events = append(d.out.Events, encoded)
 	}

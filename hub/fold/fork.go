@@ -3,7 +3,6 @@ package fold
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold/check"
@@ -58,7 +57,7 @@ func (f *Fork) decide(d *decision) {
 // addShared adds an event of the other conversation as it is stored there.
 func (f *Fork) addShared(d *decision, e *eventdata.Shared) bool {
 	id := d.s.ID
-	if d.applyEncoded(&e.Event, slices.Concat(d.c.Before, e.Data, d.c.After)) == nil {
+	if d.applyEncoded(&e.Event, e.Data) == nil {
 		return true
 	}
 	d.refuse(parley.ErrInternal, "an event of the other conversation does not fit its log", "")

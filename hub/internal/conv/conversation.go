@@ -19,9 +19,8 @@ import (
 // Conversation is a conversation in memory. It may represent one that does not exist yet, or never
 // will; then its states have Seq 0.
 type Conversation struct {
-	engine    *Engine
-	id        string
-	frameHead []byte // of the frame of each event
+	engine *Engine
+	id     string
 
 	index  int // in engine.unused, or inUse; guarded by engine.mu, as are the next three
 	pins   int // the number of users; it is dropped only at 0
@@ -67,7 +66,7 @@ func (e *Engine) Pin(id string) (*Conversation, error) {
 	e.mu.Lock()
 	c := e.loaded[id]
 	if c == nil {
-		c = &Conversation{engine: e, id: id, frameHead: frameHead(id), index: inUse}
+		c = &Conversation{engine: e, id: id, index: inUse}
 		e.loaded[id] = c
 	}
 	c.pins++
@@ -321,17 +320,14 @@ func StateAt(ctx context.Context, log journal.Journal, id string, seq int64) (fo
 
 // Changed is Look with only the seq of the last committed event.
 func (c *Conversation) Changed() (latest int64, changed <-chan struct{}, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.broken {
-		err = errBroken
-	}
-	return c.durable.Seq, c.readers.awaitChange(), err
+	s, changed, err := c.Look()
+	return s.Seq, changed, err
 }
 
 // Recent returns the committed state, and the last events before it that are in memory.
 func (c *Conversation) Recent() (fold.State, []Frame) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.frames.readAt = c.durable.Seq
 	return c.durable, slices.Clone(c.frames.all)
 }

@@ -30,10 +30,10 @@ type size struct {
 }
 
 // The approximate cost of a conversation in memory, and of each of its frames, seats, attachments and
-// approvals. An event is encoded into more room than it needs.
+// approvals.
 const (
 	conversationBytes = 4 << 10
-	frameExtraBytes   = int(unsafe.Sizeof(Frame{})) + 192
+	frameExtraBytes   = int(unsafe.Sizeof(Frame{})) + 32
 	seatBytes         = 512
 	attachmentBytes   = 48
 	approvalBytes     = 320

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/internal/limits"
@@ -26,27 +27,38 @@ type Frame struct {
 const (
 	keepFrames     = 128
 	keepFrameBytes = 256 << 10
+	// keepUnread is how many events are kept after the last read if no reader waits for the next one.
+	keepUnread = 16
 )
 
 func newFrame(conversation string, data []byte, seq int64, meta eventdata.Meta) Frame {
-	head := frameHead(conversation)
-	tail := make([]byte, 0, len(head)+len(data)+len(frameEnd))
-	tail = append(append(append(tail, head...), data...), frameEnd...)
-	from, to := len(head), len(head)+len(data)
+	const before, between, after = `"conversationId":"`, `","event":`, `}}`
+	from := len(before) + len(conversation) + len(between)
+	to := from + len(data)
+	tail := append(make([]byte, 0, to+len(after)), before...)
+	tail = append(append(tail, conversation...), between...) // ids need no escapes
+	tail = append(append(tail, data...), after...)
 	return Frame{Seq: seq, Data: tail[from:to:to], Tail: tail, Meta: meta}
 }
 
-// frameHead and frameEnd enclose an event in a tail.
-func frameHead(conversation string) []byte {
-	return []byte(`"conversationId":"` + conversation + `","event":`) // ids need no escapes
-}
-
-var frameEnd = []byte(`}}`)
-
 // frameCache has the last committed events of a conversation, without a gap.
 type frameCache struct {
-	all   []Frame
-	bytes int // of the tails
+	all    []Frame
+	bytes  int   // of the tails
+	readAt int64 // the seq of the conversation at the last read
+}
+
+// keepLocked keeps committed events for readers, or drops all if no reader needs them.
+func (c *Conversation) keepLocked(events []fold.EncodedEvent) {
+	for i := range events {
+		e := &events[i].Event
+		c.engine.counters.countEvent(e.Type)
+		if !c.readers.waits() && e.Seq > c.frames.readAt+keepUnread {
+			c.frames.all, c.frames.bytes = nil, 0
+			continue
+		}
+		c.frames.push(newFrame(c.id, events[i].Data, e.Seq, eventdata.MetaOf(e)))
+	}
 }
 
 // push adds the next event, and drops old ones that exceed the bounds.
@@ -95,7 +107,8 @@ func (c *Conversation) After(out []Frame, seq int64, n int) ([]Frame, error) {
 func (c *Conversation) recent(out []Frame, seq int64, n, bytes int) (_ []Frame, latest int64, far bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if latest = c.durable.Seq; seq >= latest {
+	latest = c.durable.Seq
+	if c.frames.readAt = latest; seq >= latest {
 		return out, latest, false
 	}
 	found, ok := c.frames.after(seq, n, bytes)

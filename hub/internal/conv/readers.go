@@ -37,6 +37,9 @@ func (r *readers) awaitChange() <-chan struct{} {
 	return r.changed
 }
 
+// waits reports whether a reader waits for the next event.
+func (r *readers) waits() bool { return r.changed != nil || len(r.subscriptions) > 0 }
+
 // wake wakes the readers that wait for a change.
 func (r *readers) wake() {
 	if r.changed != nil {

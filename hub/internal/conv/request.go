@@ -67,7 +67,8 @@ func (r *Request) GiveBack() {
 	if !r.lent {
 		return
 	}
-	*r = Request{Decision: fold.Decision{Events: cleared(r.Decision.Events)}}
+	r.Decision.Reset()
+	*r = Request{Decision: r.Decision}
 	requests.Put(r)
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
-	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/fold/idempotency"
 	"github.com/parleyhub/parley/hub/journal"
 )
@@ -20,8 +19,7 @@ type round struct {
 	requests []*Request // in the order of their decision; the last ones need not have events
 	writes   int        // the number of requests with events
 	decided  time.Time
-	frames   []Frame
-	events   [][]byte // of frames
+	events   [][]byte // of requests
 	bytes    int      // of events
 	keys     []keyChange
 	labels   []string
@@ -43,12 +41,10 @@ func (o *round) isFull() bool {
 }
 
 func (o *round) release() {
-	if cap(o.frames) > 2*maxRoundEvents || cap(o.requests) > 2*maxRoundEvents {
+	if cap(o.events) > 2*maxRoundEvents || cap(o.requests) > 2*maxRoundEvents {
 		return
 	}
-	*o = round{
-		requests: cleared(o.requests), frames: cleared(o.frames), events: cleared(o.events), keys: cleared(o.keys),
-	}
+	*o = round{requests: cleared(o.requests), events: cleared(o.events), keys: cleared(o.keys)}
 	rounds.Put(o)
 }
 
@@ -123,7 +119,6 @@ func (c *Conversation) decideOneLocked(r *Request, now time.Time) {
 	if c.head.ID == "" {
 		c.head.ID = c.id
 	}
-	r.Cmd.Before, r.Cmd.After = c.frameHead, frameEnd
 	r.Cmd.Now = parley.TimestampOf(now)
 	refusal := c.engine.parts.Authorizer.Authorize(r, &c.head)
 	switch {
@@ -149,7 +144,6 @@ func (c *Conversation) addLocked(o *round, r *Request) {
 	o.writes++
 	for i := range r.Decision.Events {
 		e := &r.Decision.Events[i]
-		o.frames = append(o.frames, Frame{Seq: e.Event.Seq, Data: e.Data, Tail: e.Framed, Meta: eventdata.MetaOf(&e.Event)})
 		o.events = append(o.events, e.Data)
 		o.bytes += len(e.Data)
 		r.size += int64(len(e.Data))
@@ -202,7 +196,7 @@ func (c *Conversation) finish(head journal.Head, err error) {
 	switch {
 	case err == nil && o.writes > 0:
 		c.engine.full.Store(0)
-		c.engine.counters.count(o.writes, o.frames, o.decided)
+		c.engine.counters.appends.Observe(o.writes, time.Since(o.decided))
 	case errors.Is(err, journal.ErrOutcomeUnknown):
 		c.engine.fail(err) // first, so that nothing is decided on a state that may not be in the log
 	case errors.Is(err, journal.ErrStorageFull):
@@ -218,12 +212,10 @@ func (c *Conversation) finish(head journal.Head, err error) {
 		c.hash = head.Hash
 		c.committedSeq.Store(head.Seq)
 		c.keys.Settle(head.Seq)
-		for _, f := range o.frames {
-			c.frames.push(f)
-		}
 		for _, r := range o.requests { // an observer misses no claim that begins and ends in one round
 			if len(r.Decision.Events) > 0 {
 				c.durable = r.Decision.State
+				c.keepLocked(r.Decision.Events)
 				c.notifyLocked(CommittedHere) // before the replies
 			}
 		}

@@ -15,18 +15,15 @@ type counters struct {
 	appends                   *Histogram
 }
 
-// count counts the events of a number of requests that were decided at a time.
-func (n *counters) count(requests int, frames []Frame, decided time.Time) {
-	n.appends.Observe(requests, time.Since(decided))
-	for i := range frames {
-		switch frames[i].Meta.Type {
-		case parley.TypeMessage:
-			n.messages.Add(1)
-		case parley.TypeTrace:
-			n.traces.Add(1)
-		default:
-			n.systems.Add(1)
-		}
+// countEvent counts a committed event.
+func (n *counters) countEvent(t parley.EventType) {
+	switch t {
+	case parley.TypeMessage:
+		n.messages.Add(1)
+	case parley.TypeTrace:
+		n.traces.Add(1)
+	default:
+		n.systems.Add(1)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // BenchmarkCounting measures what counting adds to a message. Compare it with BenchmarkSendMessage
@@ -15,11 +14,11 @@ import (
 func BenchmarkCounting(b *testing.B) {
 	n := counters{appends: NewHistogram(appendBounds)}
 	c := &Conversation{}
-	frames := []Frame{{Seq: 1, Meta: eventdata.Meta{Type: parley.TypeMessage}}}
 	start := time.Now()
 	for b.Loop() {
-		n.count(1, frames, start.Add(time.Since(start)))
-		c.committedSeq.Store(frames[0].Seq)
+		n.appends.Observe(1, time.Since(start))
+		n.countEvent(parley.TypeMessage)
+		c.committedSeq.Store(1)
 	}
 }
 
