@@ -92,6 +92,8 @@ func TestLoadModels(t *testing.T) {
 		{`[{"prefix":"a","api":"chat","no_tools":true,"fixed_temperature":1,"context_window":9,"price":{"input":1.5,` +
 			`"output":2,"cache_read":0.1}}]`, ""},
 		{`[{"prefix":""},{"prefix":"a","price":null}]`, ""},
+		{`[{"prefix":"a","think_tags":false,"max_tokens_param":"num_predict"}]`, ""},
+		{`[{"think_tags":"no"}]`, "models[0]"},
 		{`{}`, "expected a list"},
 		{`[] []`, "unexpected data after the value"},
 		{`[1]`, "models[0]: expected an object"},

@@ -152,18 +152,40 @@ type killed struct {
 	told     string // tool results that the model reads
 }
 
+// signed adds a signature that only the vendor can read.
+func signed(r *llm.Response) *llm.Response {
+	r.Opaque = &llm.Opaque{Provider: "fake", Data: json.RawMessage(`{"signature":"` + r.ToolCalls[0].Name + `"}`)}
+	return r
+}
+
+// checkSigned refuses a request with a call that lacks its signature, as vendors do.
+func checkSigned(req *llm.Request) error {
+	for _, m := range req.Messages {
+		for _, c := range m.ToolCalls {
+			if want := signed(wants(c.Name, "")); m.Opaque == nil || string(m.Opaque.Data) != string(want.Opaque.Data) {
+				return &llm.ProviderError{Provider: "fake", Category: llm.CategoryInvalid, Status: 400,
+					Message: "the call " + c.Name + " has no signature"}
+			}
+		}
+	}
+	return nil
+}
+
 // killing runs a session whose first attempt is killed, and whose second attempt ends it.
 func killing(t *testing.T, at string, restart bool) *killed {
 	t.Helper()
 	k := &killed{add: &adder{name: "add"}, pay: &adder{name: "pay"}}
 	var alive atomic.Pointer[mortal]
-	steps := inTurn(wants("add", `{"n":1}`), wants("pay", `{"n":2}`), says("done"))
+	steps := inTurn(signed(wants("add", `{"n":1}`)), signed(wants("pay", `{"n":2}`)), says("done"))
 	w := newWorld(t, func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 		if m := alive.Load(); m != nil && m.reach("in "+string(phase(req))) != nil {
 			return nil, errKilled
 		}
 		if phase(req) == record.PhasePlan {
 			return says("1. add 2. pay"), nil
+		}
+		if err := checkSigned(req); err != nil {
+			return nil, err
 		}
 		return steps(ctx, req)
 	})

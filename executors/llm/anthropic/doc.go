@@ -11,9 +11,11 @@
 //	trace id         X-Client-Request-Id
 //	idempotency key  Idempotency-Key
 //
-// Signed thoughts, and other data that only the vendor can read, are in Response.Opaque and are
-// sent back unchanged. If an answer without a stream may take longer than the timeout of the SDK,
-// the provider uses a stream on the wire.
+// Signed thoughts, and other blocks and members that only the vendor can read, are in
+// Response.Opaque and are sent back unchanged. A turn that the vendor pauses (pause_turn) is
+// continued within the same call. A leading <think> block is Response.Reasoning, unless the server
+// is Anthropic's own or Request.ThinkTags is false. If an answer without a stream may take longer
+// than the timeout of the SDK, the provider uses a stream on the wire.
 //
 // An error has the message of the vendor but never the key. Its category is derived only from the
 // HTTP status and the error type of the vendor.

@@ -8,13 +8,15 @@
 //	instructions     instructions, or first message     first message, with the role system
 //	output           text.format                        response_format
 //	seed             ignored, because the API has none  seed
-//	max tokens       max_output_tokens                  max_completion_tokens; max_tokens for other servers
+//	max tokens       max_output_tokens                  max_completion_tokens; max_tokens for models of others
 //	metadata         metadata                           ignored, because it requires store
 //	trace id         X-Client-Request-Id                X-Client-Request-Id
 //	idempotency key  Idempotency-Key                    Idempotency-Key
 //
 // The vendor stores nothing (store is false). Reasoning models return their thoughts in encrypted
-// form. These are in Response.Opaque and are sent back unchanged. A tool result that is an error
+// form. These, and unknown members of messages and calls, are in Response.Opaque and are sent back
+// unchanged. A leading <think> block is Response.Reasoning, unless the server is OpenAI's own or
+// Request.ThinkTags is false. The body of an answer decides whether it is a stream. A tool result that is an error
 // starts with "Error: ", because the API has no field for it.
 //
 // An error has the message of the vendor but never the key. Its category is derived only from the
