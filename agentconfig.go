@@ -107,6 +107,12 @@ type AgentRunOptions struct {
 	// MaxRetries is how often a call of the model that can succeed later is repeated: 0 to 10; default
 	// 2.
 	MaxRetries *int `json:"max_retries,omitempty"`
+	// IdleTimeout bounds the time until the first byte of an answer of the model, and between two parts
+	// of it. Then the call is made again. It is a duration such as 60s, from 1s to 1h; default 90s for
+	// streams, and only RequestTimeout for other calls. RequestTimeout bounds each whole call in the
+	// same way: from 1s to 24h; default 10m.
+	IdleTimeout    string `json:"idle_timeout,omitempty"`
+	RequestTimeout string `json:"request_timeout,omitempty"`
 	// Stream forwards the text of the model while it is generated; default true.
 	Stream *bool `json:"stream,omitempty"`
 	// Metadata is sent with each call to a provider that accepts metadata. At most 16 entries.
@@ -389,7 +395,7 @@ func (o *AgentRunOptions) members(f *configFaults) map[string]any {
 		"deterministic": &o.Deterministic, "seed": &o.Seed, "strict": &o.Strict,
 		"responses_use_instructions": &o.ResponsesUseInstructions,
 		"user_template":              &o.UserTemplate, "max_tool_calls": &o.MaxToolCalls, "max_retries": &o.MaxRetries,
-		"stream": &o.Stream, "metadata": &o.Metadata,
+		"stream": &o.Stream, "metadata": &o.Metadata, "idle_timeout": &o.IdleTimeout, "request_timeout": &o.RequestTimeout,
 		"budget": func(path string, raw json.RawMessage) {
 			o.Budget = &AgentBudget{}
 			f.object(

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/parleyhub/parley/internal/limits"
@@ -189,6 +190,8 @@ func (o *AgentRunOptions) check(f *configFaults) {
 	if o.MaxRetries != nil {
 		f.within(path+".max_retries", int64(*o.MaxRetries), 0, limits.MaxMaxRetries)
 	}
+	f.duration(path+".idle_timeout", o.IdleTimeout, limits.MaxIdleMs)
+	f.duration(path+".request_timeout", o.RequestTimeout, limits.MaxRequestMs)
 	if len(o.Metadata) > 16 {
 		f.add(path+".metadata", "expected at most 16")
 	}
@@ -214,6 +217,18 @@ func (o *AgentRunOptions) check(f *configFaults) {
 	f.optional(path+".budget.ms", b.Ms, limits.MinDurationMs, limits.MaxTurnMs)
 	if b.OnExceeded != "" && b.OnExceeded != BudgetAbort && b.OnExceeded != BudgetPartial {
 		f.add(path+".budget.on_exceeded", "expected %s or %s", BudgetAbort, BudgetPartial)
+	}
+}
+
+// duration reports a text that is not a duration from 1s to a number of milliseconds. An empty text
+// is absent.
+func (f *configFaults) duration(path, text string, mostMs int64) {
+	if text == "" {
+		return
+	}
+	most := time.Duration(mostMs) * time.Millisecond
+	if d, err := time.ParseDuration(text); err != nil || d < time.Second || d > most {
+		f.add(path, "expected a duration from 1s to %s, such as 90s", strings.TrimSuffix(most.String(), "0m0s"))
 	}
 }
 

@@ -107,6 +107,11 @@ func serversSchema() yamlfile.Object {
 		"additionalProperties": server}
 }
 
+// duration returns the schema of a duration such as 90s. The agent config has its bounds.
+func duration(doc string) yamlfile.Object {
+	return yamlfile.Object{"type": nullable("string"), "pattern": `^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`, "description": doc}
+}
+
 func list() yamlfile.Object {
 	return yamlfile.Object{"type": nullable("array"), "items": yamlfile.Object{"type": "string"}}
 }
@@ -123,5 +128,7 @@ func runOptionsSchema() yamlfile.Object {
 		"responses_use_instructions": flag(),
 		"user_template":              prose(limits.MaxInstructionsBytes), "budget": budget, "max_tool_calls": whole(1, 10_000),
 		"max_retries": whole(0, limits.MaxMaxRetries), "stream": flag(), "metadata": mapOf("string", 16),
+		"idle_timeout":    duration("the time until the first byte of an answer, and between two parts of it; absent, 90s"),
+		"request_timeout": duration("the time of one whole call of the model; absent, 10m"),
 	}))
 }

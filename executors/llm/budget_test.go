@@ -1,8 +1,10 @@
 package llm_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,11 +124,86 @@ func TestDeadlineOfCallerIsNoBudgetError(t *testing.T) {
 		defer cancel()
 		h := &heard{t: t}
 		got, err := r.RunStream(ctx, p, question("hi"), h.sink)
-		if got != nil || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, llm.ErrBudget) || len(a.asked) != 1 {
+		if got.Content != "" || got.Usage.TotalTokens != 10 || !errors.Is(err, context.DeadlineExceeded) ||
+			errors.Is(err, llm.ErrBudget) || len(a.asked) != 1 {
 			t.Errorf("result %+v, error %v: expected that of the context", got, err)
 		}
 		h.whole(err)
 	})
+}
+
+// TestFailedRunIsCounted has runs without an answer. Their usage is estimated if the vendor
+// reported none. A call that the vendor refused is free.
+func TestFailedRunIsCounted(t *testing.T) {
+	failed := func(e llm.ProviderError, said ...string) answer {
+		e.Provider = "fake"
+		return answer{chunks: texts(said...), err: &e}
+	}
+	for name, c := range map[string]struct {
+		answer answer
+		want   llm.Usage
+	}{
+		"refused": {failed(llm.ProviderError{Category: llm.CategoryRateLimit, Status: 429}), llm.Usage{}},
+		"broken":  {breaks("one two three"), llm.Usage{PromptTokens: 9, CompletionTokens: 3, TotalTokens: 12}},
+		"silent": {failed(llm.ProviderError{Category: llm.CategoryTimeout}),
+			llm.Usage{PromptTokens: 9, TotalTokens: 9}},
+		"a late gateway": {failed(llm.ProviderError{Category: llm.CategoryTimeout, Status: 504}), llm.Usage{}},
+		"no connection":  {failed(llm.ProviderError{Category: llm.CategoryNetwork}), llm.Usage{}},
+		"reported": {failed(llm.ProviderError{Category: llm.CategoryServer,
+			Usage: &llm.Usage{PromptTokens: 7, CompletionTokens: 5}}, "one"),
+			llm.Usage{PromptTokens: 7, CompletionTokens: 5, TotalTokens: 12}},
+		"partly reported": {failed(llm.ProviderError{Category: llm.CategoryNetwork,
+			Usage: &llm.Usage{PromptTokens: 7, CompletionTokens: 1}}, "one two"),
+			llm.Usage{PromptTokens: 7, CompletionTokens: 2, TotalTokens: 9}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, m := &answers{all: []answer{c.answer}}, &llm.Meter{}
+				r := a.runtime(llm.Models{{Capabilities: llm.Capabilities{Price: &llm.Price{Input: 1e6, Output: 1e6}}}})
+				p := prepare(t, r, &llm.Definition{Model: "m"}, &llm.Options{Meter: m})
+				h := &heard{t: t}
+				got, err := r.RunStream(t.Context(), p, question("hi"), h.sink)
+				h.whole(err)
+				if err == nil || got == nil {
+					t.Fatalf("result %+v, error %v", got, err)
+				}
+				if u := got.Usage; u.PromptTokens != c.want.PromptTokens || u.CompletionTokens != c.want.CompletionTokens ||
+					u.TotalTokens != c.want.TotalTokens || *got.CostUSD != float64(c.want.TotalTokens) {
+					t.Errorf("usage %+v, cost %v: expected %+v", u, *got.CostUSD, c.want)
+				}
+				counted := strings.Contains(strings.Join(lines(m), "\n"), "parley_llm_tokens_total")
+				if counted != (c.want.TotalTokens > 0) {
+					t.Errorf("the metrics are %q", lines(m))
+				}
+			})
+		})
+	}
+}
+
+// TestRequestTimeout has a call that exceeds its bound, and is made again.
+func TestRequestTimeout(t *testing.T) {
+	for _, limit := range []time.Duration{0, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			a := &answers{all: []answer{{chunks: texts("one"), hang: true}, says("one", " two")}}
+			r := a.runtime(nil)
+			p := prepare(t, r, &llm.Definition{Model: "m"}, &llm.Options{MaxRetries: 1, RequestTimeout: limit,
+				Retry: llm.Retry{Min: 1, Max: 1}})
+			began := time.Now()
+			h := &heard{t: t}
+			got, err := r.RunStream(t.Context(), p, question("hi"), h.sink)
+			took := time.Since(began).Truncate(time.Second)
+			if err != nil || got.Content != "one two" || h.text != "one two" ||
+				took != cmp.Or(limit, llm.DefaultRequestTimeout) {
+				t.Errorf("%v, %v after %s", got, err, took)
+			}
+			if !got.Usage.Estimated || got.Usage.PromptTokens != 18 {
+				t.Errorf("the usage is %+v", got.Usage)
+			}
+			if idle := a.asked[0].IdleTimeout; idle != llm.DefaultIdleTimeout {
+				t.Errorf("the idle timeout is %s", idle)
+			}
+		})
+	}
 }
 
 // Tokens of a broken stream are part of the usage, and are subtracted from the budget of the next

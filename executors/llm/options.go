@@ -46,7 +46,14 @@ type Options struct {
 	MaxToolCalls int
 	ToolChoice   ToolChoice
 	Retry        Retry
-	Streaming    StreamingOptions
+	// IdleTimeout limits the time until the first byte of an answer, and between two parts of it.
+	// Every byte of the server counts, including comments and pings, because models that think for
+	// long send nothing else. 0 means DefaultIdleTimeout for a stream, and no limit otherwise.
+	// RequestTimeout limits each whole call; 0 means DefaultRequestTimeout. A call that exceeds a
+	// limit fails with CategoryTimeout and is retried.
+	IdleTimeout    time.Duration
+	RequestTimeout time.Duration
+	Streaming      StreamingOptions
 	// Meter counts the run. It may be nil.
 	Meter *Meter
 	// Attributes are added to the span of the run.

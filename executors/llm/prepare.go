@@ -59,6 +59,7 @@ func (r *Runtime) Prepare(ctx context.Context, d *Definition, o *Options) (*Prep
 	}
 	p.request.Tools, p.request.ToolChoice = slices.Clone(d.Tools), o.ToolChoice
 	p.request.UseInstructions, p.request.ThinkTags = o.ResponsesUseInstructions, p.can.ThinkTags
+	p.request.IdleTimeout = o.IdleTimeout
 	p.request.IdempotencyKey, p.request.TraceID, p.request.Metadata = o.IdempotencyKey, o.TraceID, o.Metadata
 	p.prepareSampling(d)
 	p.prepareMaxTokens(d)
@@ -104,7 +105,9 @@ func (o *Options) check(d *Definition) error {
 	}{
 		{"budget.tokens", o.Budget.Tokens}, {"budget.time", int64(o.Budget.Time)}, {"max_retries", int64(o.MaxRetries)},
 		{"max_tool_calls", int64(o.MaxToolCalls)},
-		{"retry.min", int64(o.Retry.Min)}, {"retry.max", int64(o.Retry.Max)}, {"streaming.every", int64(o.Streaming.Every)},
+		{"retry.min", int64(o.Retry.Min)}, {"retry.max", int64(o.Retry.Max)},
+		{"idle_timeout", int64(o.IdleTimeout)}, {"request_timeout", int64(o.RequestTimeout)},
+		{"streaming.every", int64(o.Streaming.Every)},
 	} {
 		if n.value < 0 {
 			errs = append(errs, fmt.Errorf("%s: expected at least 0", n.name))

@@ -1,6 +1,9 @@
 package llm
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Provider makes exchanges with the models of one vendor. Its methods are safe for concurrent use.
 // It does not retry; a Runtime does.
@@ -38,10 +41,14 @@ type Request struct {
 	ThinkTags *bool `json:"think_tags,omitempty"`
 	// UseInstructions sends Instructions in a field of its own if the API has one. Otherwise they
 	// are the first message.
-	UseInstructions bool              `json:"use_instructions,omitempty"`
-	IdempotencyKey  string            `json:"idempotency_key,omitempty"`
-	TraceID         string            `json:"trace_id,omitempty"`
-	Metadata        map[string]string `json:"metadata,omitempty"`
+	UseInstructions bool `json:"use_instructions,omitempty"`
+	// IdleTimeout limits the time until the first byte of the answer, and between two parts of it. A
+	// provider that calls a server ends the call then with CategoryTimeout, and Retryable. 0 is no
+	// limit.
+	IdleTimeout    time.Duration     `json:"-"`
+	IdempotencyKey string            `json:"idempotency_key,omitempty"`
+	TraceID        string            `json:"trace_id,omitempty"`
+	Metadata       map[string]string `json:"metadata,omitempty"`
 }
 
 // API selects one of several APIs of a vendor.

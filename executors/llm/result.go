@@ -98,12 +98,18 @@ func (x *run) partialResult(over *BudgetError) (*Result, error) {
 	if over.What == "tokens" {
 		r.Finish = FinishLength
 	}
-	usage := x.usage()
-	x.account(r, &usage)
+	x.account(r, &Usage{Estimated: true})
 	if text == "" || !x.p.options.Budget.Partial {
 		return r, over
 	}
 	return r, nil
+}
+
+// failedResult returns the usage and the timings of a run without an answer.
+func (x *run) failedResult() *Result {
+	r := &Result{Model: x.req.Model, Timings: x.timings, TraceID: x.req.TraceID}
+	x.account(r, &Usage{})
+	return r
 }
 
 // callIDs assigns each tool call an id that is unique in its conversation. It uses the id of the

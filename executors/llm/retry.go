@@ -10,7 +10,7 @@ import (
 
 // MaxRetryAfter is the longest pause between calls. If the vendor asks for a longer one, the call
 // fails.
-const MaxRetryAfter = 2 * time.Minute
+const MaxRetryAfter = 10 * time.Minute
 
 const (
 	retryMin = 500 * time.Millisecond

@@ -21,10 +21,10 @@ type run struct {
 	began   time.Time
 	prompt  int64 // estimated tokens of the prompt
 	most    int   // MaxTokens of the definition; 0 is no limit
-	// bounded is true if the budget determines MaxTokens. spent is the estimated usage of broken
-	// attempts.
+	// bounded is true if the budget determines MaxTokens. spent is the usage of failed attempts.
 	bounded bool
 	spent   Usage
+	tried   int // attempts
 	timings Timings
 
 	stream *stream // nil without a stream
@@ -36,6 +36,9 @@ func (r *Runtime) run(ctx context.Context, p *Prepared, in *Input, sink Sink) (*
 	req, err := p.newRequest(in)
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", r.Name(), err)
+	}
+	if req.IdleTimeout == 0 && sink != nil {
+		req.IdleTimeout = DefaultIdleTimeout
 	}
 	x := &run{runtime: r, p: p, req: req, began: time.Now(), prompt: promptTokens(req), most: req.MaxTokens}
 	if sink != nil {
@@ -56,6 +59,9 @@ func (x *run) exchange(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	result, err := x.runWithinBudget(ctx)
+	if err != nil && result == nil && x.tried > 0 {
+		result = x.failedResult()
+	}
 	x.p.options.Meter.call(x.runtime.Name(), x.req.Model, outcome(result, err), result, x.timings.Retries)
 	return result, x.close(result, err)
 }
@@ -65,8 +71,7 @@ func (x *run) close(result *Result, err error) error {
 	if x.stream == nil || x.stream.failed != nil {
 		return err
 	}
-	usage := x.usage()
-	usage.Add(x.spent)
+	usage := x.spent
 	if result != nil {
 		usage = result.Usage
 	}
@@ -142,15 +147,11 @@ func (x *run) attempts(ctx context.Context) (*Result, error) {
 	}
 }
 
-// prepareRetry reports whether a failed call is retried, and adds its usage to spent.
+// prepareRetry reports whether a failed call is retried.
 func (x *run) prepareRetry(err error) bool {
 	var failed *ProviderError
 	if !errors.As(err, &failed) || !failed.Retryable || x.timings.Retries >= x.p.options.MaxRetries {
 		return false
-	}
-	if x.said.tokens > 0 {
-		x.spent.Add(x.usage())
-		x.said = counter{}
 	}
 	if !x.limitMaxTokens() {
 		x.stop = &BudgetError{What: "tokens", Limit: x.p.options.Budget.Tokens, Used: x.spent.TotalTokens}
@@ -159,14 +160,21 @@ func (x *run) prepareRetry(err error) bool {
 	return true
 }
 
-// attempt makes one call.
-func (x *run) attempt(ctx context.Context) (*Response, error) {
+// attempt makes one call. It adds the usage of a failed one to spent.
+func (x *run) attempt(ctx context.Context) (resp *Response, err error) {
 	x.ids, x.said = newCallIDs(x.req), counter{}
+	x.tried++
+	defer func() {
+		if err != nil {
+			x.spent.Add(x.lostUsage(err))
+			x.said = counter{}
+		}
+	}()
 	if x.stream == nil {
-		return x.runtime.provider.Call(ctx, x.req, nil)
+		return x.callProvider(ctx, nil)
 	}
 	x.stream.startAttempt()
-	resp, err := x.call(ctx)
+	resp, err = x.call(ctx)
 	if err == nil && x.stop == nil {
 		return resp, x.stream.finishAttempt()
 	}
@@ -209,13 +217,24 @@ func (x *run) chunk(c Chunk) error {
 	return x.stop
 }
 
-// usage estimates the usage of an attempt without a Response. It is zero if the model sent nothing.
-func (x *run) usage() Usage {
-	if x.said.tokens == 0 {
-		return Usage{Estimated: true}
+// lostUsage returns the usage of an attempt that failed: what the vendor reported, or else an
+// estimate. The prompt counts if the model sent anything, and if no answer came in time, because
+// the vendor may have worked on it. A call that the vendor refused is free.
+func (x *run) lostUsage(err error) Usage {
+	u := Usage{CompletionTokens: x.said.tokens, Estimated: true}
+	var failed *ProviderError
+	switch {
+	case errors.As(err, &failed) && failed.Usage != nil:
+		u = *failed.Usage
+		if x.said.tokens > u.CompletionTokens {
+			u.CompletionTokens, u.Estimated = x.said.tokens, true
+		}
+	case x.said.tokens > 0, errors.Is(err, context.DeadlineExceeded),
+		failed != nil && failed.Category == CategoryTimeout && failed.Status == 0:
+		u.PromptTokens = x.prompt
 	}
-	return Usage{PromptTokens: x.prompt, CompletionTokens: x.said.tokens, TotalTokens: x.prompt + x.said.tokens,
-		Estimated: true}
+	u.TotalTokens = u.PromptTokens + u.CompletionTokens
+	return u
 }
 
 func outcome(r *Result, err error) string {

@@ -27,8 +27,9 @@ func (r *Runtime) SupportsTools(model string) bool { return !r.Capabilities(mode
 // Run makes one exchange and returns the whole result. It retries as Options define.
 //
 // Run returns *ProviderError, *SchemaError, *BudgetError or the error of ctx. With *SchemaError,
-// and with *BudgetError after a call, the Result is not nil. It has the answer, its usage, and the
-// message to continue from.
+// and with *BudgetError after a call, the Result has the answer, its usage, and the message to
+// continue from. With any other error after a call, the Result has only the model, the usage, the
+// cost and the timings.
 func (r *Runtime) Run(ctx context.Context, p *Prepared, in *Input) (*Result, error) {
 	return r.run(ctx, p, in, nil)
 }

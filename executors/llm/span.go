@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"errors"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/spannames"
@@ -49,6 +50,13 @@ func (x *run) setSpanResult(ctx context.Context, span parley.Span, r *Result, er
 	if err != nil {
 		span.Fail(outcome(r, err))
 	}
+	var failed *ProviderError
+	if errors.As(err, &failed) {
+		span.Set(
+			parley.Attribute{Key: spannames.AttrModelErrorCode, Value: failed.Code},
+			parley.Attribute{Key: spannames.AttrModelErrorDetail, Value: failed.Detail()},
+		)
+	}
 	if parley.TellsContent(ctx) {
 		span.Set(contentAttributes(x.req, r)...)
 	}
@@ -57,10 +65,12 @@ func (x *run) setSpanResult(ctx context.Context, span parley.Span, r *Result, er
 // attributes returns the span attributes of a result.
 func (r *Result) attributes() []parley.Attribute {
 	all := []parley.Attribute{
-		{Key: spannames.AttrGenAIResponseModel, Value: r.Model},
-		{Key: spannames.AttrGenAIResponseFinishReasons, Value: []string{string(r.Finish)}},
 		{Key: spannames.AttrGenAIUsageInputTokens, Value: r.Usage.PromptTokens},
 		{Key: spannames.AttrGenAIUsageOutputTokens, Value: r.Usage.CompletionTokens},
+	}
+	if r.Finish != "" { // not of a failed run
+		all = append(all, parley.Attribute{Key: spannames.AttrGenAIResponseModel, Value: r.Model},
+			parley.Attribute{Key: spannames.AttrGenAIResponseFinishReasons, Value: []string{string(r.Finish)}})
 	}
 	if id := r.ProviderMetadata[MetadataResponseID]; id != "" {
 		all = append(all, parley.Attribute{Key: spannames.AttrGenAIResponseID, Value: id})

@@ -84,7 +84,9 @@ func TestRunSpanFailure(t *testing.T) {
 		o      llm.Options
 		schema string
 	}{
-		"network":         {answer: breaks("half")},
+		"network": {answer: breaks("half")},
+		"quota": {answer: answer{err: &llm.ProviderError{Category: llm.CategoryQuota, Status: 429, Code: "insufficient_quota",
+			Message: "the key sk-abcdef123 is out of credit"}}},
 		"schema_error":    {answer: says("no"), schema: `{"type":"object"}`},
 		"budget_exceeded": {answer: says(strings.Repeat("many words ", 100)), o: llm.Options{Budget: llm.Budget{Tokens: 20}}},
 		"canceled":        {answer: answer{err: context.Canceled}},
@@ -100,8 +102,13 @@ func TestRunSpanFailure(t *testing.T) {
 		if _, err := runtime.RunStream(parley.WithTracer(t.Context(), r), p, question("hi"), nil); err == nil {
 			t.Errorf("%s: the run did not fail", want)
 		}
-		if s := spanOf(t, r); s.Failure != want {
+		s := spanOf(t, r)
+		if s.Failure != want {
 			t.Errorf("the span failed with %q, expected %q", s.Failure, want)
+		}
+		if want == "quota" {
+			has(t, s, "parley.model.error_code", "insufficient_quota")
+			has(t, s, "parley.model.error_detail", "HTTP 429, insufficient_quota: the key [key] is out of credit")
 		}
 	}
 }

@@ -197,6 +197,9 @@ const (
 	MaxSubagents      = 7 // seed 002, section 6
 	DefaultMaxRetries = 2
 	MaxMaxRetries     = 10
+	// MaxIdleMs and MaxRequestMs bound idle_timeout and request_timeout.
+	MaxIdleMs    = 3600 * 1000
+	MaxRequestMs = 24 * 3600 * 1000
 	// MaxInstructionsBytes is the maximum size of each of instructions, planning_instructions and
 	// user_template.
 	MaxInstructionsBytes = 64 << 10

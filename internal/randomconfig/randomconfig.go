@@ -62,6 +62,7 @@ func options(r *rand.Rand, maybe func(func()), text func() string) *parley.Agent
 	maybe(func() { o.UserTemplate = text() + "{prompt} {{}}" })
 	maybe(func() { o.MaxToolCalls = 1 + r.IntN(10_000) })
 	maybe(func() { o.MaxRetries = new(r.IntN(limits.MaxMaxRetries + 1)) })
+	maybe(func() { o.IdleTimeout, o.RequestTimeout = "1m30s", "15m" })
 	maybe(func() { o.Metadata = map[string]string{"team": text(), "x": ""} })
 	maybe(func() { o.Budget = &parley.AgentBudget{Tokens: 1 + r.Int64N(1e9)} })
 	maybe(func() {

@@ -136,6 +136,10 @@ const (
 	AttrAgentConfigHash = "parley.agent.config_sha256"
 	// AttrModelTries is how many times the model was asked until it answered.
 	AttrModelTries = "parley.model.tries"
+	// AttrModelErrorCode is the error code of the vendor of a model.
+	AttrModelErrorCode = "parley.model.error_code"
+	// AttrModelErrorDetail is the error of the vendor of a model, without keys.
+	AttrModelErrorDetail = "parley.model.error_detail"
 	// AttrApprovalID is the approval that was asked for.
 	AttrApprovalID = "parley.approval.id"
 	// AttrApprovalDecision is what came of it: approved, rejected, timed_out or canceled.

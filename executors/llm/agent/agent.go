@@ -16,9 +16,10 @@
 //     recorded answers that led to an action remain in effect.
 //   - A permanent failure, such as a budget that is used up, ends a session at once with a reason.
 //     In a seat it fails the attempt. A temporary failure fails the attempt in both cases, and the
-//     hub offers the turn again.
-//   - Error texts of vendors are never written to the log of the conversation. They go to the
-//     Logger.
+//     hub offers the turn again. The last attempt ends the session with the reason of its failure.
+//   - The category, the code and the text of a vendor's error are in the result and in a trace.
+//     Texts that look like a key are removed.
+//   - The usage of failed calls counts, over all attempts.
 //
 // # The final message
 //
@@ -110,6 +111,7 @@ func (a *Agent) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnO
 	}
 	r := &run{Agent: a, context: agentContext, turn: turn, record: l, view: v, began: time.Now(), box: a.box, output: a.output,
 		log: a.log.With("conversation", turn.ConversationID, "turn", turn.Number)}
+	r.readFailures()
 	working, stop := ctx, context.CancelFunc(func() {})
 	if ms := a.blueprint.TimeoutMs; ms > 0 {
 		working, stop = context.WithTimeoutCause(ctx, time.Duration(ms)*time.Millisecond, errTimeout)

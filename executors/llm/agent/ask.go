@@ -60,7 +60,7 @@ func (r *run) ask(ctx context.Context, q *question) (*record.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := r.exchange(ctx, q, options)
+	result, err := r.exchange(ctx, q, hash, options)
 	if err != nil {
 		return nil, err
 	}
@@ -81,6 +81,7 @@ func (r *run) runOptions(q *question, hash string) (*llm.Options, error) {
 		ResponsesUseInstructions: o.ResponsesUseInstructions,
 		IdempotencyKey:           fmt.Sprintf("%s.%d.%s.%d.%s", r.turn.ConversationID, r.turn.Number, q.phase, q.number, hash[:12]),
 		TraceID:                  r.view.trace, Metadata: o.Metadata, MaxRetries: r.maxRetries(), ToolChoice: q.choice,
+		IdleTimeout: duration(o.IdleTimeout), RequestTimeout: duration(o.RequestTimeout),
 		Meter:      r.o.Meter,
 		Attributes: r.attributes(),
 	}
@@ -98,6 +99,12 @@ func (r *run) runOptions(q *question, hash string) (*llm.Options, error) {
 	var err error
 	options.Budget.Time, err = r.timeLeft()
 	return options, err
+}
+
+// duration returns a duration of the config, or 0 if it is absent.
+func duration(text string) time.Duration {
+	d, _ := time.ParseDuration(text) // the config was checked
+	return d
 }
 
 // timeLeft returns the rest of the time budget. It is 0 without a budget.
@@ -129,8 +136,11 @@ func (r *run) limitTime(ctx context.Context) (context.Context, context.CancelFun
 	return timed, stop, nil
 }
 
-// exchange calls the runtime.
-func (r *run) exchange(ctx context.Context, q *question, o *llm.Options) (*llm.Result, error) {
+// exchange calls the runtime. It records a failed call.
+func (r *run) exchange(ctx context.Context, q *question, hash string, o *llm.Options) (*llm.Result, error) {
+	if err := r.waitForVendor(ctx, q.model); err != nil {
+		return nil, err
+	}
 	runtime := q.model.runtime
 	p, err := runtime.Prepare(ctx, &q.definition, o)
 	if err != nil {
@@ -151,10 +161,85 @@ func (r *run) exchange(ctx context.Context, q *question, o *llm.Options) (*llm.R
 	if result != nil && (errors.Is(err, llm.ErrSchema) || errors.Is(err, llm.ErrBudget)) {
 		return result, nil // the step has the answer; see countStep and thread.check
 	}
-	if err != nil {
-		return nil, r.toFailure(ctx, q, err)
+	if err == nil {
+		return result, nil
 	}
-	return result, nil
+	if rerr := r.recordFailure(ctx, q, hash, result, err); rerr != nil {
+		return nil, rerr
+	}
+	return nil, r.toFailure(ctx, q, err)
+}
+
+// recordFailure records a failed call, so that its usage counts in this attempt and in later ones.
+// A call that was canceled with its turn cannot be recorded.
+func (r *run) recordFailure(ctx context.Context, q *question, hash string, result *llm.Result, err error) error {
+	if result == nil {
+		return nil
+	}
+	f := &record.CallFailed{
+		Phase: q.phase, Number: q.number, InputHash: hash, Model: q.model.full, Category: llm.CategoryTimeout,
+		Usage: result.Usage, CostUSD: result.CostUSD, ElapsedMs: ms(result.Elapsed), Chunks: result.Timings.Chunks,
+		Retries: result.Timings.Retries,
+	}
+	var vendor *llm.ProviderError
+	switch {
+	case errors.As(err, &vendor):
+		f.Category, f.Status, f.Code, f.RequestID = vendor.Category, vendor.Status, vendor.Code, vendor.RequestID
+		f.Error = vendor.Detail()
+		if vendor.RetryAfter > 0 {
+			f.RetryAtMs = time.Now().Add(vendor.RetryAfter).UnixMilli()
+		}
+	case errors.Is(context.Cause(ctx), errTimeout):
+		f.Error = errTimeout.Error()
+		ctx = context.WithoutCancel(ctx)
+	default:
+		return nil
+	}
+	r.totals.addFailure(f, true)
+	r.retryAt[f.Model] = f.RetryAtMs
+	return r.record.AddTrace(ctx, record.KindCallFailed, f.Error, f)
+}
+
+// readFailures counts the failed calls of earlier attempts.
+func (r *run) readFailures() {
+	r.retryAt = map[string]int64{}
+	for _, raw := range r.record.Traces(record.KindCallFailed) {
+		var f record.CallFailed
+		if json.Unmarshal(raw, &f) == nil {
+			r.totals.addFailure(&f, false)
+			r.retryAt[f.Model] = f.RetryAtMs
+		}
+	}
+}
+
+// waitForVendor waits until the vendor of a model allows the next call, as it asked in its last
+// failure. That may have been in an earlier attempt.
+func (r *run) waitForVendor(ctx context.Context, m *model) error {
+	pause := min(time.Until(time.UnixMilli(r.retryAt[m.full])), llm.MaxRetryAfter)
+	if r.retryAt[m.full] == 0 || pause <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// longestPause returns how long a turn can wait for a vendor: at most MaxRetryAfter, and at most
+// the whole time of an attempt.
+func (r *run) longestPause(ctx context.Context) time.Duration {
+	longest := llm.MaxRetryAfter
+	if deadline, ok := ctx.Deadline(); ok {
+		longest = min(longest, deadline.Sub(r.began))
+	}
+	if b := r.options().Budget; b != nil && b.Ms > 0 {
+		longest = min(longest, time.Duration(b.Ms)*time.Millisecond)
+	}
+	return longest
 }
 
 // countStep adds a step to the totals. It fails if the step exceeds the budget, unless the text so
@@ -171,8 +256,8 @@ func (r *run) countStep(s *record.Step, fresh bool) (*record.Step, error) {
 	return nil, &llm.BudgetError{What: "ms", Limit: b.Ms, Used: b.Ms}
 }
 
-// toFailure converts an error of the runtime to an error of the turn. The vendor's text goes to the
-// log of the executor only.
+// toFailure converts an error of the runtime to an error of the turn. The text of the vendor is part
+// of it, without keys.
 func (r *run) toFailure(ctx context.Context, q *question, err error) error {
 	var vendor *llm.ProviderError
 	switch {
@@ -185,22 +270,27 @@ func (r *run) toFailure(ctx context.Context, q *question, err error) error {
 		return &failure{reason: string(llm.CategoryInvalid), text: "The request to the model " + q.model.full +
 			" is invalid; see the log of the executor", err: err}
 	}
-	r.log.Warn("a model call failed", "model", q.model.full, "category", vendor.Category, "request", vendor.RequestID,
-		"error", err)
+	r.log.Warn("a model call failed", "model", q.model.full, "category", vendor.Category, "code", vendor.Code,
+		"request", vendor.RequestID, "error", err)
 	text := fmt.Sprintf("The call of the model %s failed: %s", q.model.full, vendor.Category)
-	if vendor.Status != 0 {
-		text += fmt.Sprintf(" (HTTP %d)", vendor.Status)
+	if detail := vendor.Detail(); detail != "" {
+		text += ": " + detail
 	}
-	f := &failure{reason: string(vendor.Category), text: text, err: err}
-	if f.later = vendor.Retryable || !isPermanent(vendor.Category); f.later {
-		r.log.Debug("the turn may be retried")
+	f := &failure{reason: string(vendor.Category), text: text, err: err, later: mayRecover(vendor)}
+	if f.later && vendor.RetryAfter >= r.longestPause(ctx) {
+		f.later = false
+		f.text += fmt.Sprintf(" (the vendor wants no call for %s)", vendor.RetryAfter)
 	}
 	return f
 }
 
-// isPermanent reports whether a retry would fail in the same way.
-func isPermanent(c llm.Category) bool {
-	return c == llm.CategoryAuthentication || c == llm.CategoryInvalid || c == llm.CategoryNotFound
+// mayRecover reports whether another attempt of the turn may succeed.
+func mayRecover(e *llm.ProviderError) bool {
+	switch e.Category {
+	case llm.CategoryServer, llm.CategoryTimeout, llm.CategoryNetwork, llm.CategoryMalformed:
+		return true
+	}
+	return e.Retryable
 }
 
 func stepOf(q *question, hash string, r *llm.Result) *record.Step {

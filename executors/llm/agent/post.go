@@ -41,7 +41,7 @@ func (r *run) conclude(ctx context.Context, a *answer, err error) (parley.TurnOu
 	switch {
 	case err == nil:
 		return r.post(ctx, a)
-	case errors.As(err, &f) && !f.later && r.view.session != nil:
+	case errors.As(err, &f) && r.view.session != nil && (!f.later || r.turn.Attempt >= r.view.attempts):
 		return r.fail(ctx, f)
 	}
 	status := "error"

@@ -30,6 +30,8 @@ type run struct {
 
 	specs  []llm.ToolSpec
 	totals totals
+	// retryAt is when a vendor allows the next call of a model, in Unix milliseconds.
+	retryAt map[string]int64
 	// said is the last text of the model. compactions counts the summaries.
 	said        string
 	compactions int

@@ -119,25 +119,31 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// A permanent failure ends the session at once, and the text of the vendor is not in the log.
+// A permanent failure ends the session at once, and another one after the last attempt. The reason
+// is the category. The text of the vendor is in the result and in traces, without keys.
 func TestProviderErrors(t *testing.T) {
 	t.Parallel()
 	for category, lasting := range map[llm.Category]bool{
-		llm.CategoryAuthentication: true, llm.CategoryInvalid: true, llm.CategoryNotFound: true, llm.CategoryMalformed: false, llm.CategoryServer: false,
+		llm.CategoryAuthentication: true, llm.CategoryInvalid: true, llm.CategoryNotFound: true, llm.CategoryQuota: true,
+		llm.CategoryContext: true, llm.CategoryFilter: true, llm.CategoryRateLimit: true,
+		llm.CategoryMalformed: false, llm.CategoryServer: false, llm.CategoryTimeout: false, llm.CategoryNetwork: false,
 	} {
 		w := newWorld(t, func(context.Context, *llm.Request) (*llm.Response, error) {
-			return nil, &llm.ProviderError{Provider: "fake", Category: category, Status: 418, Message: "key sk-secret is bad"}
+			return nil, &llm.ProviderError{Provider: "fake", Category: category, Status: 418, Code: "the_code", Message: "key sk-secret is bad"}
 		})
 		w.run(blueprint(""))
 		s := w.hello()
 		n := len(w.vendor.calls())
-		if lasting {
-			w.failed(s, string(category))
-			if n != 1 {
-				t.Errorf("%s: the model was asked %d times", category, n)
-			}
-		} else if s.Status != parley.SessionFailed || s.Reason != parley.ReasonAttempts || n != limits.DefaultMaxAttempts {
-			t.Errorf("%s: %d calls, the session is %s", category, n, indent(s))
+		w.failed(s, string(category))
+		if want := map[bool]int{true: 1, false: limits.DefaultMaxAttempts}[lasting]; n != want {
+			t.Errorf("%s: %d calls, expected %d", category, n, want)
+		}
+		if !strings.Contains(s.Result.Error, "HTTP 418, the_code: key [key] is bad") {
+			t.Errorf("%s: the error is %q", category, s.Result.Error)
+		}
+		failures := w.traces(s.SessionID, record.KindCallFailed)
+		if len(failures) != n || !strings.Contains(string(failures[0].Data), `"code":"the_code"`) {
+			t.Errorf("%s: the traces are %+v", category, failures)
 		}
 		page, err := w.hub.Admin(t).Tail(t.Context(), &parley.TailParams{ConversationID: s.SessionID})
 		if err != nil {

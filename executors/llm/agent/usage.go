@@ -23,6 +23,7 @@ type totals struct {
 	ToolsInvoked int      `json:"tools_invoked"`
 	Steps        int      `json:"agent_loop_iters"`
 	Retries      int      `json:"retry_count"`
+	FailedCalls  int      `json:"failed_calls,omitempty"`
 	Compactions  int      `json:"compactions,omitempty"`
 	Models       []string `json:"models"`
 
@@ -32,28 +33,39 @@ type totals struct {
 
 // addStep counts a step. fresh is false for a step of an earlier attempt.
 func (t *totals) addStep(s *record.Step, fresh bool) {
-	t.Usage.Add(s.Usage)
-	if s.CostUSD != nil {
-		sum := *s.CostUSD
+	t.addExchange(s.Usage, s.CostUSD, s.ElapsedMs, s.Chunks, s.Retries, fresh)
+	if t.FirstTokenMs == 0 {
+		t.FirstTokenMs = s.FirstTokenMs
+	}
+	t.Steps++
+	if fresh {
+		t.fresh++
+	}
+	if !slices.Contains(t.Models, s.Model) {
+		t.Models = append(t.Models, s.Model)
+	}
+}
+
+// addFailure counts a failed exchange.
+func (t *totals) addFailure(f *record.CallFailed, fresh bool) {
+	t.addExchange(f.Usage, f.CostUSD, f.ElapsedMs, f.Chunks, f.Retries, fresh)
+	t.FailedCalls++
+}
+
+func (t *totals) addExchange(u llm.Usage, cost *float64, elapsedMs float64, chunks, retries int, fresh bool) {
+	t.Usage.Add(u)
+	if cost != nil {
+		sum := *cost
 		if t.CostUSD != nil {
 			sum += *t.CostUSD
 		}
 		t.CostUSD = &sum
 	}
-	if t.FirstTokenMs == 0 {
-		t.FirstTokenMs = s.FirstTokenMs
-	}
-	t.ElapsedMs += s.ElapsedMs
-	t.Chunks += s.Chunks
-	t.Retries += s.Retries
-	t.Steps++
-	if fresh {
-		t.fresh++
-	} else {
-		t.earlier += time.Duration(s.ElapsedMs * float64(time.Millisecond))
-	}
-	if !slices.Contains(t.Models, s.Model) {
-		t.Models = append(t.Models, s.Model)
+	t.ElapsedMs += elapsedMs
+	t.Chunks += chunks
+	t.Retries += retries
+	if !fresh {
+		t.earlier += time.Duration(elapsedMs * float64(time.Millisecond))
 	}
 }
 

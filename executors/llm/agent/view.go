@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 // events are for the next turn.
 type view struct {
 	title        string
+	attempts     int // the most attempts of a turn
 	participants []parley.Participant
 	session      *parley.SessionRecord
 	trace        string // trace id in the metadata of the conversation; may be empty
@@ -70,6 +72,7 @@ func (v *view) addEvent(e *parley.Event, number int64) (begun bool, err error) {
 	switch s.Kind {
 	case parley.KindConversationCreated:
 		v.title, v.participants, v.session, v.trace = s.Title, s.Participants, s.Session, traceID(s.Metadata)
+		v.attempts = cmp.Or(s.Limits, &parley.Limits{}).Attempts()
 	case parley.KindParticipantAdded:
 		if s.Participant != nil {
 			v.participants = append(v.participants, *s.Participant)

@@ -15,15 +15,11 @@ import (
 // whole parses an answer that is not streamed.
 func (p *Provider) whole(res *http.Response, req *llm.Request, raw []byte) (*llm.Response, error) {
 	m := wire.Members(raw)
-	if m == nil {
-		return nil, p.server.Malformed(res, "the answer is not JSON of the Messages API", nil)
-	}
 	if wire.Text(m["type"]) != "message" {
-		var e vendorError
-		if json.Unmarshal(raw, &e) == nil && e.Type == "error" {
-			return nil, p.failed(res, &e)
+		if e := wire.ErrorIn(raw); e != nil {
+			return nil, p.failed(res, e)
 		}
-		return nil, p.server.Malformed(res, "the answer is not a message", nil)
+		return nil, p.server.Malformed(res, "the answer is not a message of the Messages API"+wire.Excerpt(raw), nil)
 	}
 	a := p.newAnswer(req)
 	for _, block := range contentOf(m["content"]) {

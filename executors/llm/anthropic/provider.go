@@ -80,10 +80,11 @@ func (p *Provider) Close() error { return p.server.Close() }
 
 // Call makes one exchange. See llm.Provider.
 func (p *Provider) Call(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
-	return p.server.Call(ctx, emit, func(ctx context.Context, emit func(llm.Chunk) error) (*llm.Response, error) {
+	call := func(ctx context.Context, emit func(llm.Chunk) error) (*llm.Response, error) {
 		c := wire.NewCleaner(emit, p.thinks(req))
 		return c.Finish(p.call(ctx, req, c.Emit()))
-	})
+	}
+	return p.server.Call(ctx, req.IdleTimeout, emit, call)
 }
 
 // thinks reports whether a leading <think> block is reasoning. The models of Anthropic write none,
@@ -183,7 +184,7 @@ func (p *Provider) exchange(ctx context.Context, req *llm.Request, params *anthr
 	}
 	res, err := p.send(ctx, params, options, stream)
 	if err != nil || res == nil || res.StatusCode != http.StatusOK {
-		return nil, p.server.Answered(res, err, readError)
+		return nil, p.server.Answered(res, err)
 	}
 	return p.server.Read(res, emit,
 		func(emit func(llm.Chunk) error) (*llm.Response, error) { return p.stream(res, req, emit) },

@@ -35,6 +35,8 @@ func TestMalformed(t *testing.T) {
 	vendor.TestMalformed(t, map[string]string{"cut": `{"type":"message","content":[`})
 }
 
+func TestErrorBodies(t *testing.T) { vendor.TestErrorBodies(t) }
+
 func TestStatuses(t *testing.T) {
 	in := func(kind, message string) string {
 		return wiretest.JSON(
@@ -54,7 +56,10 @@ func TestStatuses(t *testing.T) {
 		"HTML": {502, nil, `<html>Bad Gateway</html>`,
 			llm.ProviderError{Category: llm.CategoryServer, Retryable: true, Message: "Bad Gateway"}},
 		"odd JSON": {400, nil, `{"type":"error","error":"no"}`,
-			llm.ProviderError{Category: llm.CategoryInvalid, Message: "Bad Request"}},
+			llm.ProviderError{Category: llm.CategoryInvalid, Message: "no"}},
+		"too long": {400, nil, in("invalid_request_error", "prompt is too long: 2 tokens > 1 maximum"),
+			llm.ProviderError{Category: llm.CategoryContext, Code: "invalid_request_error", RequestID: "req_body",
+				Message: "prompt is too long: 2 tokens > 1 maximum"}},
 		"the key": {401, nil, in("authentication_error", "invalid x-api-key "+key),
 			llm.ProviderError{Category: llm.CategoryAuthentication, Code: "authentication_error", RequestID: "req_body",
 				Message: "invalid x-api-key [key]"}},

@@ -36,8 +36,14 @@ type block struct {
 	ended bool
 }
 
-func (p *Provider) stream(res *http.Response, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
+func (p *Provider) stream(res *http.Response, req *llm.Request, emit func(llm.Chunk) error) (
+	r *llm.Response, err error) {
 	s := &stream{p: p, req: req, res: res, emit: emit, open: map[int]*block{}}
+	defer func() {
+		if err != nil { // the start of the message has the tokens of the prompt
+			err = wire.WithUsage(err, usage(wire.Members(s.message.JSON())["usage"]))
+		}
+	}()
 	d := ssestream.NewDecoder(res)
 	for d.Next() {
 		e := d.Event()
@@ -82,12 +88,9 @@ func (s *stream) event(data []byte) (*llm.Response, error) {
 			return nil, s.malformed("the stream does not start with a message", nil)
 		}
 		return s.part(&e)
-	case "error":
-		var reported vendorError
-		if err := json.Unmarshal(data, &reported); err != nil {
-			return nil, s.malformed("an error of the stream is not JSON of the Messages API", err)
-		}
-		return nil, s.p.failed(s.res, &reported)
+	}
+	if e := wire.ErrorIn(data); e != nil {
+		return nil, s.p.failed(s.res, e)
 	}
 	return nil, nil
 }

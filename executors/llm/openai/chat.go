@@ -22,7 +22,7 @@ func (p *Provider) callChat(ctx context.Context, req *llm.Request, emit func(llm
 		return nil, err
 	}
 	if _, err := p.chat.New(ctx, *params, options...); err != nil || res == nil || res.StatusCode != http.StatusOK {
-		return nil, p.server.Answered(res, err, readError)
+		return nil, p.server.Answered(res, err)
 	}
 	return p.server.Read(res, emit,
 		func(emit func(llm.Chunk) error) (*llm.Response, error) { return p.streamChat(res, req, emit) },
@@ -49,15 +49,15 @@ type chatChoice struct {
 
 // wholeChat parses an answer that is not streamed.
 func (p *Provider) wholeChat(res *http.Response, req *llm.Request, raw []byte) (*llm.Response, error) {
+	if e := errorOf(raw); e != nil {
+		return nil, p.failed(res, e)
+	}
 	var c chatAnswer
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return nil, p.server.Malformed(res, "the answer is not JSON of chat completions", err)
+		return nil, p.server.Malformed(res, "the answer is not JSON of chat completions"+wire.Excerpt(raw), err)
 	}
 	if len(c.Choices) == 0 {
-		if e := errorOf(raw); e != nil {
-			return nil, p.failed(res, e)
-		}
-		return nil, p.server.Malformed(res, "the answer has no choice", nil)
+		return nil, p.server.Malformed(res, "the answer has no choice"+wire.Excerpt(raw), nil)
 	}
 	s := p.newChatStream(res, req, func(llm.Chunk) error { return nil })
 	c.Choices = c.Choices[:1]

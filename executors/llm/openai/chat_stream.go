@@ -36,8 +36,10 @@ func (p *Provider) newChatStream(res *http.Response, req *llm.Request, emit func
 	return &chatStream{p: p, req: req, res: res, emit: emit, calls: chatCalls{emit: emit}}
 }
 
-func (p *Provider) streamChat(res *http.Response, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
+func (p *Provider) streamChat(res *http.Response, req *llm.Request, emit func(llm.Chunk) error) (
+	r *llm.Response, err error) {
 	s := p.newChatStream(res, req, emit)
+	defer func() { err = wire.WithUsage(err, s.usage) }()
 	d := ssestream.NewDecoder(res)
 	for d.Next() {
 		data := bytes.TrimSpace(d.Event().Data)
@@ -58,12 +60,12 @@ func (p *Provider) streamChat(res *http.Response, req *llm.Request, emit func(ll
 }
 
 func (s *chatStream) event(data []byte) error {
+	if e := errorOf(data); e != nil {
+		return s.p.failed(s.res, e)
+	}
 	var c chatAnswer
 	if err := json.Unmarshal(data, &c); err != nil {
 		return s.p.server.Malformed(s.res, "an event of the stream is not JSON of chat completions", err)
-	}
-	if e := errorOf(data); e != nil {
-		return s.p.failed(s.res, e)
 	}
 	return s.answer(&c)
 }

@@ -108,7 +108,7 @@ func (e *Embedder) embed(ctx context.Context, texts []string) ([][]float32, erro
 		return nil, ctx.Err()
 	}
 	if err != nil || res == nil || res.StatusCode != http.StatusOK {
-		return nil, e.provider.server.Answered(res, err, readError)
+		return nil, e.provider.server.Answered(res, err)
 	}
 	raw, err := e.provider.server.Whole(res)
 	if err != nil {

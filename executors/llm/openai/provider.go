@@ -105,7 +105,7 @@ func (p *Provider) Close() error { return p.server.Close() }
 
 // Call makes one exchange. See llm.Provider.
 func (p *Provider) Call(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
-	return p.server.Call(ctx, emit, func(ctx context.Context, emit func(llm.Chunk) error) (*llm.Response, error) {
+	call := func(ctx context.Context, emit func(llm.Chunk) error) (*llm.Response, error) {
 		asked := *req
 		asked.API = cmp.Or(req.API, p.api)
 		c := wire.NewCleaner(emit, p.thinks(req))
@@ -116,7 +116,8 @@ func (p *Provider) Call(ctx context.Context, req *llm.Request, emit func(llm.Chu
 			return c.Finish(p.callChat(ctx, &asked, c.Emit()))
 		}
 		return nil, p.server.Invalid(fmt.Sprintf("unknown API %q", asked.API))
-	})
+	}
+	return p.server.Call(ctx, req.IdleTimeout, emit, call)
 }
 
 // thinks reports whether a leading <think> block is reasoning. The models of OpenAI write none, so

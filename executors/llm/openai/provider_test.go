@@ -36,6 +36,8 @@ func TestMalformed(t *testing.T) {
 		t, map[string]string{"cut": `{"object":"response","output":[`, "two": `{"object":"response","output":[]} {}`})
 }
 
+func TestErrorBodies(t *testing.T) { vendor.TestErrorBodies(t) }
+
 func TestStatuses(t *testing.T) {
 	vendor.TestStatuses(t, map[string]wiretest.Status{
 		"the vendor's form": {429, map[string]string{"Retry-After-Ms": "1500", "X-Request-Id": "req_7"},
@@ -43,7 +45,7 @@ func TestStatuses(t *testing.T) {
 			llm.ProviderError{Category: llm.CategoryRateLimit, Code: "rate_limit_exceeded", RequestID: "req_7", Retryable: true,
 				RetryAfter: 1500 * time.Millisecond, Message: "slow down"}},
 		"no credit": {429, nil, `{"error":{"message":"pay","type":"insufficient_quota","code":"insufficient_quota"}}`,
-			llm.ProviderError{Category: llm.CategoryRateLimit, Code: "insufficient_quota", Message: "pay"}},
+			llm.ProviderError{Category: llm.CategoryQuota, Code: "insufficient_quota", Message: "pay"}},
 		"HTML": {502, nil, `<html>Bad Gateway</html>`,
 			llm.ProviderError{Category: llm.CategoryServer, Retryable: true, Message: "Bad Gateway"}},
 		"nothing": {500, nil, ``,
@@ -51,7 +53,7 @@ func TestStatuses(t *testing.T) {
 		"words": {404, nil, `{"error":"model \"x\" not found"}`,
 			llm.ProviderError{Category: llm.CategoryNotFound, Message: `model "x" not found`}},
 		"a list": {400, nil, `[{"error":{"code":400,"message":"no"}}]`,
-			llm.ProviderError{Category: llm.CategoryInvalid, Message: "Bad Request"}},
+			llm.ProviderError{Category: llm.CategoryInvalid, Message: "no"}},
 		"the key": {401, nil, `{"error":{"message":"Incorrect API key provided: ` + key +
 			`","code":"invalid_api_key"}}`,
 			llm.ProviderError{Category: llm.CategoryAuthentication, Code: "invalid_api_key",

@@ -25,7 +25,7 @@ func (p *Provider) callResponses(ctx context.Context, req *llm.Request, emit fun
 		return nil, err
 	}
 	if _, err := p.responses.New(ctx, *params, options...); err != nil || res == nil || res.StatusCode != http.StatusOK {
-		return nil, p.server.Answered(res, err, readError)
+		return nil, p.server.Answered(res, err)
 	}
 	return p.server.Read(res, emit,
 		func(emit func(llm.Chunk) error) (*llm.Response, error) { return p.streamResponses(res, req, emit) },
@@ -36,10 +36,16 @@ func (p *Provider) callResponses(ctx context.Context, req *llm.Request, emit fun
 func (p *Provider) wholeResponse(res *http.Response, req *llm.Request, raw []byte) (*llm.Response, error) {
 	var r responses.Response
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return nil, p.server.Malformed(res, "the answer is not JSON of the Responses API", err)
+		if e := errorOf(raw); e != nil {
+			return nil, p.failed(res, e)
+		}
+		return nil, p.server.Malformed(res, "the answer is not JSON of the Responses API"+wire.Excerpt(raw), err)
 	}
-	if e := errorOf(raw); e != nil && r.Object != "response" {
-		return nil, p.failed(res, e)
+	if r.Object != "response" {
+		if e := errorOf(raw); e != nil {
+			return nil, p.failed(res, e)
+		}
+		return nil, p.server.Malformed(res, "the answer is not a response of the Responses API"+wire.Excerpt(raw), nil)
 	}
 	a, err := p.answerOf(res, req, &r)
 	if err != nil {
@@ -103,9 +109,9 @@ func (p *Provider) answerOf(res *http.Response, req *llm.Request, r *responses.R
 	case responses.ResponseStatusIncomplete:
 		a.Finish = incomplete(r.IncompleteDetails.Reason)
 	case responses.ResponseStatusFailed, responses.ResponseStatusCancelled:
-		return nil, p.failed(
-			res, &vendorError{Code: string(r.Error.Code), Type: r.Error.Type,
-				Message: cmp.Or(r.Error.Message, "the response is "+string(r.Status))})
+		e := &vendorError{Code: string(r.Error.Code), Type: r.Error.Type,
+			Message: cmp.Or(r.Error.Message, "the response is "+string(r.Status))}
+		return nil, wire.WithUsage(p.failed(res, e), a.Usage)
 	default:
 		return nil, p.server.Malformed(res, "the response is incomplete", nil)
 	}

@@ -87,6 +87,9 @@ func (p *Provider) streamResponses(res *http.Response, req *llm.Request, emit fu
 func (s *responsesStream) event(data []byte) (*llm.Response, error) {
 	var e responses.ResponseStreamEventUnion
 	if err := json.Unmarshal(data, &e); err != nil {
+		if reported := errorOf(data); reported != nil {
+			return nil, s.p.failed(s.res, reported)
+		}
 		return nil, s.p.server.Malformed(s.res, "an event of the stream is not JSON of the Responses API", err)
 	}
 	index := int(e.OutputIndex)
@@ -111,8 +114,9 @@ func (s *responsesStream) event(data []byte) (*llm.Response, error) {
 		return nil, s.calls.piece(s.places.find(e.ItemID, index), e.Delta)
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 		return s.end(&e.Response)
-	case "error":
-		return nil, s.failed(data)
+	}
+	if reported := errorOf(data); reported != nil {
+		return nil, s.p.failed(s.res, reported)
 	}
 	return nil, nil
 }
@@ -152,18 +156,6 @@ func (s *responsesStream) emitRefusal(piece string) error {
 	}
 	s.refusal.WriteString(piece)
 	return s.emit(llm.Chunk{Refusal: piece})
-}
-
-// failed parses an error event, which is the error itself or contains it.
-func (s *responsesStream) failed(data []byte) error {
-	e := errorOf(data)
-	if e == nil {
-		e = &vendorError{}
-		if err := json.Unmarshal(data, e); err != nil {
-			return s.p.server.Malformed(s.res, "an error of the stream is not JSON of the Responses API", err)
-		}
-	}
-	return s.p.failed(s.res, e)
 }
 
 // end returns the Response of the last event, and emits the parts that had no deltas.

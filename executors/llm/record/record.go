@@ -17,7 +17,8 @@ const (
 	KindProgress    = "llm_tool_progress"
 	KindPlan        = "llm_plan"
 	KindCompacted   = "llm_compacted"
-	KindUsage       = "llm_usage" // of the whole turn, with timings
+	KindUsage       = "llm_usage"       // of the whole turn, with timings
+	KindCallFailed  = "llm_call_failed" // a call of a model without an answer
 )
 
 // Phase is the purpose of a model call.
@@ -59,6 +60,32 @@ type Step struct {
 	RequestID  string `json:"request_id,omitempty"`
 	// Truncated is true if the text was too large for a trace. It then ends with CutMark.
 	Truncated bool `json:"truncated,omitempty"`
+}
+
+// CallFailed is an exchange with a model that failed, after all its retries. Its usage counts.
+type CallFailed struct {
+	Phase Phase `json:"phase"`
+	// Number and InputHash are those of the step without an answer.
+	Number    int    `json:"step"`
+	InputHash string `json:"input_hash"`
+	// Model is the name of the model with its runtime.
+	Model string `json:"model"`
+	// Category is the kind of failure. Status, Code and RequestID are those of the vendor, and Error
+	// is its text without keys.
+	Category  llm.Category `json:"category"`
+	Status    int          `json:"status,omitempty"`
+	Code      string       `json:"code,omitempty"`
+	RequestID string       `json:"request_id,omitempty"`
+	Error     string       `json:"error"`
+	// RetryAtMs is the time in Unix milliseconds before which the vendor wants no other call, or 0.
+	RetryAtMs int64     `json:"retry_at_ms,omitempty"`
+	Usage     llm.Usage `json:"usage"`
+	CostUSD   *float64  `json:"cost_usd,omitempty"`
+	ElapsedMs float64   `json:"elapsed_ms"`
+	Chunks    int       `json:"chunks,omitempty"`
+	Retries   int       `json:"retries,omitempty"`
+	// Fallback is the model that is asked next, if there is one.
+	Fallback string `json:"fallback,omitempty"`
 }
 
 // ToolStarted is the start of a tool call.

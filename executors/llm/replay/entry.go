@@ -169,6 +169,7 @@ type failure struct {
 	RequestID    string       `json:"request_id,omitempty"`
 	Retryable    bool         `json:"retryable,omitempty"`
 	RetryAfterNs int64        `json:"retry_after_ns,omitempty"`
+	Usage        *llm.Usage   `json:"usage,omitempty"`
 	Message      text         `json:"message,omitempty"`
 }
 
@@ -180,7 +181,7 @@ func failureOf(err error) *failure {
 	return &failure{
 		Provider: e.Provider, Category: e.Category, Status: e.Status, Code: e.Code, RequestID: e.RequestID,
 		Retryable:    e.Retryable,
-		RetryAfterNs: e.RetryAfter.Nanoseconds(), Message: text(e.Message),
+		RetryAfterNs: e.RetryAfter.Nanoseconds(), Usage: e.Usage, Message: text(e.Message),
 	}
 }
 
@@ -191,6 +192,6 @@ func (k *failure) err() error {
 	return &llm.ProviderError{
 		Provider: k.Provider, Category: k.Category, Status: k.Status, Code: k.Code, RequestID: k.RequestID,
 		Retryable:  k.Retryable,
-		RetryAfter: time.Duration(k.RetryAfterNs), Message: string(k.Message),
+		RetryAfter: time.Duration(k.RetryAfterNs), Usage: k.Usage, Message: string(k.Message),
 	}
 }

@@ -346,7 +346,7 @@ func TestSecrets(t *testing.T) {
 		t.Errorf("%s, %v", text, err)
 	}
 	if got := say(open(t, path, nil).Player("fake"),
-		req); got != "error: fake: authentication (HTTP 401): no such key: [secret]" {
+		req); got != "error: fake: auth (HTTP 401): no such key: [secret]" {
 		t.Error(got)
 	}
 }

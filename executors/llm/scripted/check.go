@@ -148,6 +148,8 @@ func categoryOf(status int) llm.Category {
 	switch {
 	case status == 401 || status == 403:
 		return llm.CategoryAuthentication
+	case status == 402:
+		return llm.CategoryQuota
 	case status == 404:
 		return llm.CategoryNotFound
 	case status == 408:

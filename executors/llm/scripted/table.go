@@ -91,7 +91,8 @@ var errorTable = &shape.Shape{Kind: shape.Object, Doc: "a call that fails", Memb
 
 var categories = []llm.Category{
 	llm.CategoryAuthentication, llm.CategoryRateLimit, llm.CategoryInvalid, llm.CategoryNotFound, llm.CategoryServer,
-	llm.CategoryTimeout, llm.CategoryNetwork, llm.CategoryMalformed,
+	llm.CategoryTimeout, llm.CategoryNetwork, llm.CategoryMalformed, llm.CategoryQuota, llm.CategoryContext,
+	llm.CategoryFilter,
 }
 
 var usageTable = &shape.Shape{Kind: shape.Object, Doc: "the reported tokens; absent, none are reported",

@@ -85,6 +85,8 @@ var attributes = Kind{
 		{"RunnerID", "parley.runner.id", "", "the runner that took the turn", Parley},
 		{"AgentConfigHash", "parley.agent.config_sha256", "", "the SHA-256 of the agent config that was used", Parley},
 		{"ModelTries", "parley.model.tries", "", "how many times the model was asked until it answered", Parley},
+		{"ModelErrorCode", "parley.model.error_code", "", "the error code of the vendor of a model", Parley},
+		{"ModelErrorDetail", "parley.model.error_detail", "", "the error of the vendor of a model, without keys", Parley},
 		{"ApprovalID", "parley.approval.id", "", "the approval that was asked for", Parley},
 		{"ApprovalDecision", "parley.approval.decision", "", "what came of it: approved, rejected, timed_out or canceled",
 			Parley},

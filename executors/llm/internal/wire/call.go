@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/parleyhub/parley/executors/llm"
 )
@@ -28,14 +29,18 @@ func NewLifetime(f Faults) *Lifetime {
 // End cancels all calls.
 func (l *Lifetime) End() { l.end() }
 
-// Call makes one call that is canceled with ctx and at the end of the lifetime. It returns the
-// error of ctx if ctx is done, an error of emit unchanged, and otherwise a *llm.ProviderError. If
-// emit is nil, call gets a nil emit too.
-func (l *Lifetime) Call(ctx context.Context, emit func(llm.Chunk) error,
+// Call makes one call that is canceled with ctx and at the end of the lifetime, and when the server
+// is silent for the time idle, unless that is 0. It returns the error of ctx if ctx is done, an
+// error of emit unchanged, and otherwise a *llm.ProviderError. If emit is nil, call gets a nil emit
+// too.
+func (l *Lifetime) Call(ctx context.Context, idle time.Duration, emit func(llm.Chunk) error,
 	call func(context.Context, func(llm.Chunk) error) (*llm.Response, error)) (*llm.Response, error) {
-	run, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(l.ctx, cancel)()
+	run, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(l.ctx, func() { cancel(nil) })()
+	if idle > 0 {
+		run = context.WithValue(run, silenceKey{}, newSilence(idle, func() { cancel(errSilent) }))
+	}
 	var refused error
 	var guarded func(llm.Chunk) error
 	if emit != nil {
@@ -53,6 +58,8 @@ func (l *Lifetime) Call(ctx context.Context, emit func(llm.Chunk) error,
 		return nil, refused
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
+	case context.Cause(run) == errSilent:
+		return nil, l.faults.silent(idle, err)
 	case l.ctx.Err() != nil:
 		return nil, l.faults.Closed()
 	case errors.As(err, &provider):

@@ -44,9 +44,12 @@ func Client(c *http.Client) *http.Client {
 type bounded struct{ next http.RoundTripper }
 
 func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
+	s, _ := req.Context().Value(silenceKey{}).(*silence)
+	s.begin()
 	res, err := b.next.RoundTrip(req)
+	s.end()
 	if err == nil && res.Body != nil {
-		res.Body = &body{ReadCloser: res.Body, left: MaxBody}
+		res.Body = &body{ReadCloser: res.Body, left: MaxBody, silence: s}
 	}
 	return res, err
 }
@@ -61,7 +64,8 @@ func (b bounded) CloseIdleConnections() {
 // body returns ErrTooLarge after left bytes.
 type body struct {
 	io.ReadCloser
-	left int64
+	left    int64
+	silence *silence
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -71,7 +75,9 @@ func (b *body) Read(p []byte) (int, error) {
 	if int64(len(p)) > b.left+1 {
 		p = p[:b.left+1]
 	}
+	b.silence.begin()
 	n, err := b.ReadCloser.Read(p)
+	b.silence.end()
 	b.left -= int64(n)
 	if b.left < 0 {
 		return n - 1, ErrTooLarge

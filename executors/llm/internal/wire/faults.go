@@ -21,10 +21,12 @@ import (
 // maxMessage limits the message of a vendor.
 const maxMessage = 2000
 
-// Faults returns the errors of one provider. Their texts never have the key.
+// Faults returns the errors of one provider. Their texts have neither the key nor another secret.
 type Faults struct {
 	Provider string
 	Key      string
+	// Secrets are further texts that no error has, such as the values of headers.
+	Secrets []string
 	// IDHeaders are the headers with the vendor's request id. The first one in an answer is used.
 	IDHeaders []string
 }
@@ -49,18 +51,10 @@ func (f Faults) Metadata(res *http.Response, answer string) map[string]string {
 	return m
 }
 
-// VendorError is an error in the body of a vendor.
-type VendorError struct {
-	Code, Message string
-	// RequestID is the request id in the body. An id in a header takes precedence.
-	RequestID string
-	// Final is true if the code of the vendor means that a retry would fail, whatever the status.
-	Final bool
-}
-
 // Status returns the error for an HTTP status that is not a success.
 func (f Faults) Status(res *http.Response, t VendorError) *llm.ProviderError {
-	category, retryable := category(res.StatusCode)
+	category, final := t.category(res.StatusCode)
+	retryable := isTemporary(category) && !isLasting(res.StatusCode) || res.StatusCode == http.StatusConflict
 	switch res.Header.Get("X-Should-Retry") {
 	case "true":
 		retryable = true
@@ -71,40 +65,62 @@ func (f Faults) Status(res *http.Response, t VendorError) *llm.ProviderError {
 		t.Message = http.StatusText(res.StatusCode)
 	}
 	return f.clean(&llm.ProviderError{
-		Category: category, Status: res.StatusCode, Code: t.Code, RequestID: cmp.Or(f.RequestID(res), t.RequestID),
-		Message:   t.Message,
-		Retryable: retryable && !t.Final, RetryAfter: RetryAfter(res.Header, time.Now()),
+		Category: category, Status: res.StatusCode, Code: t.name(res.StatusCode),
+		RequestID: cmp.Or(f.RequestID(res), t.RequestID), Message: t.Message,
+		Retryable: retryable && !final, RetryAfter: retryAfter(res, category, t),
 	})
 }
 
-// category maps an HTTP status.
-func category(status int) (c llm.Category, retryable bool) {
+// retryAfter returns the pause that an answer asks for, in its headers or else in its body.
+func retryAfter(res *http.Response, c llm.Category, t VendorError) time.Duration {
+	if res == nil {
+		return t.RetryAfter
+	}
+	now := time.Now()
+	after := cmp.Or(RetryAfter(res.Header, now), t.RetryAfter)
+	if after == 0 && c == llm.CategoryRateLimit {
+		after = resetAfter(res.Header, now)
+	}
+	return after
+}
+
+// categoryOf maps an HTTP status.
+func categoryOf(status int) llm.Category {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return llm.CategoryAuthentication, false
+		return llm.CategoryAuthentication
+	case http.StatusPaymentRequired:
+		return llm.CategoryQuota
 	case http.StatusNotFound:
-		return llm.CategoryNotFound, false
-	case http.StatusRequestTimeout:
-		return llm.CategoryTimeout, true
-	case http.StatusConflict: // another call holds a resource that this one needs
-		return llm.CategoryInvalid, true
+		return llm.CategoryNotFound
+	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
+		return llm.CategoryTimeout
 	case http.StatusTooManyRequests:
-		return llm.CategoryRateLimit, true
-	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
-		return llm.CategoryServer, false
+		return llm.CategoryRateLimit
 	}
 	switch {
-	case status >= 500:
-		return llm.CategoryServer, true
+	case status >= 500, status == http.StatusTooEarly:
+		return llm.CategoryServer
 	case status >= 400:
-		return llm.CategoryInvalid, false
+		return llm.CategoryInvalid
 	}
-	return llm.CategoryMalformed, false
+	return llm.CategoryMalformed
+}
+
+// isTemporary reports whether a later call may succeed.
+func isTemporary(c llm.Category) bool {
+	return c == llm.CategoryServer || c == llm.CategoryRateLimit || c == llm.CategoryTimeout
+}
+
+// isLasting reports whether the same request always has this status, whatever the code says: a
+// request that exceeds a rate limit alone is answered 413.
+func isLasting(status int) bool {
+	return status == http.StatusRequestEntityTooLarge || status == http.StatusNotImplemented ||
+		status == http.StatusHTTPVersionNotSupported
 }
 
 // Answered returns the error of a call with the answer res, which may be nil. It closes the answer.
-// read parses the error in a body.
-func (f Faults) Answered(res *http.Response, err error, read func(body []byte) VendorError) *llm.ProviderError {
+func (f Faults) Answered(res *http.Response, err error) *llm.ProviderError {
 	if res == nil {
 		return f.Unsent(cmp.Or(err, io.ErrUnexpectedEOF))
 	}
@@ -113,7 +129,7 @@ func (f Faults) Answered(res *http.Response, err error, read func(body []byte) V
 	if err != nil && res.StatusCode < 300 { // the status of a failure is sufficient
 		return f.Broken(res, err)
 	}
-	t := read(body)
+	t := ReadError(body)
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
 		t = VendorError{
 			RequestID: t.RequestID,
@@ -123,15 +139,24 @@ func (f Faults) Answered(res *http.Response, err error, read func(body []byte) V
 	return f.Status(res, t)
 }
 
-// Coded returns the error that a vendor reports inside an answer with a success status. An empty
-// category is an unknown code, which counts as a retryable failure of the server.
-func (f Faults) Coded(res *http.Response, c llm.Category, t VendorError) *llm.ProviderError {
+// Coded returns the error that a vendor reports inside an answer with a success status. An unknown
+// code counts as a retryable failure of the server.
+func (f Faults) Coded(res *http.Response, t VendorError) *llm.ProviderError {
+	c, final := t.category(0)
 	c = cmp.Or(c, llm.CategoryServer)
-	retryable := c == llm.CategoryServer || c == llm.CategoryRateLimit || c == llm.CategoryTimeout
 	return f.clean(&llm.ProviderError{
-		Category: c, Code: t.Code, RequestID: cmp.Or(f.RequestID(res), t.RequestID),
-		Message: t.Message, Retryable: retryable && !t.Final,
+		Category: c, Code: t.name(0), RequestID: cmp.Or(f.RequestID(res), t.RequestID),
+		Message: t.Message, Retryable: isTemporary(c) && !final, RetryAfter: retryAfter(res, c, t),
 	})
+}
+
+// WithUsage adds the usage that a vendor reported before a failure. u may be nil.
+func WithUsage(err error, u *llm.Usage) error {
+	var e *llm.ProviderError
+	if u != nil && errors.As(err, &e) {
+		e.Usage = u
+	}
+	return err
 }
 
 // Malformed returns the error of an answer that does not have the form of the API.
@@ -187,19 +212,27 @@ func (f Faults) Closed() *llm.ProviderError {
 	return f.clean(&llm.ProviderError{Category: llm.CategoryNetwork, Message: "the provider is closed"})
 }
 
-func (f Faults) has(text string) bool { return f.Key != "" && strings.Contains(text, f.Key) }
+// has reports whether a text has the key or another secret.
+func (f Faults) has(text string) bool { return f.hide(text) != text }
 
-// clean removes the key from all texts, and shortens them. It removes a cause that has the key.
+// hide replaces the key, the other secrets, and texts that look like a key.
+func (f Faults) hide(text string) string {
+	for _, secret := range append([]string{f.Key}, f.Secrets...) {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "[key]")
+		}
+	}
+	return llm.HideKeys(text)
+}
+
+// clean removes the secrets from all texts, and shortens them. It removes a cause that has one.
 func (f Faults) clean(e *llm.ProviderError) *llm.ProviderError {
 	e.Provider = f.Provider
 	if e.Err != nil && f.has(e.Err.Error()) {
 		e.Err = nil
 	}
 	for _, s := range []*string{&e.Message, &e.Code, &e.RequestID} {
-		if f.has(*s) {
-			*s = strings.ReplaceAll(*s, f.Key, "[key]")
-		}
-		*s = strings.ToValidUTF8(*s, "\uFFFD")
+		*s = strings.ToValidUTF8(f.hide(*s), "\uFFFD")
 		if len(*s) > maxMessage {
 			*s = strings.ToValidUTF8((*s)[:maxMessage], "") + " [cut]"
 		}
@@ -207,26 +240,77 @@ func (f Faults) clean(e *llm.ProviderError) *llm.ProviderError {
 	return e
 }
 
+// maxPause limits the pauses that vendors ask for. No caller waits as long.
+const maxPause = time.Hour
+
 // RetryAfter returns the pause that a vendor asks for: Retry-After-Ms, or Retry-After in seconds or
 // as a date. A date is compared with the Date header if there is one. It returns 0 for missing and
 // invalid values, and at most an hour.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
-	const most = time.Hour
 	if ms, ok := number(h.Get("Retry-After-Ms")); ok {
-		return time.Duration(min(ms, float64(most/time.Millisecond)) * float64(time.Millisecond))
+		return pause(ms * float64(time.Millisecond))
 	}
 	after := h.Get("Retry-After")
 	if s, ok := number(after); ok {
-		return time.Duration(min(s, most.Seconds()) * float64(time.Second))
+		return pause(s * float64(time.Second))
 	}
 	at, err := http.ParseTime(after)
 	if err != nil {
 		return 0
 	}
+	return pause(float64(at.Sub(serverTime(h, now))))
+}
+
+// pause converts nanoseconds to a pause of 0 to maxPause.
+func pause(ns float64) time.Duration { return time.Duration(min(max(ns, 0), float64(maxPause))) }
+
+// serverTime returns the Date of an answer, or now.
+func serverTime(h http.Header, now time.Time) time.Time {
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
-		now = date
+		return date
 	}
-	return min(max(at.Sub(now), 0), most)
+	return now
+}
+
+// resetAfter returns the time until a used-up limit is available again. The headers are
+// X-RateLimit-Reset and Anthropic's, for requests and tokens or without a kind. A limit with a
+// remainder is not used up.
+func resetAfter(h http.Header, now time.Time) (after time.Duration) {
+	now = serverTime(h, now)
+	for _, name := range []string{
+		"X-RateLimit-%s", "RateLimit-%s", "X-RateLimit-%s-Requests", "X-RateLimit-%s-Tokens",
+		"Anthropic-RateLimit-Requests-%s", "Anthropic-RateLimit-Tokens-%s", "Anthropic-RateLimit-Input-Tokens-%s",
+		"Anthropic-RateLimit-Output-Tokens-%s",
+	} {
+		left := h.Get(strings.Replace(name, "%s", "Remaining", 1))
+		if n, ok := number(left); ok && n > 0 {
+			continue
+		}
+		after = max(after, resetTime(h.Get(strings.Replace(name, "%s", "Reset", 1)), now))
+	}
+	return after
+}
+
+// resetTime parses a duration such as 6m0s, a number of seconds, a Unix time in seconds or
+// milliseconds, or a time of RFC 3339.
+func resetTime(s string, now time.Time) time.Duration {
+	s = strings.TrimSpace(s)
+	if d, err := time.ParseDuration(s); err == nil {
+		return pause(float64(d))
+	}
+	if at, err := time.Parse(time.RFC3339, s); err == nil {
+		return pause(float64(at.Sub(now)))
+	}
+	n, ok := number(s)
+	switch {
+	case !ok:
+		return 0
+	case n > 1e12:
+		return pause((n - float64(now.UnixMilli())) * float64(time.Millisecond))
+	case n > 1e9:
+		return pause((n - float64(now.Unix())) * float64(time.Second))
+	}
+	return pause(n * float64(time.Second))
 }
 
 // number parses a number that is not negative.

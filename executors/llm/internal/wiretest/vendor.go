@@ -488,3 +488,28 @@ func CheckStream(t *testing.T, stream string,
 		}
 	}
 }
+
+// TestErrorBodies answers with errors that have the status 200.
+func (v *Vendor) TestErrorBodies(t *testing.T) {
+	for body, want := range map[string]llm.ProviderError{
+		`{"error":{"message":"slow","code":"rate_limit_exceeded"}}`: {Category: llm.CategoryRateLimit, Retryable: true,
+			Code: "rate_limit_exceeded", Message: "slow"},
+		`{"error":{"message":"pay","code":"insufficient_quota"}}`: {Category: llm.CategoryQuota, Code: "insufficient_quota",
+			Message: "pay"},
+		`{"type":"error","error":{"type":"overloaded_error","message":"busy"}}`: {Category: llm.CategoryServer,
+			Retryable: true, Code: "overloaded_error", Message: "busy"},
+		`[{"error":{"code":400,"message":"no","status":"INVALID_ARGUMENT"}}]`: {Category: llm.CategoryInvalid,
+			Code: "INVALID_ARGUMENT", Message: "no"},
+		`{"error":"the model is gone"}`: {Category: llm.CategoryServer, Retryable: true, Message: "the model is gone"},
+	} {
+		t.Run(body, func(t *testing.T) {
+			v.each(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				io.WriteString(w, body)
+			}, func(e *llm.ProviderError) bool {
+				want.Provider = v.Name
+				return *e == want
+			})
+		})
+	}
+}
