@@ -60,6 +60,9 @@ var (
 // cut off.
 func (a *answer) addBlock(raw json.RawMessage, input string) {
 	b := wire.Members(raw)
+	if b == nil {
+		return
+	}
 	kind := wire.Text(b["type"])
 	switch kind {
 	case "text":

@@ -137,6 +137,11 @@ func TestLossless(t *testing.T) {
 			streamed("end_turn", begin(`{"type":"text","text":"a\ud83d"}`), delta(`{"type":"text_delta","text":"\ude00b"}`),
 				delta(`{"type":"text_delta","text":"\ud83d"}`)),
 		}, text: "a😀b\uFFFD"},
+		"a block that is no object": {bodies: []string{
+			whole("end_turn", `null`, `{"type":"text","text":"ok"}`),
+			streamed("end_turn", begin(`null`), delta(`{"type":"input_json_delta","partial_json":"{"}`),
+				begin(`{"type":"text","text":"ok"}`)),
+		}, text: "ok"},
 		"content that is a text": {bodies: []string{
 			`{"id":"m","type":"message","content":"ok","stop_reason":"end_turn"}`,
 		}, text: "ok"},
