@@ -130,8 +130,8 @@ func (s *seat) work() error {
 	}
 }
 
-// told is a frame of the hub.
-type told struct {
+// hubFrame is a frame of the hub.
+type hubFrame struct {
 	ID     int    `json:"id"`
 	Method string `json:"method"`
 	Params struct {
@@ -147,7 +147,7 @@ type told struct {
 // handle processes a frame: it claims an offered turn, ends a claimed turn, and counts an ended
 // turn.
 func (s *seat) handle(frame []byte) error {
-	var f told
+	var f hubFrame
 	if err := json.Unmarshal(frame, &f); err != nil {
 		return fmt.Errorf("%w: %.300s", err, frame)
 	}

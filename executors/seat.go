@@ -42,7 +42,7 @@ func (r *runner) handleOffer(ctx context.Context, q *parley.RequestTurn) {
 	r.serveSeat(ctx, o.seat, l)
 }
 
-// serveSeat takes the offers of a seat until there is none.
+// serveSeat takes the offers of a seat until no offer is pending.
 func (r *runner) serveSeat(ctx context.Context, s seat, l *pendingOffer) {
 	r.start(func() {
 		for o := r.nextOffer(s, l); o != nil; o = r.nextOffer(s, l) {
@@ -61,7 +61,8 @@ func (r *runner) serveSeat(ctx context.Context, s seat, l *pendingOffer) {
 	})
 }
 
-// nextOffer returns the pending offer. If there is none, the seat becomes free.
+// nextOffer returns the pending offer. Without a pending offer it returns nil, and the seat becomes
+// free.
 func (r *runner) nextOffer(s seat, l *pendingOffer) *offer {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -83,8 +83,8 @@ func (c *Client) ask(ctx context.Context, enter entry, method string, body []byt
 	}
 }
 
-// insist repeats a write that the hub does not recognize until there is an answer. lost is true if
-// an attempt before the last one may have taken effect. Then a refusal may be a consequence of that
+// insist repeats a write, which the hub does not deduplicate, until there is an answer. lost is
+// true if an earlier attempt can have an effect. A refusal may then be a consequence of that
 // attempt.
 func (c *Client) insist(ctx context.Context, method string, body []byte) (raw json.RawMessage, lost bool, err error) {
 	pauses := c.newBackoff()

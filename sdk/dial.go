@@ -25,7 +25,7 @@ type Client struct {
 	o       Options
 	agentID string
 
-	executor atomic.Pointer[executor] // whose loop is running; nil if there is none
+	executor atomic.Pointer[executor] // whose loop runs, or nil
 	claiming registration.Claiming    // the claims that the next registration adds to those of its caller
 
 	life context.Context // ends with Close, or when the hub refuses the token; its cause is the reason

@@ -33,7 +33,7 @@ func newFeed(conversation string, since int64, max int) *feed {
 	return &feed{conversation: conversation, max: max, wake: make(chan struct{}, 1), seq: since}
 }
 
-// add appends n. It returns false if the feed has ended or ends now.
+// add appends n. It returns false if the feed ended before, or ends now.
 func (f *feed) add(conversation string, n parley.Notification) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

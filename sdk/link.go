@@ -148,7 +148,7 @@ func (l *link) keep() {
 // close ends the connection. Its goroutines end soon after.
 func (l *link) close() { l.peer.Close() }
 
-// wait returns when the goroutines of the link have ended.
+// wait waits for the end of the link's goroutines.
 func (l *link) wait() {
 	<-l.lost
 	l.wg.Wait()

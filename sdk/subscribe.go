@@ -31,7 +31,7 @@ func (c *Client) Subscribe(ctx context.Context, p *parley.SubscribeParams) iter.
 
 // cursor is the position of a loop over all its subscriptions.
 type cursor struct {
-	seq      int64 // of the last event, or up to which the hub reported that there is none
+	seq      int64 // of the last event, or the seq up to which the hub has no more events
 	caughtUp bool
 	guidance *parley.Guidance
 }

@@ -38,8 +38,8 @@ func (c *Client) ReleaseClaim(ctx context.Context, p *parley.ReleaseClaimParams)
 	return err
 }
 
-// CancelTurn ends a turn without a final message. It makes one attempt. For a turn that has ended
-// it returns ErrTurnClosed.
+// CancelTurn ends a turn without a final message. It makes one attempt. It returns ErrTurnClosed if
+// the turn is over.
 func (c *Client) CancelTurn(ctx context.Context, p *parley.CancelTurnParams) (*parley.SeqResult, error) {
 	return call[parley.SeqResult](ctx, c, methods.CancelTurn, value(p), once)
 }

@@ -132,7 +132,7 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request) (status int, a
 	if id == "" {
 		id = one.Scheme.bodyID(body)
 	}
-	ctx := parley.WithTraceparent(r.Context(), r.Header.Get("Traceparent")) // of the sender, who has signed
+	ctx := parley.WithTraceparent(r.Context(), r.Header.Get("Traceparent")) // the sender signed the request
 	answer, err = h.post(ctx, one, id, body, r.Header)
 	return http.StatusAccepted, answer, err
 }

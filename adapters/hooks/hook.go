@@ -61,8 +61,9 @@ func newHook(h *Hook) (*hook, error) {
 	return one, nil
 }
 
-// newUnknownHook returns the hook that stands in for unknown names. No delivery is signed with its key.
-// A sender that measures the time of refusals may learn which names exist. Names are not secret.
+// newUnknownHook returns the hook that is used for unknown names. No delivery is signed with its
+// key. A sender that measures the time of refusals may learn which names exist. Names are not
+// secret.
 func newUnknownHook() *hook {
 	key := make([]byte, minSecretBytes)
 	_, _ = rand.Read(key) // which never fails

@@ -75,7 +75,8 @@ func CheckCron(line string) error {
 	return err
 }
 
-// next returns the first due time after t, in UTC, or the zero time if there is none.
+// next returns the first due time after t in UTC. If the entry is never due again, it returns the
+// zero time.
 //
 // An entry for certain hours is due once for each of its times. Where clocks are put back, it is due
 // when the clock first shows the time. A time inside a gap is due at the first moment after the gap.
@@ -151,7 +152,8 @@ func firstShown(wall time.Time, zone *time.Location) time.Time {
 	return t
 }
 
-// last returns the last due time after from that is not after now, or the zero time if there is none.
+// last returns the last due time in the interval (from, now]. If no time in it is due, last returns
+// the zero time.
 func (s *schedule) last(from, now time.Time) (due time.Time) {
 	for t := s.next(from); !t.IsZero() && !t.After(now); t = s.next(t) {
 		due = t

@@ -22,7 +22,7 @@ const traceparent = "TRACEPARENT"
 // parameters. It returns ErrParameters with the errors if a parameter cannot be passed on, and
 // ErrValidationFailed if the parameters are not an object.
 func Arguments(f *File, parameters json.RawMessage) (argv, env []string, stdin []byte, err error) {
-	g, wrong, err := arguments.Give(f.ParamsVia, f.Parameters.Properties(), parameters)
+	g, wrong, err := arguments.Convert(f.ParamsVia, f.Parameters.Properties(), parameters)
 	if err == nil && len(wrong) > 0 {
 		err = mismatch(f, wrong)
 	}

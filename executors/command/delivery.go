@@ -168,7 +168,7 @@ func (s *delivery) traceLastStderr(ctx context.Context) error {
 // TraceStderr is the kind of traces with stderr.
 const TraceStderr = "stderr"
 
-// conclude ends the turn. Without a final line, the program may have ended the turn with its own
+// conclude ends the turn. A program without a final line can end the turn itself, with its own
 // token. Otherwise the attempt counts as silent.
 func (s *delivery) conclude(ctx context.Context) (parley.TurnOutcome, error) {
 	switch {

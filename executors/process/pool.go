@@ -33,7 +33,7 @@ type Pool struct {
 	all     sync.WaitGroup // the programs; only incremented while closed is false
 }
 
-// shared is the pool that nil stands for.
+// shared is the pool of a nil *Pool.
 var shared Pool
 
 // Start starts a program. When ctx ends, its process group gets SIGTERM, and after StopWait the

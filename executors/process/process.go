@@ -27,7 +27,7 @@ type Exit struct {
 	// CPU is the user and system time of the program. With a supervisor it includes all processes
 	// of the program, otherwise the program and the children that it waited for.
 	CPU time.Duration
-	// Stopped is the cause of a stop, or nil. The program may have ended successfully all the same.
+	// Stopped is the cause of a stop, or nil. A stopped program can still end successfully.
 	Stopped error
 }
 

@@ -117,7 +117,7 @@ func take(r *os.File, w io.Writer) error {
 	}
 }
 
-// finish waits until all output is written. The program must have ended.
+// finish waits until all output is written. Call it after the end of the program.
 func (st *streams) finish() error {
 	if st.ours[0] != nil {
 		st.ours[0].Close() // even if another process has the other end

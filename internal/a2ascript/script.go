@@ -1,6 +1,5 @@
-// Package a2ascript is the participant that the conformance kit of the Agent2Agent protocol talks
-// to: what it does is chosen by the beginning of the messageId of the message that it answers, as
-// the kit's scenarios have it.
+// Package a2ascript is the agent that the conformance kit of the Agent2Agent protocol calls. The
+// prefix of the messageId selects the answer, as the scenarios of the kit require.
 package a2ascript
 
 import (
@@ -13,26 +12,27 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// Name is that of the agent.
+// Name is the name of the agent.
 const Name = "tck"
 
-// Scenario is what is done for the messages whose ids begin with Prefix: after Hold, if it is set,
-// Answer is said.
+// Scenario is the behavior for messages whose ids begin with Prefix. With Hold, the agent waits
+// before it posts Answer.
 type Scenario struct {
 	Prefix string
 	Hold   bool
 	Answer Answer
 }
 
-// Answer is a message, and what it says of the task.
+// Answer is a message and the task state that it sets.
 type Answer struct {
 	Text string
 	Data json.RawMessage
 	Tags []string
-	// File is a file that goes with it, and URL one that is elsewhere; both are FileName of FileType.
+	// File is the content of an attached file. URL is the address of a remote file. Both have the name
+	// FileName and the type FileType.
 	File, URL string
-	// State is what the task is then, by payload.a2a.state; empty: nothing is said of it. Message asks
-	// for a message and no task.
+	// State is the task state in payload.a2a.state, or empty to set none. Message requests a message
+	// instead of a task.
 	State   string
 	Message bool
 }
@@ -43,8 +43,9 @@ const (
 	FileType = "text/plain"
 )
 
-// Scenarios are those of the kit's branch 1.0-dev. Where one completes a task without a word, a
-// word is said: in a conversation nothing else is an answer. A text in chunks is said as a whole.
+// Scenarios are the scenarios of the kit's branch 1.0-dev. Where the kit completes a task without a
+// message, this agent posts one, because an answer in a conversation is a message. It posts a text
+// in chunks as one message.
 var Scenarios = []Scenario{
 	{Prefix: "tck-complete-task", Answer: Answer{Text: "Hello from TCK"}},
 	{Prefix: "tck-delayed-complete", Hold: true, Answer: Answer{Text: "Done after delay"}},
@@ -65,8 +66,8 @@ var Scenarios = []Scenario{
 	{Prefix: "test-resubscribe-message-id", Hold: true, Answer: Answer{Text: "Done"}},
 }
 
-// Find gives the scenario of a messageId: of several that begin it the longest. Any other is
-// answered with its name.
+// Find returns the scenario with the longest prefix of a messageId. For an unknown id it returns a
+// scenario that answers with the id.
 func Find(messageID string) Scenario {
 	found := Scenario{Answer: Answer{Text: "Unhandled messageId prefix: " + messageID}}
 	for _, s := range Scenarios {
@@ -77,11 +78,11 @@ func Find(messageID string) Scenario {
 	return found
 }
 
-// Agent gives the participant. hold is what a scenario that holds waits for; it may end early with
-// ctx.
+// Agent returns the agent. A scenario with Hold calls hold and waits for it. hold may return early
+// when ctx ends.
 func Agent(hold func(ctx context.Context, messageID string) error) parley.Agent {
 	return parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
-		id, err := asked(ctx, turn)
+		id, err := incomingID(ctx, turn)
 		if err != nil {
 			return "", err
 		}
@@ -102,8 +103,9 @@ func Agent(hold func(ctx context.Context, messageID string) error) parley.Agent 
 	})
 }
 
-// asked gives the messageId of the message that is answered; empty if it did not come over A2A.
-func asked(ctx context.Context, turn *parley.Turn) (string, error) {
+// incomingID returns the messageId of the message to answer, or "" if the message did not arrive
+// over A2A.
+func incomingID(ctx context.Context, turn *parley.Turn) (string, error) {
 	news, err := turn.Updates(ctx)
 	if err != nil {
 		return "", err
@@ -125,7 +127,7 @@ func asked(ctx context.Context, turn *parley.Turn) (string, error) {
 	return "", nil
 }
 
-// payload makes the message, and attaches its file.
+// payload returns the payload of the message, and attaches its file.
 func (a *Answer) payload(ctx context.Context, turn *parley.Turn) (json.RawMessage, error) {
 	type part struct {
 		URL       string `json:"url"`
@@ -149,7 +151,7 @@ func (a *Answer) payload(ctx context.Context, turn *parley.Turn) (json.RawMessag
 		said.Attachments = []parley.Attachment{file}
 	}
 	if a.URL != "" {
-		// for who knows nothing of A2A, and for who does
+		// the text is for readers without A2A support, and the part is for A2A clients
 		said.Text, said.A2A.Parts = FileName+": "+a.URL, []part{{a.URL, FileName, FileType}}
 	}
 	return json.Marshal(said)

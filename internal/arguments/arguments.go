@@ -1,10 +1,11 @@
-// Package arguments says how the parameters of a session reach a command: as flags, as variables of
-// its environment, or as JSON on its stdin. The hub refuses by it what cannot be given, and the
-// runner gives by it.
+// Package arguments passes the parameters of a session to a command: as flags, as environment
+// variables, or as JSON on stdin. The hub uses it to refuse parameters that cannot be passed, and
+// the runner uses it to pass them.
 //
-// # What the command gets
+// # Forms
 //
-// A text is a string as it is, and of any other value its JSON, compact: numbers keep their digits.
+// A string is passed unchanged. Any other value is passed as compact JSON, and numbers keep their
+// digits.
 //
 //	           flags                         env                     stdin
 //	true       --key                         PARAM_KEY=true          {"key":true}
@@ -13,16 +14,15 @@
 //	a list     --key=text for each item      PARAM_KEY=[...]
 //	others     --key=text                    PARAM_KEY=text
 //
-// A flag is one argument, so that no value can pose as another flag, and the flags come in the
-// order of the parameters. The name of a variable is that of the parameter in capitals, with _ for
-// . and -. On stdin there is one JSON object, compact and otherwise as it was given.
+// A flag is one argument, so that no value can pose as another flag. Flags have the order of the
+// parameters. The name of a variable is the name of the parameter in capitals, with _ for . and -.
+// On stdin the command reads the JSON object, compact and otherwise unchanged.
 //
-// # What is refused
+// # Refused parameters
 //
-// As flags and variables: parameters that the schema does not declare by name, a NUL in a text, a
-// flag or variable of more than [MaxBytes], and more than [MaxTotalBytes] in all. On stdin
-// everything may stand. A parameter that is there twice, or half a surrogate pair, is refused
-// everywhere.
+// Flags and variables refuse parameters that the schema does not declare by name, strings with a
+// NUL, a flag or variable of more than [MaxBytes], and more than [MaxTotalBytes] in total. Stdin
+// accepts all of these. A repeated parameter and half a surrogate pair are refused in all forms.
 package arguments
 
 import (
@@ -40,35 +40,34 @@ import (
 )
 
 const (
-	// MaxBytes bounds one flag or variable, its name included: what Linux takes, less the end.
+	// MaxBytes limits one flag or variable with its name: the limit of Linux without the final NUL.
 	MaxBytes = 128<<10 - 1
-	// MaxTotalBytes bounds all flags or variables together, each with what the system adds to it.
+	// MaxTotalBytes limits all flags or variables together, with the overhead of each.
 	MaxTotalBytes = 1 << 20
-	// overhead is what the system adds to each: its end and its address.
+	// overhead is the size that the system adds to each argument: its NUL and its pointer.
 	overhead = 9
 )
 
-// Given are the parameters of one run, in the way that its blueprint says. Of the three one at most
-// is set.
-type Given struct {
+// Converted has the parameters of one run in the form of its blueprint. At most one field is set.
+type Converted struct {
 	Flags []string
 	Env   []string
 	Stdin []byte
 }
 
-// Give makes them. Declared are the names of the parameters that the schema has, sorted; parameters
-// are an object, or nothing, which is an empty one. What is wrong with single parameters comes back
-// as errors in their order; err is of parameters that are no such object.
-func Give(via parley.ParamsVia, declared []string, parameters json.RawMessage) (g *Given,
+// Convert converts parameters to the form via. declared has the sorted names of the properties of the
+// schema. parameters is an object, or empty for no parameters. wrong lists the faults of single
+// parameters in their order. err means that parameters is not such an object.
+func Convert(via parley.ParamsVia, declared []string, parameters json.RawMessage) (g *Converted,
 	wrong []parley.ValidationError, err error) {
 	members, err := split(parameters)
 	if err != nil {
 		return nil, nil, err
 	}
 	if via == parley.ParamsStdin {
-		return &Given{Stdin: stdin(parameters)}, nil, nil
+		return &Converted{Stdin: stdin(parameters)}, nil, nil
 	}
-	b := &giving{via: via}
+	b := &converter{via: via}
 	for _, m := range members {
 		if _, ok := slices.BinarySearch(declared, m.name); !ok {
 			b.refuse(m.name, "properties", "%s is not declared: a command gets none but the properties of its parameters_schema",
@@ -80,7 +79,7 @@ func Give(via parley.ParamsVia, declared []string, parameters json.RawMessage) (
 	if len(b.wrong) > 0 {
 		return nil, b.wrong, nil
 	}
-	return &b.Given, nil, nil
+	return &b.Converted, nil, nil
 }
 
 // member is one parameter.
@@ -92,7 +91,7 @@ type member struct {
 var errNoObject = parley.Refuse(parley.ErrValidationFailed, "the parameters are not one JSON object",
 	"an object, each name once")
 
-// split takes an object apart.
+// split returns the members of an object.
 func split(parameters json.RawMessage) ([]member, error) {
 	if len(parameters) == 0 {
 		return nil, nil
@@ -131,27 +130,27 @@ func stdin(parameters json.RawMessage) []byte {
 	return compact(parameters)
 }
 
-// compact takes the space out of JSON, and leaves its texts and numbers as they are.
+// compact removes the whitespace from JSON, and keeps the text of strings and numbers.
 func compact(raw []byte) json.RawMessage {
 	var b bytes.Buffer
 	_ = json.Compact(&b, raw) // it was read
 	return b.Bytes()
 }
 
-// giving makes flags or variables.
-type giving struct {
-	Given
+// converter collects flags or variables.
+type converter struct {
+	Converted
 	via   parley.ParamsVia
 	total int
 	wrong []parley.ValidationError
 }
 
-func (b *giving) refuse(name, schemaPath, format string, args ...any) {
+func (b *converter) refuse(name, schemaPath, format string, args ...any) {
 	b.wrong = append(b.wrong, parley.ValidationError{Path: path(name), Message: fmt.Sprintf(format, args...),
 		SchemaPath: schemaPath})
 }
 
-func (b *giving) give(m member) {
+func (b *converter) give(m member) {
 	switch kind := m.value[0]; {
 	case kind == 'n':
 	case b.via == parley.ParamsEnv:
@@ -172,8 +171,8 @@ func (b *giving) give(m member) {
 	}
 }
 
-// add adds a flag or variable with a value. It is false when that was refused.
-func (b *giving) add(m member, begin string, value json.RawMessage) bool {
+// add adds a flag or variable with a value. It returns false if the value is refused.
+func (b *converter) add(m member, begin string, value json.RawMessage) bool {
 	text := string(value)
 	if value[0] == '"' {
 		raw, _ := jsontext.AppendUnquote(nil, value) // it was read
@@ -186,7 +185,7 @@ func (b *giving) add(m member, begin string, value json.RawMessage) bool {
 	return b.append(m, begin+text)
 }
 
-func (b *giving) append(m member, text string) bool {
+func (b *converter) append(m member, text string) bool {
 	if len(text) > MaxBytes {
 		b.refuse(m.name, schemaPath(m.name), "%s takes %d bytes with its name: a command gets at most %d in one argument",
 			show(m.name), len(text), MaxBytes)
@@ -209,7 +208,7 @@ func (b *giving) append(m member, text string) bool {
 	return true
 }
 
-// VariableName is the environment variable of a parameter.
+// VariableName returns the environment variable of a parameter.
 func VariableName(name string) string {
 	return "PARAM_" + strings.Map(func(r rune) rune {
 		if r == '.' || r == '-' {
@@ -219,7 +218,7 @@ func VariableName(name string) string {
 	}, strings.ToUpper(name))
 }
 
-// CheckNames refuses names of parameters that cannot be given so, or that would be one variable.
+// CheckNames refuses parameter names that cannot be passed, and names that share a variable.
 func CheckNames(via parley.ParamsVia, names []string) error {
 	if via == parley.ParamsStdin {
 		return nil
@@ -255,7 +254,7 @@ func nameable(name string) bool {
 	return name != ""
 }
 
-// maxShown bounds what is shown of a name.
+// maxShown limits a name in a message, in bytes.
 const maxShown = 80
 
 func show(name string) string { return "'" + clip(name) + "'" }
@@ -271,7 +270,7 @@ func clip(name string) string {
 	return name[:n] + "…"
 }
 
-// path is the place of a parameter.
+// path returns the JSON path of a parameter.
 func path(name string) string {
 	if plain(name) {
 		return "$." + clip(name)
@@ -279,7 +278,7 @@ func path(name string) string {
 	return "$[" + strconv.Quote(clip(name)) + "]"
 }
 
-// schemaPath is the place of its schema.
+// schemaPath returns the path of the schema of a parameter.
 func schemaPath(name string) string {
 	if strings.Contains(name, ".") {
 		return "properties[" + strconv.Quote(clip(name)) + "]"
@@ -287,7 +286,7 @@ func schemaPath(name string) string {
 	return "properties." + clip(name)
 }
 
-// plain reports whether a name stands in a path without quotes.
+// plain reports whether a name needs no quotes in a path.
 func plain(name string) bool {
 	for i, c := range []byte(name) {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'

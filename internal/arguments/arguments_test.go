@@ -43,11 +43,11 @@ func TestGive(t *testing.T) {
 		{`{"s":"--n=1","x":["-rf","--"]}`, []string{"--s=--n=1", "--x=-rf", "--x=--"}, []string{"PARAM_S=--n=1",
 			`PARAM_X=["-rf","--"]`}, `{"s":"--n=1","x":["-rf","--"]}`},
 	} {
-		for via, want := range map[parley.ParamsVia]arguments.Given{
+		for via, want := range map[parley.ParamsVia]arguments.Converted{
 			parley.ParamsFlags: {Flags: c.flags}, "": {Flags: c.flags}, parley.ParamsEnv: {Env: c.env},
 			parley.ParamsStdin: {Stdin: []byte(c.stdin)},
 		} {
-			got, wrong, err := arguments.Give(via, declared, json.RawMessage(c.parameters))
+			got, wrong, err := arguments.Convert(via, declared, json.RawMessage(c.parameters))
 			if err != nil || wrong != nil {
 				t.Errorf("%s by %s: %v, %v", c.parameters, via, wrong, err)
 				continue
@@ -80,11 +80,11 @@ func TestRefused(t *testing.T) {
 		`{"x":[` + strings.Repeat(`"",`, 90_000) + `""]}`: `$: the parameters take more than ` +
 			`1048576 bytes as arguments of a command (properties)`,
 	} {
-		if _, wrong, err := arguments.Give(parley.ParamsStdin, declared, json.RawMessage(parameters)); err != nil ||
+		if _, wrong, err := arguments.Convert(parley.ParamsStdin, declared, json.RawMessage(parameters)); err != nil ||
 			wrong != nil {
 			t.Errorf("%.60s by stdin: %v, %v", parameters, wrong, err)
 		}
-		g, wrong, err := arguments.Give(parley.ParamsFlags, declared, json.RawMessage(parameters))
+		g, wrong, err := arguments.Convert(parley.ParamsFlags, declared, json.RawMessage(parameters))
 		var told []string
 		for _, w := range wrong {
 			told = append(told, fmt.Sprintf("%s: %s (%s)", w.Path, w.Message, w.SchemaPath))
@@ -94,7 +94,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	fitting := json.RawMessage(`{"s":"` + long + `"}`)
-	if g, wrong, err := arguments.Give(parley.ParamsFlags, declared, fitting); err != nil || wrong != nil ||
+	if g, wrong, err := arguments.Convert(parley.ParamsFlags, declared, fitting); err != nil || wrong != nil ||
 		len(g.Flags[0]) != arguments.MaxBytes {
 		t.Errorf("the longest: %v, %v", wrong, err)
 	}
@@ -105,7 +105,7 @@ func TestNoObject(t *testing.T) {
 	for _, parameters := range []string{`[]`, `null`, `"x"`, `{`, `{"s":1`, `{"s":1,"s":2}`, `{"s":"\ud800"}`,
 		`{"s":"\xff"}`, `{} {}`, `{}x`, `{"s":01}`, `{"s":tru}`, "\x00"} {
 		for _, via := range []parley.ParamsVia{parley.ParamsFlags, parley.ParamsEnv, parley.ParamsStdin} {
-			g, wrong, err := arguments.Give(via, declared, json.RawMessage(parameters))
+			g, wrong, err := arguments.Convert(via, declared, json.RawMessage(parameters))
 			if err == nil || g != nil || wrong != nil {
 				t.Errorf("%s by %s: %v, %v, %v", parameters, via, g, wrong, err)
 			}
@@ -147,7 +147,7 @@ func FuzzGive(f *testing.F) {
 		f.Add([]byte(p))
 	}
 	f.Fuzz(func(t *testing.T, parameters []byte) {
-		g, wrong, err := arguments.Give(parley.ParamsFlags, declared, parameters)
+		g, wrong, err := arguments.Convert(parley.ParamsFlags, declared, parameters)
 		if err != nil || wrong != nil {
 			return
 		}

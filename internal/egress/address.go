@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// refusal is a range that is not reached, and what it is.
+// refusal is an address range that is refused, and its kind.
 type refusal struct {
 	prefix netip.Prefix
 	what   string
 }
 
-// refusals are ranges that are not of the public network: IANA's registries of special-purpose
-// addresses, and the one public address that a platform has taken for its own service. Of IPv6 only
-// global unicast is public; the ranges within it that are not are named here.
+// refusals are the ranges outside the public network. They come from IANA's registries of
+// special-purpose addresses, and include one public address that a platform uses for its own
+// service. In IPv6 only global unicast is public; the list names its ranges that are not public.
 var refusals = []refusal{
 	r("0.0.0.0/8", "unspecified"),
 	r("10.0.0.0/8", "private"),
@@ -60,8 +60,8 @@ var (
 	nat64         = netip.MustParsePrefix("64:ff9b::/96")
 )
 
-// special says what an address is that is not public; empty: it is public. An IPv4-mapped address
-// is the one that it maps.
+// special returns the kind of an address that is not public, or "". An IPv4-mapped address counts
+// as the IPv4 address.
 func special(a netip.Addr) string {
 	a = a.Unmap().WithZone("")
 	for _, no := range refusals {
@@ -75,8 +75,8 @@ func special(a netip.Addr) string {
 	return ""
 }
 
-// checkAddress refuses an address that is neither public nor allowed. That a translator is allowed
-// says nothing of what lies behind it.
+// checkAddress refuses an address that is neither public nor allowed. An allowed translator does
+// not allow the addresses behind it.
 func checkAddress(a netip.Addr, allowed []netip.Prefix) error {
 	a = a.Unmap().WithZone("")
 	what := special(a)
@@ -93,8 +93,8 @@ func checkAddress(a netip.Addr, allowed []netip.Prefix) error {
 	return nil
 }
 
-// ParseAllowed reads a list of addresses and CIDR ranges for [Options].AllowPrivate; "all" stands
-// for every address.
+// ParseAllowed parses a list of addresses and CIDR ranges for [Options].AllowPrivate. "all" means
+// every address.
 func ParseAllowed(list []string) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, s := range list {

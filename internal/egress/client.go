@@ -15,27 +15,27 @@ import (
 	"time"
 )
 
-// The errors of a client. They are wrapped with what was wrong, in words that may be shown to who
-// has named the URL.
+// The errors of a client. They are wrapped with a reason that may be shown to the user who supplied
+// the URL.
 var (
-	ErrRefused  = errors.New("refused")                          // by the rules of this package: nothing was sent
-	ErrRedirect = errors.New("redirects are not followed")       // the other side has answered with one
-	ErrTooLarge = errors.New("the response's body is too large") // by reading it
+	ErrRefused  = errors.New("refused")                          // the rules of this package forbid the request; nothing was sent
+	ErrRedirect = errors.New("redirects are not followed")       // the server answered with a redirect
+	ErrTooLarge = errors.New("the response's body is too large") // returned by reads of the body
 )
 
-// Options of a client. The zero value is good.
+// Options configures a client. The zero value is ready to use.
 type Options struct {
-	// AllowPrivate are the ranges that are reached though they are not public; see [ParseAllowed].
+	// AllowPrivate lists ranges that may be reached although they are not public; see [ParseAllowed].
 	AllowPrivate []netip.Prefix
 	// HTTPSOnly refuses http.
 	HTTPSOnly bool
-	// Timeout bounds a whole exchange, its body included; 0: 30 s; negative: only the context does, as
-	// it must for streams.
+	// Timeout limits a whole exchange including its body. 0 means 30 s. With a negative value only the
+	// context limits it, as streams need.
 	Timeout time.Duration
-	// MaxBody bounds the body of a response, in bytes; 0: 16 MiB; negative: nothing does, which is for
-	// streams whose reader counts.
+	// MaxBody limits the body of a response, in bytes. 0 means 16 MiB. A negative value means no
+	// limit, for streams whose reader counts.
 	MaxBody int64
-	// Resolver finds the addresses of names; nil: that of the system.
+	// Resolver resolves names. nil means the resolver of the system.
 	Resolver *net.Resolver
 }
 
@@ -54,7 +54,7 @@ func (o *Options) orDefault() *Options {
 	return o
 }
 
-// NewClient makes a client. It may be used from any goroutine.
+// NewClient returns a client. Its methods may be called from any goroutine.
 func NewClient(o *Options) *http.Client {
 	opts := *o.orDefault()
 	timeout := max(cmp.Or(opts.Timeout, defaultTimeout), 0)
@@ -67,7 +67,7 @@ func NewClient(o *Options) *http.Client {
 		Timeout:       timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return ErrRedirect },
 		Transport: &guard{opts: opts, next: &http.Transport{
-			Proxy:                  nil, // it would be the proxy whose address is looked at
+			Proxy:                  nil, // a proxy would connect to an address that this package does not see
 			DialContext:            dialer.DialContext,
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 			TLSHandshakeTimeout:    dialTimeout,
@@ -82,7 +82,7 @@ func NewClient(o *Options) *http.Client {
 	}
 }
 
-// checkDial is asked for each address that is about to be dialed.
+// checkDial checks each address before it is dialed.
 func checkDial(network, address string, allowed []netip.Prefix) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || network != "tcp4" && network != "tcp6" {
@@ -94,7 +94,7 @@ func checkDial(network, address string, allowed []netip.Prefix) error {
 	return checkAddress(at.Addr(), allowed)
 }
 
-// guard looks at each request, and bounds each response.
+// guard checks each request and limits each response.
 type guard struct {
 	opts Options
 	next *http.Transport
@@ -115,10 +115,10 @@ func (g *guard) RoundTrip(q *http.Request) (*http.Response, error) {
 	return a, nil
 }
 
-// CloseIdleConnections lets [http.Client.CloseIdleConnections] work.
+// CloseIdleConnections makes [http.Client.CloseIdleConnections] work.
 func (g *guard) CloseIdleConnections() { g.next.CloseIdleConnections() }
 
-// bounded is a body that ends in ErrTooLarge.
+// bounded is a body that returns ErrTooLarge beyond its limit.
 type bounded struct {
 	io.ReadCloser
 	left int64
@@ -140,8 +140,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Reason gives an error of a client without the URL that net/http puts before it. Show and log this
-// one.
+// Reason returns an error of a client without the URL that net/http adds. Show and log only this
+// form.
 func Reason(err error) error {
 	if e := (*url.Error)(nil); errors.As(err, &e) {
 		if e.Timeout() {

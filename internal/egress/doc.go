@@ -1,21 +1,21 @@
-// Package egress makes the one kind of HTTP client with which a hub calls addresses that strangers
-// have named: webhooks, agent cards, remote agents.
+// Package egress creates the HTTP clients with which a hub calls addresses that users supply:
+// webhooks, agent cards, remote agents.
 //
 // # Guarantees
 //
-//   - A connection is made to public addresses only, and to those of [Options].AllowPrivate. What
-//     is looked at is the address that is dialed, after the name was resolved: a name that resolves
-//     to another address later, or to several, changes nothing.
-//   - A redirect is an error. No proxy is asked, whatever the environment says. No cookies are
-//     kept, nor is a response decompressed.
-//   - A response is bounded in its header, its body and its time. TLS is 1.2 or newer, and
+//   - A client connects only to public addresses and to the ranges of [Options].AllowPrivate. It
+//     checks the dialed address after name resolution. A name with several or changing addresses
+//     cannot bypass the check.
+//   - A redirect is an error. Clients ignore proxies of the environment, keep no cookies, and do
+//     not decompress responses.
+//   - The header, the body and the time of a response are limited. TLS is 1.2 or newer, and
 //     certificates are verified.
-//   - An error names what was wrong, never what the other side has answered, and never the URL's
-//     path or query, which may hold secrets: see [Reason].
+//   - Errors never quote the response, and never the path or query of the URL, which may be
+//     secret: see [Reason].
 //
 // # Ports
 //
-// Below 1024 only 80 and 443 are taken: what listens on the others speaks protocols that read
-// lines, such as those of mail, and takes a body that somebody else has worded for its own. From
-// 1024 on any is taken, for agents and webhooks are found on all of them.
+// Below 1024 only the ports 80 and 443 are allowed. Services on other low ports, such as mail, read
+// lines and could accept a forged body as commands. Any port from 1024 is allowed, because agents
+// and webhooks use all of them.
 package egress

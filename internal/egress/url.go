@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// maxURLBytes bounds a URL.
+// maxURLBytes limits the length of a URL.
 const maxURLBytes = 2 << 10
 
-// Check refuses a URL that a client with these options would refuse whatever its name resolves to:
-// for when somebody names one. What it says is for who has named it.
+// Check refuses a URL that a client with these options refuses for every address of its name. Use
+// it when a user supplies the URL; the error is for that user.
 func Check(raw string, o *Options) error {
 	if len(raw) > maxURLBytes {
 		return fmt.Errorf("%w: the URL has %d bytes, more than %d", ErrRefused, len(raw), maxURLBytes)
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		return fmt.Errorf("%w: not a URL", ErrRefused) // what Parse says repeats it
+		return fmt.Errorf("%w: not a URL", ErrRefused) // the error of Parse repeats the URL
 	}
 	return checkURL(u, o)
 }
@@ -56,8 +56,8 @@ func checkPort(u *url.URL) error {
 
 func acceptable(port uint16) bool { return port == 80 || port == 443 || port >= 1024 }
 
-// checkHost refuses addresses that are not public, in whatever way they are written, and the names
-// of this machine.
+// checkHost refuses addresses that are not public, in every notation, and the names of this
+// machine.
 func checkHost(host string, allowed []netip.Prefix) error {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return checkAddress(a, allowed)

@@ -1,4 +1,4 @@
-// Package freeport finds ports for servers that come back to them.
+// Package freeport finds ports for servers that stop and start again on the same port.
 package freeport
 
 import (
@@ -7,13 +7,12 @@ import (
 	"strconv"
 )
 
-// Ports from which Low draws: below those that Linux (32768 on) and others (49152 on) give to
-// clients, and to listeners that ask for any.
+// Low draws ports below the ephemeral range, which starts at 32768 on Linux and at 49152 elsewhere.
 const low, high = 10_240, 32_000
 
-// Low gives n addresses, HOST:PORT on loopback, where nobody listens now. The system gives their
-// ports to nobody who has not asked for them by number: a server may give one up and have it again.
-// It fails with what net.Listen says when a hundred tries for each were in vain.
+// Low returns n addresses, HOST:PORT on loopback, without a listener. The system assigns these
+// ports only to programs that request them by number, so a server can release its port and listen
+// on it again. If a hundred attempts for a port fail, Low returns the error of net.Listen.
 func Low(n int) (addresses []string, err error) {
 	for tries := 0; len(addresses) < n; tries++ {
 		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(low+rand.IntN(high-low))))

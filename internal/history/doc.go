@@ -1,6 +1,6 @@
 // Package history checks recorded calls against a model of a conversation. A history is correct if
-// each call can have taken effect at one moment between its begin and its end, and if all callers
-// together got the answers that this order explains.
+// an order of the calls explains all answers. In this order, each call takes effect at one moment
+// between its begin and its end.
 //
 // There are two models over one checker:
 //

@@ -75,7 +75,7 @@ func (s logState) equal(o logState) bool {
 	return s.closed == o.closed && s.last.seq == o.last.seq && s.last.sum == o.last.sum
 }
 
-// at returns the event at a seq; nil if there is none.
+// at returns the event at a seq, or nil.
 func (s logState) at(seq int64) *link {
 	l := s.last
 	for l != nil && l.seq > seq {

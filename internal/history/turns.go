@@ -23,7 +23,7 @@ var turnModel = modelOf(turnState{turn: 1}, func(a, b turnState) bool { return a
 // turnState is the current turn of a conversation.
 type turnState struct {
 	turn   int64
-	claim  string // the current one; empty if there is none
+	claim  string // the current one, or empty
 	ended  string // the claims of this turn that ended, each after a newline
 	seq    int64  // the last one in an answer
 	closed bool

@@ -58,7 +58,7 @@ type Caller[P any] struct {
 	// Ended is the error of the read that detected the end of the connection.
 	Ended error
 
-	told    func(*Frame[P])
+	notify  func(*Frame[P])
 	stream  *wire.Stream
 	timeout time.Duration
 	n       int
@@ -66,9 +66,9 @@ type Caller[P any] struct {
 }
 
 // Dial connects to the hub at url and authenticates as agent. If the hub cannot be reached, the
-// error is both parley.ErrUnavailable and ErrGone. told receives the notifications that arrive
-// before a response; if it is nil, there must be none.
-func Dial[P any](url, agent string, told func(*Frame[P]), o CallerOptions) (*Caller[P], error) {
+// error is both parley.ErrUnavailable and ErrGone. notify receives the notifications that arrive
+// before a response. If notify is nil, a notification is an error.
+func Dial[P any](url, agent string, notify func(*Frame[P]), o CallerOptions) (*Caller[P], error) {
 	if o.Token == "" {
 		o.Token = Token
 	}
@@ -84,7 +84,7 @@ func Dial[P any](url, agent string, told func(*Frame[P]), o CallerOptions) (*Cal
 	if err != nil {
 		return nil, err
 	}
-	c := &Caller[P]{told: told, stream: s, timeout: o.DialTimeout}
+	c := &Caller[P]{notify: notify, stream: s, timeout: o.DialTimeout}
 	if err := c.Call(methods.Authenticate, parley.AuthenticateParams{Token: o.Token, AgentID: agent},
 		&parley.AuthenticateResult{}); err != nil {
 		c.Close()
@@ -112,10 +112,10 @@ func (c *Caller[P]) Call(method string, params, result any) error {
 		if err != nil {
 			return err
 		}
-		if f.Method == "" || c.told == nil {
+		if f.Method == "" || c.notify == nil {
 			return f.Into(c.n, result)
 		}
-		c.told(f)
+		c.notify(f)
 	}
 }
 

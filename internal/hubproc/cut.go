@@ -1,7 +1,7 @@
 package hubproc
 
-// Cut sends SIGKILL to a hub that may have ended already, such as one that lost its disk.
+// Cut sends SIGKILL to a hub that may already be dead, such as one that lost its disk.
 func (h *Hub) Cut() {
-	h.cmd.Process.Kill() // does nothing to a process that has ended
+	h.cmd.Process.Kill() // does nothing to a dead process
 	h.cmd.Wait()
 }

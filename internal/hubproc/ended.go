@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Terminate sends SIGTERM without waiting. It does nothing to a hub that has ended.
+// Terminate sends SIGTERM without waiting. It has no effect after the end of the hub.
 func (h *Hub) Terminate(t testing.TB) {
 	t.Helper()
 	if err := h.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -16,7 +16,8 @@ func (h *Hub) Terminate(t testing.TB) {
 	}
 }
 
-// Ended waits until the hub has ended, which must happen within a time, and returns its exit code.
+// Ended waits for the end of the hub and returns its exit code. It fails the test after the time
+// within.
 func (h *Hub) Ended(t testing.TB, within time.Duration) int {
 	t.Helper()
 	late := time.AfterFunc(within, func() { h.cmd.Process.Kill() })

@@ -42,7 +42,7 @@ func running(pid int) string {
 	for _, task := range tasks {
 		text, err := os.ReadFile(task)
 		if err != nil {
-			continue // it has ended
+			continue // the process is dead
 		}
 		_, after, _ := bytes.Cut(text, []byte(") ")) // the name before it contains none in our programs
 		if len(after) > 0 && !bytes.ContainsRune([]byte("TtZX"), rune(after[0])) {

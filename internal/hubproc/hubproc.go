@@ -158,7 +158,7 @@ func (p Program) Serve(t testing.TB, env []string, args ...string) *Hub {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		h.cmd.Process.Kill() // does nothing to a process that has ended
+		h.cmd.Process.Kill() // does nothing to a dead process
 		h.cmd.Wait()
 	})
 	stuck := time.AfterFunc(startTimeout, func() { h.cmd.Process.Kill() })
@@ -183,10 +183,10 @@ func (h *Hub) HTTP() string {
 // Pid returns the id of the process.
 func (h *Hub) Pid() int { return h.cmd.Process.Pid }
 
-// Stderr returns the output on stderr. The hub must have ended.
+// Stderr returns the output on stderr. Call it after the end of the hub.
 func (h *Hub) Stderr() []byte { return h.stderr.Bytes() }
 
-// Kill sends SIGKILL. The hub must not have ended before.
+// Kill sends SIGKILL to a hub that must still run.
 func (h *Hub) Kill(t testing.TB) {
 	t.Helper()
 	if err := h.cmd.Process.Kill(); err != nil {

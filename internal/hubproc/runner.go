@@ -34,7 +34,7 @@ func (p Program) Runner(t testing.TB, h *Hub, token string, args ...string) *Run
 		r.cmd.Wait() // callers that need the result check it
 	}()
 	t.Cleanup(func() {
-		r.cmd.Process.Kill() // does nothing to a process that has ended
+		r.cmd.Process.Kill() // does nothing to a dead process
 		<-r.done
 		if t.Failed() {
 			t.Logf("the runner has printed\n%s", strings.TrimSpace(r.out.String()))
@@ -49,8 +49,8 @@ func (r *Runner) Pid() int { return r.cmd.Process.Pid }
 // exitUnreached is the exit code of a runner that reached no hub at its start.
 const exitUnreached = 6
 
-// Unreached reports whether the runner has ended because it reached no hub at its start. It should
-// be restarted, as a service manager does.
+// Unreached reports whether the runner exited because it reached no hub at its start. Restart it in
+// this case, as a service manager does.
 func (r *Runner) Unreached() bool {
 	select {
 	case <-r.done:
@@ -60,7 +60,7 @@ func (r *Runner) Unreached() bool {
 	}
 }
 
-// Kill sends SIGKILL. The runner must not have ended before.
+// Kill sends SIGKILL to a runner that must still run.
 func (r *Runner) Kill(t testing.TB) {
 	t.Helper()
 	if err := r.cmd.Process.Kill(); err != nil {

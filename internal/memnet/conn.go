@@ -12,8 +12,8 @@ import (
 type half struct {
 	mu      sync.Mutex // guards the fields below
 	data    []byte
-	ended   bool          // no more is written
-	gone    bool          // nobody reads any more
+	ended   bool          // the writer is closed
+	gone    bool          // the reader is closed
 	changed chan struct{} // closed and replaced at every change
 }
 
@@ -24,7 +24,8 @@ func (h *half) changedLocked() {
 	h.changed = make(chan struct{})
 }
 
-// read takes what is there; when there is nothing it gives a channel to wait on.
+// read copies buffered bytes to p. If the buffer is empty, it returns a channel that is closed at
+// the next change.
 func (h *half) read(p []byte) (n int, wait <-chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -47,7 +48,8 @@ func (h *half) read(p []byte) (n int, wait <-chan struct{}, err error) {
 	return 0, h.changed, nil
 }
 
-// write adds what there is room for; when there is none it gives a channel to wait on.
+// write appends as many bytes as fit. If the buffer is full, it returns a channel that is closed at
+// the next change.
 func (h *half) write(p []byte) (n int, wait <-chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -79,7 +81,7 @@ func (h *half) end(reader bool) {
 type conn struct {
 	in, out                     *half
 	readDeadline, writeDeadline *deadline
-	turn                        chan struct{} // held for the length of a Write
+	turn                        chan struct{} // held during a Write
 }
 
 func newConn(in, out *half) *conn {
@@ -160,11 +162,11 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// deadline is a moment that can be moved.
+// deadline is a time that can be moved.
 type deadline struct {
 	mu    sync.Mutex // guards the fields below
 	timer *time.Timer
-	past  chan struct{} // closed when the moment has come
+	past  chan struct{} // closed at the deadline
 	move  chan struct{} // closed and replaced when it is moved
 }
 
@@ -172,8 +174,8 @@ func newDeadline() *deadline {
 	return &deadline{past: make(chan struct{}), move: make(chan struct{})}
 }
 
-// now gives what is closed when the moment has come, and what is when it is moved first: both of
-// one moment, or who waits would miss a move in between.
+// now returns a channel that is closed at the current deadline, and one that is closed when the
+// deadline moves. Both belong to the same deadline, so that a waiter misses no move.
 func (d *deadline) now() (expired, moved <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,8 +1,8 @@
-// Package memnet is a network in memory: a listener whose connections are buffered pipes. Every wait in it is one that
-// testing/synctest sees, so a server and its clients can run inside a bubble.
+// Package memnet is a network in memory: a listener whose connections are buffered pipes.
+// testing/synctest sees each of its waits, so a server and its clients can run inside a bubble.
 //
-// A connection holds at most [Buffer] bytes in each direction; a writer waits for its reader beyond that, as on TCP.
-// Deadlines work. A write is not mixed with another of the same end.
+// A connection buffers at most [Buffer] bytes in each direction. A writer waits for its reader
+// beyond that, as on TCP. Deadlines work. Concurrent writes of one end do not interleave.
 package memnet
 
 import (
@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Buffer is how much a connection holds in each direction.
+// Buffer is the size of the buffer of a connection in each direction.
 const Buffer = 64 << 10
 
 // Addr is the address of every listener and connection.
@@ -31,7 +31,7 @@ type Listener struct {
 
 var _ net.Listener = (*Listener)(nil)
 
-// Listen makes a listener.
+// Listen returns a listener.
 func Listen() *Listener {
 	return &Listener{accept: make(chan net.Conn), closed: make(chan struct{})}
 }
@@ -46,7 +46,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends Accept and Dial; connections stay.
+// Close ends Accept and Dial. Established connections stay open.
 func (l *Listener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return nil
@@ -68,12 +68,12 @@ func (l *Listener) Dial(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// DialContext is Dial with the signature that http.Transport wants; it looks at neither network nor address.
+// DialContext is Dial with the signature of http.Transport. It ignores the network and the address.
 func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	return l.Dial(ctx)
 }
 
-// Pipe makes two connected ends.
+// Pipe returns two connected ends.
 func Pipe() (a, b net.Conn) {
 	ab, ba := newHalf(), newHalf()
 	return newConn(ba, ab), newConn(ab, ba)

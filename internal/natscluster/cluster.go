@@ -1,9 +1,9 @@
-// Package natscluster runs NATS servers with JetStream inside the process, on loopback: for tests,
-// and for trying Parley on several hubs. Nothing here is for production, where servers are
-// processes of their own on machines of their own.
+// Package natscluster runs NATS servers with JetStream inside the process, on loopback. It is for
+// tests, and for trying Parley with several hubs. In production, run each server as a separate
+// process on its own machine.
 //
-// Servers sync always, unless told otherwise: what they acknowledge is on the disk. A server that
-// is stopped and started again has the addresses and the data that it had before.
+// Unless [Options].Unsynced is set, servers sync each write before they acknowledge it. A server
+// that is stopped and started again keeps its addresses and its data.
 package natscluster
 
 import (
@@ -21,7 +21,8 @@ import (
 	"github.com/parleyhub/parley/internal/freeport"
 )
 
-// Users of a cluster: one of the account in which the streams are, and one of the system account.
+// The users of a cluster. user belongs to the account of the streams, and systemUser to the system
+// account.
 const (
 	user       = "parley"
 	systemUser = "system"
@@ -29,30 +30,28 @@ const (
 )
 
 const (
-	// stateInterval is how often Start looks whether the servers agree.
+	// stateInterval is the interval at which Start checks whether the servers have a leader.
 	stateInterval = 20 * time.Millisecond
 	readyTimeout  = time.Minute
 )
 
-// Options are what Start can be told. The zero Options and nil are good.
+// Options configures Start. The zero value and nil are ready to use.
 type Options struct {
-	// Servers is how many there are. 0 means 1.
+	// Servers is the number of servers. 0 means 1.
 	Servers int
-	// Unsynced leaves the servers as they are by default: they acknowledge what is not on the disk
-	// yet.
+	// Unsynced keeps the default of NATS: servers acknowledge a write before it is on the disk.
 	Unsynced bool
-	// MaxPayload bounds a message, in bytes. 0 means what servers do by default, 1 MiB.
+	// MaxPayload limits a message, in bytes. 0 means the default of NATS, 1 MiB.
 	MaxPayload int
-	// TLS has the servers take clients over TLS only, and only such as show a certificate. nil: in
-	// clear.
+	// TLS makes the servers accept only TLS clients with a certificate. nil means no TLS.
 	TLS *TLS
 }
 
-// TLS is files: the certificate of the servers with its key, and the authority that has signed
-// those of clients.
+// TLS names files: the certificate of the servers, its key, and the authority that signed the
+// certificates of clients.
 type TLS struct{ Cert, Key, CA string }
 
-// Cluster is some servers. Make one with Start.
+// Cluster is a group of running servers. Create one with Start.
 type Cluster struct {
 	configs []string // files
 	clients []string // addresses
@@ -62,8 +61,8 @@ type Cluster struct {
 	servers []*server.Server
 }
 
-// Start starts servers that keep their data in a directory, and waits until they are ready. Two
-// clusters in one directory do not work.
+// Start starts servers that keep their data in a directory, and waits until they are ready. A
+// directory can have only one cluster.
 func Start(ctx context.Context, dir string, o *Options) (*Cluster, error) {
 	var opts Options
 	if o != nil {
@@ -87,7 +86,7 @@ func Start(ctx context.Context, dir string, o *Options) (*Cluster, error) {
 	return c, nil
 }
 
-// configure writes a file for each server, as an operator would.
+// configure writes a configuration file for each server.
 func (c *Cluster) configure(dir string, n int, o Options) error {
 	addresses, err := freeport.Low(3 * n)
 	if err != nil {
@@ -135,7 +134,7 @@ func (c *Cluster) launch(i int) error {
 	return nil
 }
 
-// Ready waits until the servers that run have one leader and JetStream works.
+// Ready waits until the running servers have one leader and JetStream works.
 func (c *Cluster) Ready(ctx context.Context) error {
 	ticker := time.NewTicker(stateInterval)
 	defer ticker.Stop()
@@ -172,10 +171,10 @@ func (c *Cluster) agree() bool {
 	return leaders == 1 && known >= running
 }
 
-// URL names all servers, for a client of the account in which the streams are.
+// URL returns the URL of all servers for a client of the account of the streams.
 func (c *Cluster) URL() string { return c.url(user) }
 
-// SystemURL names all servers, for a client of the system account.
+// SystemURL returns the URL of all servers for a client of the system account.
 func (c *Cluster) SystemURL() string { return c.url(systemUser) }
 
 func (c *Cluster) url(user string) string {
@@ -186,22 +185,22 @@ func (c *Cluster) url(user string) string {
 	return strings.Join(urls, ",")
 }
 
-// Address is where a server takes clients, HOST:PORT.
+// Address returns the client address of a server, HOST:PORT.
 func (c *Cluster) Address(i int) string { return c.clients[i] }
 
-// URLAt names a server at another address, such as that of a proxy before it.
+// URLAt returns the URL of a server at another address, such as a proxy in front of it.
 func (c *Cluster) URLAt(address string) string {
 	return fmt.Sprintf("nats://%s:%s@%s", user, password, address)
 }
 
-// Monitors are the addresses at which the servers tell about themselves.
+// Monitors returns the URLs of the monitoring endpoints.
 func (c *Cluster) Monitors() []string { return c.monitor }
 
-// Config is the file of a server, with which "nats-server --config" runs the same as a process of
-// its own.
+// Config returns the configuration file of a server. "nats-server --config" runs the same server as
+// a separate process.
 func (c *Cluster) Config(i int) string { return c.configs[i] }
 
-// Stop stops a server and waits until it has ended.
+// Stop stops a server and waits for its end.
 func (c *Cluster) Stop(i int) {
 	c.mu.Lock()
 	s := c.servers[i]
@@ -213,7 +212,7 @@ func (c *Cluster) Stop(i int) {
 	}
 }
 
-// Restart starts a server again that was stopped. It does not wait for the others: Ready does.
+// Restart starts a stopped server. It does not wait for the other servers; Ready does.
 func (c *Cluster) Restart(i int) error {
 	c.mu.Lock()
 	running := c.servers[i] != nil
@@ -224,7 +223,7 @@ func (c *Cluster) Restart(i int) error {
 	return c.launch(i)
 }
 
-// Close stops all.
+// Close stops all servers.
 func (c *Cluster) Close() {
 	for i := range c.servers {
 		c.Stop(i)

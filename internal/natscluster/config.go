@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Place is where a server is.
+// Place has the name, the addresses and the directory of a server.
 type Place struct {
-	// Name is the server's.
+	// Name is the name of the server.
 	Name string
-	// Client, Monitor and Route are where it takes clients, tells about itself and takes the other
+	// Client, Monitor and Route are the addresses for clients, for monitoring and for the other
 	// servers: HOST:PORT.
 	Client, Monitor, Route string
-	// Dir is where it keeps its data.
+	// Dir is the directory of its data.
 	Dir string
 }
 
-// Configuration is the file of one of some servers, as an operator would write it.
+// Configuration returns the configuration file of server i of places.
 func Configuration(places []Place, i int, o *Options) string {
 	var opts Options
 	if o != nil {
@@ -49,5 +49,5 @@ func Configuration(places []Place, i int, o *Options) string {
 		user, password, systemUser, password)
 }
 
-// Login gives the user of the account in which the streams are, and the password.
+// Login returns the user and the password of the account of the streams.
 func Login() (name, secret string) { return user, password }

@@ -1,9 +1,8 @@
-// Package promise is how tests say which of Parley's promises they have tried to break, and how
-// hard.
+// Package promise reports which of Parley's promises a test attacked, and how often.
 //
-// Each test that attacks a promise ends with Kept, or says with Left why it could not try. Both
-// print one line of a fixed form, which torture/summary gathers from the output of go test: one row
-// for each promise.
+// Each test that attacks a promise ends with Kept, or calls Left with the reason why it could not.
+// Both print one line in a fixed format. torture/summary collects these lines from the output of go
+// test into one row per promise.
 package promise
 
 import (
@@ -20,37 +19,38 @@ const Last ID = 23
 
 func (id ID) String() string { return fmt.Sprintf("P%d", int(id)) }
 
-// Tried says how hard a test has tried.
+// Tried has the counts of one attack on a promise.
 type Tried struct {
-	// Faults is how often something was broken on purpose: a kill, a cut, a failed write, a crash of a
-	// simulation.
+	// Faults is the number of injected faults: kills, cut connections, failed writes, simulated
+	// crashes.
 	Faults int `json:"faults"`
-	// Operations is how many acknowledged operations, events or looks were held against the promise.
+	// Operations is the number of acknowledged operations, events or reads that were checked against
+	// the promise.
 	Operations int `json:"operations"`
-	// Unknown is how many operations had an outcome that their caller could not know; they were
-	// checked as such.
+	// Unknown is the number of operations whose outcome the caller cannot know. The check accepts both
+	// outcomes.
 	Unknown int `json:"unknown,omitempty"`
-	// Violations is how often the promise was broken. More than 0 fails the test.
+	// Violations is the number of violations. More than 0 fails the test.
 	Violations int `json:"violations"`
-	// Figure is one measured figure that belongs to the promise, as "slowest takeover 1.2 s"; may be
+	// Figure is one measurement that belongs to the promise, such as "slowest takeover 1.2 s", or
 	// empty.
 	Figure string `json:"figure,omitempty"`
 }
 
-// Line is what a test has to say of one promise.
+// Line is the report of a test on one promise.
 type Line struct {
 	Promise string `json:"promise"`
 	Test    string `json:"test"`
 	Tried
-	// Left is why the promise was not tried; empty if it was.
+	// Left is the reason why the promise was not attacked, or empty.
 	Left string `json:"left,omitempty"`
 }
 
-// Mark stands before each Line, which is JSON and ends with the line of output.
+// Mark precedes each Line. A Line is JSON and ends with the line of output.
 const Mark = "promise: "
 
-// Kept says how hard the test has tried to break a promise. A test that broke it fails, and so does
-// one that tried nothing.
+// Kept reports the attack on a promise. It fails the test if the promise was broken, or if nothing
+// was tried.
 func (id ID) Kept(t testing.TB, tried Tried) {
 	t.Helper()
 	write(t, Line{Promise: id.String(), Test: t.Name(), Tried: tried})
@@ -62,7 +62,8 @@ func (id ID) Kept(t testing.TB, tried Tried) {
 	}
 }
 
-// Broken is 1 for a test that has failed already: its Violations, where it does not count them.
+// Broken returns 1 if the test has already failed. Use it for Violations in tests that do not count
+// them.
 func Broken(t testing.TB) int {
 	if t.Failed() {
 		return 1
@@ -70,7 +71,7 @@ func Broken(t testing.TB) int {
 	return 0
 }
 
-// Left leaves the test out and says why these promises are not tried by it here.
+// Left skips the test and reports the reason for each of its promises.
 func Left(t testing.TB, why string, ids ...ID) {
 	t.Helper()
 	for _, id := range ids {

@@ -1,5 +1,5 @@
-// Package quota shares out room, such as memory, among many users, so that one of them alone cannot
-// take it all.
+// Package quota divides a resource, such as memory, among many users, so that one user cannot take
+// all of it.
 package quota
 
 import (
@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Quota is an amount of room, of which one user has at most a part. All methods may be called from
-// any goroutine.
+// Quota is an amount of a resource. Each user can hold a limited part of it. All methods may be
+// called from any goroutine.
 type Quota struct {
 	all   *semaphore.Weighted
 	ofOne int64
@@ -19,19 +19,19 @@ type Quota struct {
 	users map[string]*user
 }
 
-// user is the room of one; it is forgotten when nobody uses it.
+// user has the share of one user. It is deleted when no call uses it.
 type user struct {
 	room  *semaphore.Weighted
 	calls int
 }
 
-// New makes a quota of so much room, of which one user has at most ofOne.
+// New returns a quota of the amount all. Each user can hold at most ofOne.
 func New(all, ofOne int64) *Quota {
 	return &Quota{all: semaphore.NewWeighted(all), ofOne: ofOne, users: map[string]*user{}}
 }
 
-// Acquire waits for n of the room, at most what one user may have; the caller owes one release. It
-// fails with ctx's error.
+// Acquire waits for an amount n for a user, at most ofOne. The caller must call release. If ctx
+// ends first, Acquire returns the error of ctx.
 func (q *Quota) Acquire(ctx context.Context, who string, n int64) (release func(), err error) {
 	u := q.enter(who)
 	if err = u.room.Acquire(ctx, n); err != nil {
@@ -70,7 +70,7 @@ func (q *Quota) leave(who string, u *user) {
 	}
 }
 
-// Users counts those who have some of the room or wait for it.
+// Users returns the number of users that hold a part of the quota or wait for one.
 func (q *Quota) Users() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

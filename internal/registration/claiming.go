@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// Claiming are the claims that are being taken: a registration that is said again in the meantime
-// names them, or the hub would end them.
+// Claiming has the claims whose claimTurn call is in progress. A repeated registration must name
+// them, otherwise the hub ends them.
 type Claiming struct {
 	mu     sync.Mutex // guards the field below
 	claims map[string]int
 }
 
-// Begin notes a claim until the call of the result; an empty one is none.
+// Begin adds a claim until end is called. It ignores an empty id.
 func (c *Claiming) Begin(claimID string) (end func()) {
 	if claimID == "" {
 		return func() {}
@@ -32,7 +32,7 @@ func (c *Claiming) add(claimID string, n int) {
 	}
 }
 
-// With gives what holding names, which may be nil, and what is being taken.
+// With returns the claims of holding, which may be nil, and the claims in progress.
 func (c *Claiming) With(holding func() []string) []string {
 	c.mu.Lock()
 	var all []string
@@ -40,7 +40,7 @@ func (c *Claiming) With(holding func() []string) []string {
 		all = append(all, id)
 	}
 	c.mu.Unlock()
-	if holding != nil { // after the look: a claim that was taken in between is in one of the two
+	if holding != nil { // called last, so that a claim that moves between the two sets is in the result
 		all = append(all, holding()...)
 	}
 	slices.Sort(all)

@@ -1,3 +1,3 @@
-// Package registration is what both clients keep of their registration as an executor: what it has
-// told and nobody has looped over yet, and which claims are being taken.
+// Package registration has the state that both clients keep for their registration as an executor:
+// notifications that the loop has not processed yet, and claims whose call is in progress.
 package registration

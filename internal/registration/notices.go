@@ -9,34 +9,38 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// Notices wait for the loop over a registration. Adding never blocks, and what waits is bounded: an
-// offer takes the place of an older one to the same participant; one more than the executor's
-// capacity takes that of the oldest, whose turn has gone to somebody else, as no more than that are
-// offered at once; of the ends of claims the last [limits.MaxHolding] are kept: who holds an older
-// one is told claim_lost when it is renewed; and whether a turn waits takes the place of what was
-// said of that claim before, for the last [limits.MaxHolding] claims.
+// Notices is the queue of notifications for the loop over a registration. Adding never blocks, and
+// the queue is bounded:
+//
+//   - An offer replaces an older offer to the same participant. Beyond the capacity of the
+//     executor, it replaces the oldest offer. The turn of that offer has another executor, because the
+//     hub offers no more than the capacity.
+//   - Of the ended claims it keeps the last [limits.MaxHolding]. The renewal of an older claim
+//     returns claim_lost.
+//   - A waiting notification replaces an earlier one of the same claim, for the last
+//     [limits.MaxHolding] claims.
 type Notices struct {
 	capacity int
-	wake     chan struct{} // a token: there is something
+	wake     chan struct{} // has a token if the queue is not empty
 
 	mu     sync.Mutex // guards the fields below
-	items  list.List  // of parley.ExecutorNotification, in the order in which they came
+	items  list.List  // of parley.ExecutorNotification, in order of arrival
 	offers map[seat]*list.Element
 	waits  map[string]*list.Element // by claim
 	ends   int
 }
 
-// seat is whose turn is offered.
+// seat is the participant whose turn is offered.
 type seat struct{ conversation, participant string }
 
-// NewNotices makes them for an executor of a capacity; 0 is the default one.
+// NewNotices returns an empty queue for an executor with a capacity. 0 means the default capacity.
 func NewNotices(capacity int) *Notices {
 	n := &Notices{wake: make(chan struct{}, 1), offers: map[seat]*list.Element{}, waits: map[string]*list.Element{}}
 	n.capacity = min(max(cmp.Or(capacity, limits.DefaultCapacity), 1), limits.MaxCapacity)
 	return n
 }
 
-// Add puts one at the end.
+// Add appends a notification.
 func (n *Notices) Add(x parley.ExecutorNotification) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -82,7 +86,7 @@ func (n *Notices) waitingLocked(claim string, x parley.ExecutorNotification) {
 	n.waits[claim] = n.items.PushBack(x)
 }
 
-// dropLocked takes the oldest of a kind out.
+// dropLocked removes the oldest notification of a kind.
 func (n *Notices) dropLocked(kind func(parley.ExecutorNotification) bool) {
 	for e := n.items.Front(); e != nil; e = e.Next() {
 		x := e.Value.(parley.ExecutorNotification)
@@ -100,10 +104,10 @@ func (n *Notices) dropLocked(kind func(parley.ExecutorNotification) bool) {
 	}
 }
 
-// Wake has a token when something was added since the last look.
+// Wake has a token if a notification was added since the last Take.
 func (n *Notices) Wake() <-chan struct{} { return n.wake }
 
-// Take gives what is there, in the order in which it came.
+// Take removes and returns all notifications in order of arrival.
 func (n *Notices) Take() []parley.ExecutorNotification {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -1,6 +1,6 @@
 // Package schema holds the published documents of the protocol: OpenRPC, AsyncAPI, and a JSON
-// Schema for everything that goes over the wire. They are generated (see package generate) and kept
-// true by the tests of package rpc:
+// Schema for each value of the protocol. Package generate creates them, and the tests of package
+// rpc compare them with the code:
 //
 //	go test ./rpc -run Schemas -update
 package schema
@@ -16,7 +16,7 @@ import (
 	"sync"
 )
 
-// The documents, as they are served.
+// The documents in the form in which the hub serves them.
 var (
 	//go:embed documents/openrpc.json
 	OpenRPC []byte
@@ -27,7 +27,7 @@ var (
 	all []byte
 )
 
-// collection is the file of all schemas.
+// collection is the content of the file with all schemas.
 type collection struct {
 	Version     string                     `json:"$schema"`
 	ID          string                     `json:"$id"`
@@ -38,16 +38,17 @@ type collection struct {
 var loaded = sync.OnceValue(func() collection {
 	var c collection
 	if err := json.Unmarshal(all, &c); err != nil {
-		panic("schema: " + err.Error()) // it is part of the program
+		panic("schema: " + err.Error()) // it is embedded in the program
 	}
 	return c
 })
 
-// Names are those of the JSON Schemas, in order: nouns such as event, and createConversation.params
-// and .result for each method.
+// Names returns the names of the JSON Schemas in order: nouns such as event, and
+// createConversation.params and .result for each method.
 func Names() []string { return slices.Sorted(maps.Keys(loaded().Names)) }
 
-// Lookup gives the JSON Schema (2020-12) of a name, complete in itself; false when there is none.
+// Lookup returns the JSON Schema (2020-12) of a name, with all schemas that it refers to. It
+// returns false for an unknown name.
 func Lookup(name string) ([]byte, bool) {
 	c := loaded()
 	definition, ok := c.Definitions[c.Names[name]]
@@ -58,18 +59,18 @@ func Lookup(name string) ([]byte, bool) {
 	c.collect(definition, others)
 	head := fmt.Sprintf(`{"$schema":%q,"$id":%q,`, c.Version, c.ID+":"+name)
 	text := slices.Concat([]byte(head), bytes.TrimPrefix(definition, []byte{'{'}))
-	if len(others) > 0 { // of which the definition may be one
+	if len(others) > 0 { // these can include the definition itself
 		text = slices.Concat(bytes.TrimSuffix(text, []byte{'}'}), []byte(`,"$defs":`), encode(others), []byte{'}'})
 	}
 	var out bytes.Buffer
 	if err := json.Indent(&out, text, "", "  "); err != nil {
-		panic("schema: " + err.Error()) // it is part of the program
+		panic("schema: " + err.Error()) // it is embedded in the program
 	}
 	out.WriteByte('\n')
 	return out.Bytes(), true
 }
 
-// collect adds the definitions that a schema refers to, and those that these refer to.
+// collect adds the definitions that a schema refers to, directly or indirectly.
 func (c collection) collect(schema json.RawMessage, into map[string]json.RawMessage) {
 	for _, part := range bytes.Split(schema, []byte(`"#/$defs/`))[1:] {
 		name, _, _ := strings.Cut(string(part), `"`)
@@ -85,7 +86,7 @@ func encode(definitions map[string]json.RawMessage) []byte {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(definitions); err != nil {
-		panic("schema: " + err.Error()) // they were decoded before
+		panic("schema: " + err.Error()) // the values come from JSON
 	}
 	return bytes.TrimSpace(b.Bytes())
 }

@@ -16,7 +16,7 @@ type hints struct {
 	template []part
 }
 
-// names is a tree of dotted member names. nil stands for everything below.
+// names is a tree of dotted member names. nil means everything below.
 type names struct{ below map[string]*names }
 
 // part is a text of a template and the name after it.
@@ -204,8 +204,8 @@ func (h *hints) fill(root *value) (json.RawMessage, error) {
 	return quote(b.String())
 }
 
-// put writes the value of a name: a string as it is, any other value as JSON, and nothing if there
-// is none.
+// put writes the value of a name: a string unchanged, and any other value as JSON. It writes
+// nothing for a missing value.
 func put(b *bytes.Buffer, root *value, name []string) {
 	switch v := root.lookup(name); {
 	case v == nil:

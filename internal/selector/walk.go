@@ -96,8 +96,7 @@ func (q *query) findOne(w *walk, current *value) *value {
 	return current
 }
 
-// at returns an element of a list, counted from the end for a negative index. It returns nil if
-// there is none.
+// at returns an element of a list, or nil. A negative index counts from the end.
 func (v *value) at(i int64) *value {
 	if v.kind != list {
 		return nil

@@ -51,7 +51,8 @@ func (r *Reader) Read(root *Shape, n *yaml.Node, faults []yamlfile.Fault) json.R
 	return r.value("", root, n)
 }
 
-// At adds a finding for the value at a path, or for the whole file if there is none.
+// At adds a finding for the value at a path. If the path has no value, the finding is for the whole
+// file.
 func (r *Reader) At(path, what string) { r.Findings = append(r.Findings, r.Finding(path, what)) }
 
 // Finding returns a finding for the value at a path.

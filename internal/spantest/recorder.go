@@ -1,4 +1,4 @@
-// Package spantest is a parley.Tracer that keeps what it is told, for tests.
+// Package spantest provides a parley.Tracer for tests that records spans.
 package spantest
 
 import (
@@ -12,9 +12,10 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// Recorder keeps spans. The zero value is useful, and it may be used from any goroutine.
+// Recorder records spans. The zero value is ready to use. Its methods may be called from any
+// goroutine.
 type Recorder struct {
-	// TellContent has content told too.
+	// TellContent makes callers record content.
 	TellContent bool
 
 	mu    sync.Mutex // guards the field below
@@ -23,27 +24,27 @@ type Recorder struct {
 
 var _ parley.Tracer = (*Recorder)(nil)
 
-// Span is what was told of a span so far.
+// Span is the recorded state of a span.
 type Span struct {
 	Name        string
 	Kind        parley.SpanKind
 	Parent      string // its traceparent; empty for a root
 	Traceparent string
 	Attributes  map[string]any
-	Failure     string    // of Fail; empty, there was none
-	Ends        int       // how often it was ended
-	At, EndedAt time.Time // as they were told; zero: when it was called
+	Failure     string    // the kind passed to Fail, or empty
+	Ends        int       // number of End and EndAt calls
+	At, EndedAt time.Time // as passed; zero means the time of the call
 }
 
 type span struct {
 	r    *Recorder
-	told Span // guarded by r.mu
+	data Span // guarded by r.mu
 }
 
-// Content is for parley.TellsContent.
+// Content implements parley.TellsContent.
 func (r *Recorder) Content() bool { return r.TellContent }
 
-// StartSpan begins a span.
+// StartSpan starts a span.
 func (r *Recorder) StartSpan(ctx context.Context, s parley.SpanStart) (context.Context, parley.Span) {
 	if s.Parent == "" {
 		s.Parent = parley.TraceparentOf(ctx)
@@ -60,14 +61,14 @@ func (r *Recorder) StartSpan(ctx context.Context, s parley.SpanStart) (context.C
 	if s.ID != [8]byte{} {
 		id = fmt.Sprintf("%x", s.ID)
 	}
-	made := &span{r: r, told: Span{Name: s.Name, Kind: s.Kind, Parent: s.Parent, Traceparent: "00-" + trace + "-" + id +
+	made := &span{r: r, data: Span{Name: s.Name, Kind: s.Kind, Parent: s.Parent, Traceparent: "00-" + trace + "-" + id +
 		"-01", Attributes: map[string]any{}, At: s.At}}
 	made.setLocked(s.Attributes)
 	r.spans = append(r.spans, made)
-	return ctx, &handle{made, made.told.Traceparent}
+	return ctx, &handle{made, made.data.Traceparent}
 }
 
-// handle is what who tells has of a span.
+// handle is the parley.Span of the caller.
 type handle struct {
 	*span
 	traceparent string
@@ -78,7 +79,7 @@ func (h *handle) Traceparent() string { return h.traceparent }
 func (h *handle) Set(attributes ...parley.Attribute) {
 	h.r.mu.Lock()
 	defer h.r.mu.Unlock()
-	if h.told.Ends == 0 {
+	if h.data.Ends == 0 {
 		h.setLocked(attributes)
 	}
 }
@@ -87,7 +88,7 @@ func (s *span) setLocked(attributes []parley.Attribute) {
 	for _, a := range attributes {
 		switch a.Value.(type) {
 		case string, bool, int, int64, float64, []string:
-			s.told.Attributes[a.Key] = a.Value
+			s.data.Attributes[a.Key] = a.Value
 		default:
 			panic(fmt.Sprintf("attribute %s: no tracer takes %T", a.Key, a.Value))
 		}
@@ -97,37 +98,37 @@ func (s *span) setLocked(attributes []parley.Attribute) {
 func (h *handle) Fail(kind string) {
 	h.r.mu.Lock()
 	defer h.r.mu.Unlock()
-	if h.told.Ends == 0 {
-		h.told.Failure = kind
+	if h.data.Ends == 0 {
+		h.data.Failure = kind
 	}
 }
 
 func (h *handle) End() {
 	h.r.mu.Lock()
 	defer h.r.mu.Unlock()
-	h.told.Ends++
+	h.data.Ends++
 }
 
 func (h *handle) EndAt(t time.Time) {
 	h.r.mu.Lock()
 	defer h.r.mu.Unlock()
-	h.told.Ends++
-	h.told.EndedAt = t
+	h.data.Ends++
+	h.data.EndedAt = t
 }
 
-// Spans gives copies of all spans, in the order in which they began.
+// Spans returns copies of all spans in the order of their starts.
 func (r *Recorder) Spans() []Span {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := make([]Span, len(r.spans))
 	for i, s := range r.spans {
-		all[i] = s.told
-		all[i].Attributes = maps.Clone(s.told.Attributes)
+		all[i] = s.data
+		all[i].Attributes = maps.Clone(s.data.Attributes)
 	}
 	return all
 }
 
-// Named gives those of a name.
+// Named returns the spans with a name.
 func (r *Recorder) Named(name string) (found []Span) {
 	for _, s := range r.Spans() {
 		if s.Name == name {
@@ -137,8 +138,8 @@ func (r *Recorder) Named(name string) (found []Span) {
 	return found
 }
 
-// Tree tells all spans below a traceparent, each on a line, with its failure and with what keys
-// have of it, and indented below its parent. Siblings come in the order in which they began.
+// Tree returns all spans below a traceparent, one per line, indented below their parents. A line
+// has the failure and the attributes of keys. Siblings are in the order of their starts.
 func (r *Recorder) Tree(traceparent string, keys ...string) string {
 	var b strings.Builder
 	branch(&b, r.Spans(), traceparent, 0, keys)

@@ -10,22 +10,22 @@ import (
 	"strconv"
 )
 
-// MediaType is that of a stream.
+// MediaType is the media type of a stream.
 const MediaType = "text/event-stream"
 
 // Message is one message of a stream.
 type Message struct {
-	// ID is the cursor to come back with. As written, empty says nothing of it; as read, it is the
-	// last that the stream named.
+	// ID is the cursor for the next connection. A writer leaves it empty to keep the cursor. A reader
+	// sets it to the last id of the stream.
 	ID string
-	// Name is the event's; empty is that of a browser's onmessage.
+	// Name is the event name. Browsers pass an empty name to onmessage.
 	Name string
-	// Data is what it says.
+	// Data is the content of the message.
 	Data []byte
 }
 
 // Append writes a message. ID and Name must have no line breaks, and ID no NUL. Each line of Data
-// has a line of its own. Without data it only moves the cursor: readers give no message for it.
+// becomes a data line. A message without data only moves the cursor, and readers do not return it.
 func Append(b []byte, m Message) []byte {
 	if m.Name != "" {
 		b = appendField(b, "event", m.Name)
@@ -48,18 +48,18 @@ func appendField[T string | []byte](b []byte, name string, value T) []byte {
 	return append(b, '\n')
 }
 
-// AppendRetry tells a reader how many milliseconds to wait before it comes back.
+// AppendRetry sets the time in milliseconds that a reader waits before it reconnects.
 func AppendRetry(b []byte, ms int64) []byte {
 	return append(strconv.AppendInt(append(b, "retry: "...), ms, 10), '\n', '\n')
 }
 
-// AppendComment writes what readers pass over: a sign of life.
+// AppendComment writes a comment, which readers ignore, as a keepalive.
 func AppendComment(b []byte) []byte { return append(b, ":\n\n"...) }
 
-// maxSeq is the largest integer that every JSON reader holds exactly.
+// maxSeq is the largest integer that every JSON reader represents exactly.
 const maxSeq = 1<<53 - 1
 
-// ParseSeq reads a seq as Append's callers write it: in decimal, without sign, spaces or leading
+// ParseSeq parses a seq in the form of Append's callers: decimal, without sign, spaces or leading
 // zeros, at most 2^53-1.
 func ParseSeq(s string) (seq int64, ok bool) {
 	n, err := strconv.ParseInt(s, 10, 64)

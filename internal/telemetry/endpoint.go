@@ -73,8 +73,8 @@ func (s signal) place(setting string) (*url.URL, error) {
 	if text == "" {
 		return nil, nil
 	}
-	told, err := s.told()
-	if err != nil || !told {
+	enabled, err := s.enabled()
+	if err != nil || !enabled {
 		return nil, err
 	}
 	u, err := ParseEndpoint(text)
@@ -88,9 +88,9 @@ func (s signal) place(setting string) (*url.URL, error) {
 	return u, nil
 }
 
-// told reports whether the environment enables the signal. It returns an error for an unsupported
-// exporter.
-func (s signal) told() (bool, error) {
+// enabled reports whether the environment enables the signal. It returns an error for an
+// unsupported exporter.
+func (s signal) enabled() (bool, error) {
 	switch exporter := os.Getenv(s.exporter); exporter {
 	case "", "otlp":
 	case "none":
@@ -125,8 +125,8 @@ func ParseEndpoint(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// tellsContent reports whether the environment requests content.
-func tellsContent() bool {
+// requestsContent reports whether the environment requests content.
+func requestsContent() bool {
 	on, _ := strconv.ParseBool(os.Getenv(envContent))
 	return on
 }

@@ -93,7 +93,7 @@ func Open(ctx context.Context, o *Options) (*Telemetry, error) {
 		t.under = &counter{m}
 		return t, nil
 	}
-	t.tracer = &tracer{otel: t.spans.Tracer("github.com/parleyhub/parley"), content: o.Content || tellsContent(),
+	t.tracer = &tracer{otel: t.spans.Tracer("github.com/parleyhub/parley"), content: o.Content || requestsContent(),
 		models: m}
 	t.under = t.tracer
 	return t, nil
@@ -149,13 +149,13 @@ func (t *Telemetry) Shutdown(ctx context.Context) (err error) {
 func (t *Telemetry) shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, LastWords)
 	defer cancel()
-	told := make(chan error, 1)
-	go func() { told <- t.endSpans(ctx) }()
+	enabled := make(chan error, 1)
+	go func() { enabled <- t.endSpans(ctx) }()
 	var err error
 	if t.metrics != nil {
 		err = t.metrics.Shutdown(ctx)
 	}
-	err = errors.Join(err, <-told)
+	err = errors.Join(err, <-enabled)
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return nil // a slow collector is not an error of the program
 	}

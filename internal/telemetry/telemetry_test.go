@@ -75,8 +75,8 @@ func TestSpans(t *testing.T) {
 	child.Fail("claim_lost")
 	child.End()
 	child.Set(parley.Attribute{Key: "late", Value: 1})
-	_, told := parley.StartSpan(ctx, parley.SpanStart{Name: "told later", Parent: root, ID: [8]byte{1, 2, 3}})
-	told.EndAt(began.Add(time.Minute))
+	_, enabled := parley.StartSpan(ctx, parley.SpanStart{Name: "told later", Parent: root, ID: [8]byte{1, 2, 3}})
+	enabled.EndAt(began.Add(time.Minute))
 	_, derived := parley.StartSpan(tm.Trace(t.Context()), parley.SpanStart{Name: "derived", TraceID: [16]byte{7},
 		ID: [8]byte{8}})
 	below, _ := parley.StartSpan(parley.WithTraceparent(tm.Trace(t.Context()), derived.Traceparent()),
@@ -135,12 +135,12 @@ func TestSampling(t *testing.T) {
 	}
 	t.Setenv("OTEL_TRACES_SAMPLER", "always_off")
 	off := open(t, c, telemetry.Options{})
-	_, s = parley.StartSpan(off.Trace(t.Context()), parley.SpanStart{Name: "not told either"})
+	_, s = parley.StartSpan(off.Trace(t.Context()), parley.SpanStart{Name: "not enabled either"})
 	s.End()
 	shut(t, tm)
 	shut(t, off)
-	if told := c.Spans(); len(told) > 0 {
-		t.Errorf("told: %v", told)
+	if enabled := c.Spans(); len(enabled) > 0 {
+		t.Errorf("told: %v", enabled)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestContent(t *testing.T) {
 	alone(t)
 	c := telemetrytest.New(t)
 	if ctx := open(t, c, telemetry.Options{}).Trace(t.Context()); parley.TellsContent(ctx) {
-		t.Error("content is told although nobody has asked for it")
+		t.Error("content is enabled although nobody has asked for it")
 	}
 	if ctx := open(t, c, telemetry.Options{Content: true}).Trace(t.Context()); !parley.TellsContent(ctx) {
 		t.Error("content is not told")
@@ -213,7 +213,7 @@ func TestContent(t *testing.T) {
 		t.Error("the environment has asked for content")
 	}
 	if parley.TellsContent(t.Context()) {
-		t.Error("content is told to nobody")
+		t.Error("content is enabled to nobody")
 	}
 }
 
@@ -246,7 +246,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	say(open(t, nil, telemetry.Options{}))
 	if r := env.Resource(); r["deployment.environment.name"] != "test" {
-		t.Errorf("the endpoint of the environment was told %v", r)
+		t.Errorf("the endpoint of the environment was enabled %v", r)
 	}
 	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", set.URL+"/v1/traces")
 	t.Setenv("OTEL_METRICS_EXPORTER", "none")
@@ -436,19 +436,19 @@ func TestSamples(t *testing.T) {
 				asked.Samples(answering("00"))}); got != want {
 				t.Errorf("sampled are %+v, want %+v", got, want)
 			}
-			told := 0
+			enabled := 0
 			for _, s := range []parley.SpanStart{derived(), answering("01"), answering("00")} {
 				_, span := parley.StartSpan(tm.Trace(t.Context()), s)
 				if sampled := span.Traceparent()[53:] == "01"; sampled != asked.Samples(s) {
 					t.Errorf("the span %s does not say what was said before", span.Traceparent())
 				} else if sampled {
-					told++
+					enabled++
 				}
 				span.End()
 			}
 			shut(t, tm)
-			if got := len(c.Spans()); got != told {
-				t.Errorf("%d spans were told, want %d", got, told)
+			if got := len(c.Spans()); got != enabled {
+				t.Errorf("%d spans were enabled, want %d", got, enabled)
 			}
 		})
 	}
@@ -470,7 +470,7 @@ func TestNoTraces(t *testing.T) {
 	}
 	_, free := parley.StartSpan(tm.Trace(t.Context()), derived())
 	if free.Traceparent() != "" {
-		t.Errorf("what began here is in the span %q, which nobody is told of", free.Traceparent())
+		t.Errorf("what began here is in the span %q, which nobody is enabled of", free.Traceparent())
 	}
 	_, chat := parley.StartSpan(ctx, parley.SpanStart{Name: spannames.SpanChat + "m-1",
 		Attributes: []parley.Attribute{{Key: spannames.AttrGenAIRequestModel, Value: "m-1"}}})

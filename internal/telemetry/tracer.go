@@ -159,7 +159,7 @@ func valueOf(v any) attribute.Value {
 	return attribute.Value{}
 }
 
-// maxName limits the name of a span in characters, because a model may have written a part of it.
+// maxName limits the name of a span in characters, because models can write parts of it.
 const maxName = 256
 
 // name returns a name that can be exported.

@@ -1,5 +1,5 @@
-// Package triggerinput says what an agent is given for an event that has woken it: the hub gives it
-// so to a session, and the runner to a turn.
+// Package triggerinput builds the input of an agent from the event that triggers it. The hub uses
+// it for sessions, and the runner for turns.
 package triggerinput
 
 import (
@@ -10,11 +10,16 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// Parameters makes the parameters of an agent of an event: data.input, an object or the text of a
-// prompt; without it, where the agent takes a prompt and nothing else, the text of the event or,
-// where it has none, its data as JSON; for all others an empty object. Declared are the names of
-// the parameters that the agent's schema has, sorted; data is the event's, valid JSON or nothing.
-// There are parameters, compact, or what is wrong with the input.
+// Parameters returns the parameters of an agent for an event, as compact JSON, or the faults of the
+// input.
+//
+//   - data.input is used if data has it: an object, or a string for the parameter prompt.
+//   - Otherwise, for an agent whose only parameter is prompt, it is the text of the event, or its
+//     data as JSON if the text is empty.
+//   - All other agents get an empty object.
+//
+// declared has the sorted names of the properties of the agent's schema. data is valid JSON or
+// empty.
 func Parameters(declared []string, text string, data json.RawMessage) (json.RawMessage, []parley.ValidationError) {
 	data = compact(data)
 	if input, ok := inputOf(data); ok {
@@ -36,7 +41,7 @@ func Parameters(declared []string, text string, data json.RawMessage) (json.RawM
 	return prompt(text), nil
 }
 
-// inputOf gives the member input of data that is an object.
+// inputOf returns the member input of data, if data is an object that has it.
 func inputOf(data json.RawMessage) (input json.RawMessage, ok bool) {
 	var members map[string]json.RawMessage
 	if len(data) == 0 || data[0] != '{' || json.Unmarshal(data, &members) != nil {
@@ -50,7 +55,7 @@ func prompt(text string) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(map[string]string{"prompt": text}) // a text is JSON, and a buffer takes it
+	_ = e.Encode(map[string]string{"prompt": text}) // a map of strings always encodes
 	return compact(b.Bytes())
 }
 

@@ -5,9 +5,9 @@ import (
 	"net/http"
 )
 
-// unexpected makes the end of a connection an error. A WebSocket ends with a close frame, and
-// coder/websocket takes io.EOF within a frame for the end of its message: half a frame would be
-// read as a whole one.
+// unexpected turns io.EOF into io.ErrUnexpectedEOF. A WebSocket ends with a close frame. Within a
+// frame, coder/websocket takes io.EOF for the end of the message, and would return a partial
+// message as a whole one.
 func unexpected(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -15,7 +15,8 @@ func unexpected(err error) error {
 	return err
 }
 
-// unended gives a client whose upgraded connections end with an error. nil is http.DefaultClient.
+// unended returns a client whose upgraded connections report a missing close frame as an error. nil
+// means http.DefaultClient.
 func unended(c *http.Client) *http.Client {
 	if c == nil {
 		c = http.DefaultClient
@@ -30,7 +31,7 @@ func unended(c *http.Client) *http.Client {
 
 type unendedTransport struct{ http.RoundTripper }
 
-// RoundTrip makes the handshake.
+// RoundTrip performs the handshake.
 func (t unendedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.RoundTripper.RoundTrip(r)
 	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
@@ -44,7 +45,7 @@ func (t unendedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 type unendedConn struct{ io.ReadWriteCloser }
 
-// Read reads, and never gives io.EOF.
+// Read never returns io.EOF.
 func (c unendedConn) Read(p []byte) (int, error) {
 	n, err := c.ReadWriteCloser.Read(p)
 	return n, unexpected(err)

@@ -21,7 +21,7 @@ type Member struct {
 	Key, Value *yaml.Node
 	// Named is false if the key is not a string.
 	Named bool
-	// Before is the line of an earlier occurrence of the key; 0 if there is none.
+	// Before is the line of an earlier occurrence of the key, or 0.
 	Before int
 }
 

@@ -14,7 +14,7 @@ type Finding struct {
 	Line, Column int
 	// Field is the path of the invalid field, or "" for the whole file.
 	Field string
-	// What is the expected value.
+	// What describes the expected value.
 	What string
 }
 

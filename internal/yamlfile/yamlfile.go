@@ -25,7 +25,7 @@ const MaxBytes = 1 << 20
 type Fault struct {
 	// Line and Column start at 1.
 	Line, Column int
-	// What is the expected value.
+	// What describes the expected value.
 	What string
 }
 

@@ -46,7 +46,7 @@ type run struct {
 	rpc     *rpc.Server
 	http    *http.Server
 	sockets *sockets
-	served  chan struct{} // closed when http has ended
+	served  chan struct{} // closed when http ends
 }
 
 // NewHub starts a hub that ends with the test.

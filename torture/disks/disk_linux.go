@@ -84,8 +84,8 @@ func several(t testing.TB, n int, prepare func(*Disk), ids []promise.ID) (all []
 	return all
 }
 
-// Need skips a test if disks are not possible. Otherwise it gives the thread its own mounts,
-// permanently.
+// Need skips a test if disks are not possible. Otherwise it moves the thread to its own mount
+// namespace, permanently.
 func Need(t testing.TB, ids ...promise.ID) {
 	t.Helper()
 	if os.Getuid() != 0 {

@@ -123,7 +123,8 @@ func (l *Ledger) Hold(author string, all []*Said) {
 	}
 }
 
-// holdOne compares a message with the event at its seq; 0 means that there is none.
+// holdOne compares a message with the event at its seq. seq is 0 if the log does not have the
+// message.
 func (l *Ledger) holdOne(m *Said, seq int64) {
 	id, key := m.Params.ConversationID, m.Params.ClientRequestID
 	l.Lost += m.Lost
@@ -164,7 +165,7 @@ func (l *Ledger) HoldStrangers() {
 	}
 }
 
-// HoldSeen holds what a reader was shown against the logs, for a promise.
+// HoldSeen compares the events that a reader received with the logs, for a promise.
 func (l *Ledger) HoldSeen(promised promise.ID, reader string, all Seen) {
 	for id, seen := range all {
 		for i, sum := range seen {

@@ -249,7 +249,7 @@ func (a *Agent) validate(parameters json.RawMessage) ([]parley.ValidationError, 
 	if err != nil || len(faults) > 0 || a.command == nil {
 		return faults, err
 	}
-	_, faults, err = arguments.Give(a.command.ParamsVia, a.parameters.Properties(), parameters)
+	_, faults, err = arguments.Convert(a.command.ParamsVia, a.parameters.Properties(), parameters)
 	return faults, err
 }
 

@@ -15,7 +15,7 @@ import (
 // bound narrows the schema of a field.
 type bound func(*jsonschema.Schema)
 
-// maxInteger is the largest integer that every JSON reader holds exactly.
+// maxInteger is the largest integer that every JSON reader represents exactly.
 const maxInteger = 1<<53 - 1
 
 const (
@@ -29,8 +29,9 @@ const (
 	linePattern = `^[^\x00-\x1f\x7f-\x9f]*$`
 )
 
-// bounds are what the hub takes, by type and field, besides what the types say. Lengths of text are
-// bytes for the hub and characters for a schema: a schema refuses nothing that the hub takes.
+// bounds are the limits of the hub by type and field, in addition to those of the types. The hub
+// counts the length of text in bytes, and a schema in characters. A schema must never refuse a
+// value that the hub accepts.
 var bounds = map[string]bound{
 	"AuthenticateParams.ClientName":  text(1, 128),
 	"AuthenticateParams.Token":       text(0, 8<<10),
@@ -169,7 +170,7 @@ var bounds = map[string]bound{
 	"GetAttachmentParams.Length":    between(1, limits.MaxAttachmentPart),
 
 	"CreateTokenParams.AgentID":       participant,
-	"CreateTokenParams.Agents":        each(0, 0, participant), // the hub counts different ids
+	"CreateTokenParams.Agents":        each(0, 0, participant), // the hub counts unique ids
 	"CreateTokenParams.Scopes":        items(1, 0),
 	"CreateTokenParams.Conversations": each(1, limits.MaxConversationScope, conversation),
 	"CreateTokenParams.Workspaces":    each(1, limits.MaxWorkspaces, workspace),
@@ -177,7 +178,7 @@ var bounds = map[string]bound{
 	"ListTokensParams.Limit":          between(1, parley.MaxPage),
 }
 
-// payloadBounds are those of the payloads that clients put together, by schema and property.
+// payloadBounds are the bounds of the payloads that clients build, by schema and property.
 var payloadBounds = map[string]bound{
 	"Message.schema":       line(1, limits.MaxTagBytes),
 	"Message.tags":         tags,
@@ -197,7 +198,7 @@ func between(least, most int64) bound {
 
 func number(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
 
-// text is a string; most 0 is no bound.
+// text is a string. If most is 0, its length is unlimited.
 func text(least, most int) bound {
 	return func(s *jsonschema.Schema) {
 		s.MinLength, s.MaxLength = nil, nil
@@ -230,10 +231,10 @@ func participant(s *jsonschema.Schema) {
 	s.Not = &jsonschema.Schema{Const: parley.HubID}
 }
 
-// workspace is a name like a participant's, of which none is reserved.
+// workspace is a name in the form of a participant id. No name is reserved.
 func workspace(s *jsonschema.Schema) { pattern(participantPattern)(s) }
 
-// agentName is an id like a participant's, perhaps with that of a runner.
+// agentName is a name in the form of a participant id, optionally followed by the id of a runner.
 func agentName(s *jsonschema.Schema) {
 	pattern(agentPattern)(s)
 	s.Not = &jsonschema.Schema{Pattern: "^" + parley.HubID + "(@|$)|@" + parley.HubID + "$"}
@@ -247,19 +248,20 @@ func claim(s *jsonschema.Schema) {
 	pattern(claimPattern)(s)
 }
 
-// traceparent names a span; ids of zeros only are none.
+// traceparent names a span. Ids of only zeros are invalid.
 func traceparent(s *jsonschema.Schema) {
 	pattern(traceparentPattern)(s)
 	s.Not = &jsonschema.Schema{Pattern: "^00-(0{32}|[0-9a-f]{32}-0{16})"}
 }
 
-// newConversation is an id that a caller may choose: the hub makes those with cnv_ and ses_.
+// newConversation is an id that a caller may choose. The prefixes cnv_ and ses_ are reserved for
+// ids of the hub.
 func newConversation(s *jsonschema.Schema) {
 	conversation(s)
 	s.Not = &jsonschema.Schema{Pattern: "^(cnv|ses)_"}
 }
 
-// items bounds the length of an array; most 0 is no bound.
+// items limits the length of an array. If most is 0, the length is unlimited.
 func items(least, most int) bound {
 	return func(s *jsonschema.Schema) {
 		if least > 0 {
@@ -282,12 +284,12 @@ func tags(s *jsonschema.Schema) { each(0, limits.MaxTags, line(1, limits.MaxTagB
 
 func object(s *jsonschema.Schema) { s.Type = "object" }
 
-// objectOrList is for what has a short spelling as a list.
+// objectOrList is an object that has a short form as a list.
 func objectOrList(s *jsonschema.Schema) {
 	s.AnyOf = []*jsonschema.Schema{{Type: "object"}, {Type: "array"}}
 }
 
-// labels are names and what they stand for.
+// labels are names with values.
 func labels(s *jsonschema.Schema) {
 	s.MaxProperties = size(limits.MaxLabels)
 	s.PropertyNames = &jsonschema.Schema{}

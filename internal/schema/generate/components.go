@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 )
 
-// components are schemas as OpenRPC and AsyncAPI keep them.
+// components has schemas in the form of OpenRPC and AsyncAPI.
 type components map[string]json.RawMessage
 
 const componentPrefix = "#/components/schemas/"
 
-// closure gives the schemas that others refer to, and those that these refer to.
+// closure returns the schemas that others refer to, directly or indirectly.
 func (d *definitions) closure(names ...string) components {
 	c := components{}
 	for len(names) > 0 {
@@ -25,16 +25,16 @@ func (d *definitions) closure(names ...string) components {
 	return c
 }
 
-// inComponents writes a schema with its references as they are inside of components.
+// inComponents returns a schema whose references point into components.
 func inComponents(schema any) json.RawMessage {
 	b, err := json.Marshal(schema)
 	if err != nil {
-		panic(err) // it is made of values that encode
+		panic(err) // all values of a schema encode
 	}
 	return bytes.ReplaceAll(b, []byte(`"`+definitionPrefix), []byte(`"`+componentPrefix))
 }
 
-// references are the schemas that a schema refers to.
+// references returns the schemas that a schema refers to.
 func references(schema json.RawMessage) []string {
 	var names []string
 	for _, part := range bytes.Split(schema, []byte(`"$ref":"`+componentPrefix))[1:] {
@@ -44,7 +44,7 @@ func references(schema json.RawMessage) []string {
 	return names
 }
 
-// pointer is a reference inside of a document.
+// pointer returns a reference inside a document.
 type pointer struct {
 	Ref string `json:"$ref"`
 }

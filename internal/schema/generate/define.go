@@ -12,14 +12,15 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// definitions are the schemas of all types. What a client sends is strict: unknown members and
-// values are refused, as the hub does. What the hub sends is open: readers let unknown members and
-// values pass. A type that goes both ways has two schemas; the strict one is called Input.
+// definitions has the schemas of all types. The schema of client input is strict: it refuses
+// unknown members and values, as the hub does. The schema of hub output is open, so that readers
+// accept unknown members and values. A type with both directions has two schemas; the strict one
+// has the suffix Input.
 type definitions struct {
 	source  *source
 	methods []Method
 	both    map[reflect.Type]bool
-	// schemas are by the name of their type.
+	// schemas has the schema of each type name.
 	schemas jsonschema.Definitions
 }
 
@@ -29,7 +30,7 @@ var (
 	timestampType = reflect.TypeFor[parley.Timestamp]()
 )
 
-// sent are types that the hub sends besides results.
+// sent lists the types that the hub sends, except results.
 func sent() []reflect.Type {
 	types := []reflect.Type{
 		reflect.TypeFor[parley.WireError](), reflect.TypeFor[parley.Event](),
@@ -71,7 +72,7 @@ func define(s *source, methods []Method) *definitions {
 	return d
 }
 
-// reach collects the structs that a type is made of, itself among them.
+// reach collects a struct and all structs that it contains.
 func reach(t reflect.Type, structs map[reflect.Type]bool) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
@@ -89,7 +90,7 @@ func reach(t reflect.Type, structs map[reflect.Type]bool) {
 	}
 }
 
-// add makes the schemas of structs.
+// add creates the schemas of structs.
 func (d *definitions) add(structs map[reflect.Type]bool, strict bool) {
 	r := &jsonschema.Reflector{
 		Anonymous: true, AllowAdditionalProperties: !strict, LookupComment: d.source.describe,
@@ -105,7 +106,7 @@ func (d *definitions) add(structs map[reflect.Type]bool, strict bool) {
 	}
 }
 
-// name is what the schema of a type is called.
+// name returns the name of the schema of a type.
 func (d *definitions) name(t reflect.Type, strict bool) string {
 	if strict && d.both[t] {
 		return t.Name() + "Input"
@@ -113,7 +114,8 @@ func (d *definitions) name(t reflect.Type, strict bool) string {
 	return t.Name()
 }
 
-// scalar gives the schema of a type that is not what its Go kind says; nil for the others.
+// scalar returns the schema of a type that differs from the schema of its Go kind. It returns nil
+// for all other types.
 func (d *definitions) scalar(t reflect.Type, strict bool) *jsonschema.Schema {
 	switch {
 	case t == rawType:
@@ -137,19 +139,19 @@ const (
 	timestampPattern = `^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$`
 )
 
-// known are the values that this version has for a type of strings.
+// known returns the values that this version has for a string type.
 func (d *definitions) known(t reflect.Type) []any {
 	var values []any
 	for _, v := range d.source.known[t.Name()] {
 		if t == reflect.TypeFor[parley.Scope]() && !slices.Contains(parley.Scopes, parley.Scope(v)) {
-			continue // no scope of a token
+			continue // not a scope of a token
 		}
 		values = append(values, v)
 	}
 	return values
 }
 
-// known makes a string of which this version knows these values; readers let others pass.
+// known is a string with values of this version. Readers accept other values.
 func known(values ...any) *jsonschema.Schema {
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Enum: values}, {Type: "string"}}}
 }
@@ -158,8 +160,8 @@ func ref(name string) *jsonschema.Schema { return &jsonschema.Schema{Ref: defini
 
 const definitionPrefix = "#/$defs/"
 
-// property finds a property of a schema. It panics where there is none: the tables of this package
-// name real ones.
+// property returns a property of a schema. It panics if the property is missing, because the tables
+// of this package name existing ones.
 func (d *definitions) property(name, property string) *jsonschema.Schema {
 	s, ok := d.schemas[name]
 	if !ok {
@@ -172,7 +174,7 @@ func (d *definitions) property(name, property string) *jsonschema.Schema {
 	return p
 }
 
-// bind gives the fields of a strict struct their bounds.
+// bind sets the bounds of the fields of a strict struct.
 func (d *definitions) bind(t reflect.Type, s *jsonschema.Schema) {
 	for f := range t.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -187,8 +189,8 @@ func (d *definitions) bind(t reflect.Type, s *jsonschema.Schema) {
 	}
 }
 
-// bindKind gives a field the bounds that the decoder has for its type: an optional one is left out
-// rather than zero.
+// bindKind sets the bounds that the decoder has for the type of a field. An optional field is
+// omitted rather than zero.
 func bindKind(t reflect.Type, p *jsonschema.Schema, optional bool) {
 	switch t.Kind() {
 	case reflect.Pointer:

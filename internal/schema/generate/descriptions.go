@@ -1,6 +1,6 @@
 package generate
 
-// descriptions stand for comments that speak to readers of Go.
+// descriptions replaces doc comments that only apply to Go.
 var descriptions = map[string]string{
 	"AgentInfo":      "A row of listAgents.",
 	"ExecutorInfo":   "An executor in the answer of listAgents.",

@@ -4,7 +4,8 @@ import (
 	"github.com/parleyhub/parley/internal/methods"
 )
 
-// httpDiffers says, for each method that is another over plain HTTP, how. A test of package rpc holds it to the routes that are served.
+// httpDiffers describes the difference of each method that has another form over plain HTTP. A test
+// of package rpc compares it with the served routes.
 var httpDiffers = map[string]string{
 	methods.PutAttachment: "The body is the file, in place of data, and Content-Type its mediaType; conversationId and name are query parameters. " +
 		"A file may have 16 MiB.",

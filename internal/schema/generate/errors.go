@@ -13,7 +13,7 @@ import (
 
 func typeName(v any) string { return reflect.TypeOf(v).Name() }
 
-// addErrors says which codes and reasons there are, and makes the schema of an error over plain HTTP.
+// addErrors lists the codes and reasons, and adds the schema of an error over plain HTTP.
 func (d *definitions) addErrors() {
 	var codes, reasons []any
 	for _, row := range parley.Errors {
@@ -45,7 +45,8 @@ func (d *definitions) addErrors() {
 	d.schemas["Problem"] = problem
 }
 
-// inErrors makes optional what only some errors have: the members of a struct that ErrorData embeds, which is nothing by itself.
+// inErrors makes the members of a struct that ErrorData embeds optional, because only some errors
+// have them.
 func (d *definitions) inErrors(name string) {
 	data, some := d.schemas["ErrorData"], d.schemas[name]
 	data.Required = slices.DeleteFunc(data.Required, func(r string) bool { return slices.Contains(some.Required, r) })
@@ -56,13 +57,13 @@ func (d *definitions) inErrors(name string) {
 	delete(d.schemas, name)
 }
 
-// Every method can be refused so.
+// Every method can return these errors.
 var always = []error{
 	parley.ErrParse, parley.ErrInvalidRequest, parley.ErrInvalidParams, parley.ErrInternal, parley.ErrValidationFailed,
 	parley.ErrUnauthenticated, parley.ErrForbidden, parley.ErrTooLarge, parley.ErrRateLimited, parley.ErrUnavailable,
 }
 
-// refusals are the errors that a method can be answered with, in the order of the table.
+// refusals returns the errors that a method can return, in the order of the table.
 func (d *definitions) refusals(m Method) []parley.ErrorRow {
 	takes := func(names ...string) bool {
 		return slices.ContainsFunc(names, func(n string) bool {

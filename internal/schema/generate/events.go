@@ -9,7 +9,7 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// kinds are the members of a system event's payload, by its kind.
+// kinds lists the members of a system event's payload by its kind.
 var kinds = []struct {
 	kind               string
 	required, optional []string
@@ -42,8 +42,8 @@ var kinds = []struct {
 	{parley.KindTokenRevoked, []string{"tokenId", "revokedBy"}, nil},
 }
 
-// addPayloads says what the payloads of messages and traces need. They are put together by clients,
-// and their unknown members are kept.
+// addPayloads adds the schemas of the payloads of messages and traces. Clients build these
+// payloads, and the hub keeps their unknown members.
 func (d *definitions) addPayloads() {
 	for name, b := range payloadBounds {
 		schema, property := cut(name)
@@ -69,13 +69,13 @@ func (d *definitions) addPayloads() {
 	}
 }
 
-// set makes a property of type any JSON a reference.
+// set replaces a property of type any JSON by a reference.
 func (d *definitions) set(name, property, to string) {
 	p := d.property(name, property)
 	p.Ref = definitionPrefix + to
 }
 
-// addEvents says what goes with the type of an event, and with the kind of a system event.
+// addEvents adds the rules for the type of an event and for the kind of a system event.
 func (d *definitions) addEvents() {
 	seq := func(name string) { between(1, maxInteger)(d.property("Event", name)) }
 	seq("seq")
@@ -111,14 +111,14 @@ func (d *definitions) addEvents() {
 	kind.Type, kind.AnyOf = "", known(names...).AnyOf
 }
 
-// having is an object whose member has a value.
+// having is an object whose member has a given value.
 func having(name string, value any) *jsonschema.Schema {
 	s := &jsonschema.Schema{Properties: jsonschema.NewProperties()}
 	s.Properties.Set(name, &jsonschema.Schema{Const: value})
 	return s
 }
 
-// when is what holds for an object whose member has a value.
+// when applies a schema to objects whose member has a given value.
 func when(name string, value any, then *jsonschema.Schema) *jsonschema.Schema {
 	given := having(name, value)
 	given.Required = []string{name}

@@ -14,7 +14,7 @@ func cut(name string) (schema, property string) {
 	return schema, property
 }
 
-// members makes an object; a name that begins with "?" is optional.
+// members returns the schema of an object. The prefix "?" marks an optional member.
 func members(pairs ...any) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties()}
 	for i := 0; i < len(pairs); i += 2 {
@@ -29,7 +29,7 @@ func members(pairs ...any) *jsonschema.Schema {
 
 func version() *jsonschema.Schema { return &jsonschema.Schema{Const: "2.0"} }
 
-// id is the id of a request; a string with its quotes is at most MaxIDBytes long.
+// id is the id of a request. A string with its quotes has at most MaxIDBytes.
 func id() *jsonschema.Schema {
 	return &jsonschema.Schema{
 		Description: "Comes back as it was written. At most 128 bytes as written.",
@@ -37,14 +37,14 @@ func id() *jsonschema.Schema {
 	}
 }
 
-// replyID may be null, where the id of the request could not be read.
+// replyID is null if the id of the request could not be read.
 func replyID() *jsonschema.Schema {
 	s := id()
 	s.AnyOf = append(s.AnyOf, &jsonschema.Schema{Type: "null"})
 	return s
 }
 
-// addFrames makes the schemas of whole frames.
+// addFrames adds the schemas of whole frames.
 func (d *definitions) addFrames() {
 	methods := &jsonschema.Schema{Type: "string"}
 	request := members("jsonrpc", version(), "id", id(), "method", methods, "?params", &jsonschema.Schema{Type: "object"})

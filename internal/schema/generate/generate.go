@@ -1,7 +1,6 @@
-// Package generate makes the published documents of the protocol: OpenRPC, AsyncAPI and JSON
+// Package generate creates the published documents of the protocol: OpenRPC, AsyncAPI and JSON
 // Schemas. It reads the Go types of package parley with their doc comments and constants, so that
-// no document says what the code does not. Only tests run it; what it makes is kept in package
-// schema.
+// the documents match the code. Only tests run it. Package schema embeds its output.
 package generate
 
 import (
@@ -13,20 +12,20 @@ import (
 	"github.com/parleyhub/parley/internal/methods"
 )
 
-// The files that Documents makes.
+// The files that Documents returns.
 const (
 	OpenRPCFile  = "openrpc.json"
 	AsyncAPIFile = "asyncapi.json"
 	SchemasFile  = "schemas.json"
 )
 
-// Method is a method that is served, with the types of its params and result.
+// Method is a served method, with the types of its params and result.
 type Method struct {
 	methods.Method
 	Params, Result reflect.Type
 }
 
-// notifications are what the hub sends by itself, in the order of protocol.md, with the types of
+// notifications lists the notifications of the hub in the order of protocol.md, with the types of
 // their params.
 var notifications = []struct {
 	name   string
@@ -42,8 +41,8 @@ var notifications = []struct {
 	{methods.NotifyClosing, parley.ClosingNotification{}},
 }
 
-// Documents gives the files by name. dir is the root of the module, whose sources are read; methods
-// are those that are served, in the order of protocol.md.
+// Documents returns the files by name. dir is the root of the module, whose sources it reads.
+// methods lists the served methods in the order of protocol.md.
 func Documents(dir string, methods []Method) (map[string][]byte, error) {
 	s, err := readSource(dir)
 	if err != nil {
@@ -61,7 +60,7 @@ func Documents(dir string, methods []Method) (map[string][]byte, error) {
 	return files, nil
 }
 
-// encode writes a document as people read it.
+// encode returns a document as indented JSON.
 func encode(document any) ([]byte, error) {
 	b, err := json.MarshalIndent(document, "", "  ")
 	if err != nil {

@@ -6,16 +6,16 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// lines are the names of the schemas of lines, by noun: those of an export, and the two that a
-// backup has besides.
+// lines has the names of the line schemas by noun: the lines of an export, and the two lines that
+// only a backup has.
 var lines = map[string]string{
 	"export.line": "ExportLine", "export.event": "ExportEvent", "export.attachment": "ExportAttachment",
 	"export.missing": "ExportMissing",
 	"backup.line":    "BackupLine", "backup.header": "BackupHeader", "backup.trailer": "BackupTrailer",
 }
 
-// addLines makes the schemas of what exports and backups are made of. The types are those of
-// package archive, which this one may not import.
+// addLines adds the schemas of the lines of exports and backups. The types are those of package
+// archive, which this package may not import.
 func (d *definitions) addLines() {
 	count := func(description string) *jsonschema.Schema {
 		s := &jsonschema.Schema{Type: "integer", Description: description}

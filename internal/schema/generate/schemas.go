@@ -11,7 +11,8 @@ import (
 	"github.com/parleyhub/parley/internal/methods"
 )
 
-// schemaFile holds all JSON Schemas. Names are those under which package schema gives them out.
+// schemaFile returns the file with all JSON Schemas. Package schema returns them under the same
+// names.
 type schemaFile struct {
 	Version     string                 `json:"$schema"`
 	ID          string                 `json:"$id"`
@@ -59,7 +60,7 @@ func schemas(d *definitions) schemaFile {
 	return f
 }
 
-// lower begins a name with a lower-case letter.
+// lower changes the first letter of a name to lower case.
 func lower(name string) string {
 	r := []rune(name)
 	r[0] = unicode.ToLower(r[0])

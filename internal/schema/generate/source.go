@@ -15,11 +15,11 @@ import (
 	"strings"
 )
 
-// source is what the sources of package parley say and reflection does not: comments and constants.
+// source has the parts of package parley's sources that reflection lacks: comments and constants.
 type source struct {
 	comments map[string]string   // "Event" or "Event.Seq" -> its doc comment
 	values   map[string]string   // the name of a constant -> its value
-	known    map[string][]string // the name of a string type -> the values of its constants, as they stand
+	known    map[string][]string // the name of a string type -> the values of its constants
 }
 
 func readSource(dir string) (*source, error) {
@@ -74,7 +74,7 @@ func (s *source) readFields(name string, t *ast.StructType) {
 	}
 }
 
-// textOf gives the first comment that says something, on one line.
+// textOf returns the first comment with text, on one line.
 func textOf(comments ...*ast.CommentGroup) string {
 	for _, c := range comments {
 		if text := strings.Join(strings.Fields(c.Text()), " "); text != "" {
@@ -84,7 +84,8 @@ func textOf(comments ...*ast.CommentGroup) string {
 	return ""
 }
 
-// readConstants evaluates the constants. What they do not need, such as imports, is left out.
+// readConstants evaluates the constants. It skips parts that constants do not need, such as
+// imports.
 func (s *source) readConstants(fset *token.FileSet, files []*ast.File) {
 	conf := types.Config{Importer: noImports{}, Error: func(error) {}}
 	p, _ := conf.Check("parley", fset, files, nil)
@@ -107,7 +108,7 @@ func (s *source) readConstants(fset *token.FileSet, files []*ast.File) {
 			s.known[t.Obj().Name()] = append(s.known[t.Obj().Name()], value)
 		}
 		if named && t.Obj().Name() == "Finality" {
-			s.values[name] = "finality " + value // the values are words of every day
+			s.values[name] = "finality " + value // the values are common words
 		}
 	}
 }
@@ -116,8 +117,8 @@ type noImports struct{}
 
 func (noImports) Import(string) (*types.Package, error) { return nil, errors.New("not needed") }
 
-// describe gives the comment of a type, or of one of its fields, in the words of the wire: names as
-// they are in JSON, constants as their values.
+// describe returns the comment of a type or of one of its fields, in terms of the protocol: JSON
+// names for fields, and values for constants.
 func (s *source) describe(t reflect.Type, field string) string {
 	key := t.Name()
 	if field != "" {
@@ -133,7 +134,7 @@ func (s *source) describe(t reflect.Type, field string) string {
 	return word.ReplaceAllStringFunc(text, func(w string) string { return s.onTheWire(t, w) })
 }
 
-// sentence makes "is a page" into "A page".
+// sentence turns "is a page" into "A page".
 func sentence(text string) string {
 	for _, verb := range []string{"is ", "are "} {
 		text = strings.TrimPrefix(text, verb)
@@ -162,13 +163,13 @@ func (s *source) onTheWire(t reflect.Type, w string) string {
 	return w
 }
 
-// wireNames are fields that comments of other types speak of.
+// wireNames lists fields that comments of other types mention.
 var wireNames = map[string]string{
 	"SinceSeq": "sinceSeq", "NextSeq": "nextSeq", "LatestSeq": "latestSeq", "ClientRequestID": "clientRequestId",
 	"ConversationID": "conversationId", "RetryAfterMs": "retryAfterMs", "ParticipantID": "participantId",
 }
 
-// jsonName is how a field of t is called on the wire; empty for none.
+// jsonName returns the JSON name of a field of t, or "".
 func jsonName(t reflect.Type, field string) string {
 	if t.Kind() != reflect.Struct {
 		return ""

@@ -7,12 +7,12 @@ import (
 	"github.com/parleyhub/parley/internal/methods"
 )
 
-// subscriptionID is the member of notifications that a stream, which is one subscription, does not
-// have.
+// subscriptionID is the member of notifications that a stream omits, because a stream is one
+// subscription.
 const subscriptionID = "subscriptionId"
 
-// streamed is what the schema of a notification on a stream is called; empty for an event, which
-// stands there as it is stored, and for what only an executor is told.
+// streamed returns the name of the schema of a notification on a stream. It returns "" for an
+// event, which is sent as stored, and for notifications that only executors receive.
 func streamed(notification string, params any) string {
 	switch notification {
 	case methods.NotifyEvent, methods.NotifyRequestTurn, methods.NotifyClaimEnded, methods.NotifyClaimWaiting:
@@ -21,8 +21,8 @@ func streamed(notification string, params any) string {
 	return typeName(params) + "OfStream"
 }
 
-// addStreams makes the schemas of notifications as a stream of server-sent events has them. On a
-// socket their subscriptionId is never left out.
+// addStreams adds the schemas of notifications on a stream of server-sent events. On a socket, they
+// always have a subscriptionId.
 func (d *definitions) addStreams() {
 	for _, n := range notifications {
 		name := streamed(n.name, n.params)
@@ -44,7 +44,7 @@ func (d *definitions) addStreams() {
 	}
 }
 
-// waitEvents is the schema of what waitForChange answers over plain HTTP to include=events.
+// waitEvents is the schema of the answer of waitForChange over plain HTTP with include=events.
 const waitEvents = "WaitForChangeEvents"
 
 func (d *definitions) addWait() {

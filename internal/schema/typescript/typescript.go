@@ -1,5 +1,5 @@
-// Package typescript writes the schemas of the protocol as declarations of TypeScript, for who
-// checks a program in JavaScript against them.
+// Package typescript writes the schemas of the protocol as TypeScript declarations, to check
+// JavaScript programs against them.
 package typescript
 
 import (
@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// node is what is read of a schema. What only bounds a value, such as a pattern, has no place in a
-// type.
+// node has the parts of a schema that affect a type. A type does not express bounds such as a
+// pattern.
 type node struct {
 	Ref         string           `json:"$ref"`
 	Type        words            `json:"type"`
@@ -29,7 +29,7 @@ type node struct {
 	Description string           `json:"description"`
 }
 
-// UnmarshalJSON also takes true and false, which are schemas of anything and of nothing.
+// UnmarshalJSON also accepts true and false, the schemas that match everything and nothing.
 func (n *node) UnmarshalJSON(raw []byte) error {
 	if raw[0] != '{' {
 		return nil
@@ -38,7 +38,7 @@ func (n *node) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*plain)(n))
 }
 
-// words are one or more.
+// words is a string or a list of strings.
 type words []string
 
 func (w *words) UnmarshalJSON(raw []byte) error {
@@ -50,7 +50,7 @@ func (w *words) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*[]string)(w))
 }
 
-// ordered are properties as they stand in the text.
+// ordered has properties in the order of the text.
 type ordered []property
 
 type property struct {
@@ -68,7 +68,7 @@ func (o *ordered) UnmarshalJSON(raw []byte) error {
 		if err != nil {
 			return err
 		}
-		p := property{name: name.(string)} // the name of a member is nothing else
+		p := property{name: name.(string)} // the name of a member is a string
 		if err := d.Decode(&p.node); err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (o *ordered) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Declarations gives the declarations of all definitions of a collection of schemas, in the order
+// Declarations returns the declarations of all definitions of a collection of schemas, in the order
 // of their names.
 func Declarations(schemas []byte) ([]byte, error) {
 	var c struct {
@@ -106,7 +106,7 @@ func (n *node) isRecord() bool {
 	return len(n.Properties) > 0 && n.Ref == "" && len(n.AnyOf) == 0 && len(n.OneOf) == 0
 }
 
-// text gives the type as an expression. What a schema does not bound by a type may be anything.
+// text returns the type as an expression. A schema without a type becomes any.
 func (n *node) text(indent string) string {
 	switch {
 	case n.Ref != "":
@@ -127,8 +127,8 @@ func (n *node) text(indent string) string {
 	return union(n.Type, func(word string) string { return n.plain(word, indent) })
 }
 
-// choice joins alternatives. A string beside literals is one that a later version may send: it does
-// not take the literals' place.
+// choice joins alternatives. A string next to literals covers values of later versions and does not
+// replace the literals.
 func choice(of []node, indent string) string {
 	return union(of, func(a node) string {
 		if len(a.Type) == 1 && a.Type[0] == "string" && len(a.Enum) == 0 {
@@ -153,12 +153,12 @@ func (n *node) plain(word, indent string) string {
 	return word // string, number, boolean, null
 }
 
-// table is the type of an object whose members have no names of their own.
+// table is the type of an object with arbitrary member names.
 func (n *node) table(indent string) string {
 	of := "any"
 	if n.Additional != nil {
 		var value node
-		if json.Unmarshal(*n.Additional, &value) == nil { // else true or false
+		if json.Unmarshal(*n.Additional, &value) == nil { // otherwise true or false
 			of = value.text(indent)
 		}
 	}
@@ -181,7 +181,7 @@ func (n *node) record(indent string) string {
 	return b.String()
 }
 
-// union writes each type once.
+// union joins types without duplicates.
 func union[T any](of []T, text func(T) string) string {
 	var texts []string
 	for _, one := range of {

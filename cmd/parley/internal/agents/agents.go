@@ -31,21 +31,23 @@ type Options struct {
 	Logger   *slog.Logger
 }
 
-// Agents are those of a directory. It is the agent of all their sessions, and of their seats.
+// Agents are the agents of a directory. It handles the turns of all their sessions and seats.
 type Agents struct {
 	// Files are the blueprints that can be run.
 	Files []*blueprint.File
-	// Absent tells of functions, which this program does not have: nothing is wrong with their files, and nothing is run of them.
+	// Absent lists the functions of the directory. This program cannot run functions, so their files
+	// are valid but unused.
 	Absent []blueprint.Fault
 	// Warnings are parts of the files without effect, and agents that no file describes.
 	Warnings []blueprint.Fault
 	commands *blueprint.Agent
-	llm      map[string]*agent.Agent // by name, and by that of their children
+	llm      map[string]*agent.Agent // by name; child agents map to their parent
 }
 
 var _ parley.Agent = (*Agents)(nil)
 
-// New makes the agents of a set. What cannot be run here is told as faults, and left out.
+// New creates the agents of a set. It leaves out each file that cannot run here and returns a fault
+// for it.
 func New(set *blueprint.Set, o *Options) (*Agents, []blueprint.Fault) {
 	a := &Agents{Warnings: warningsOf(set), llm: map[string]*agent.Agent{}}
 	a.Absent = set.NeedFunctions(nil)
@@ -53,11 +55,12 @@ func New(set *blueprint.Set, o *Options) (*Agents, []blueprint.Fault) {
 	var faults []blueprint.Fault
 	for _, f := range set.Files {
 		if f.Sits() && len(a.Seats()) == limits.MaxExecutorAgents {
-			faults = append(faults, f.Fault("name", fmt.Sprintf("expected at most %d LLM agents and agents with subscriptions in a directory", limits.MaxExecutorAgents)))
+			faults = append(faults, f.Fault("name", fmt.Sprintf("expected at most %d LLM agents and agents with "+
+				"subscriptions in a directory", limits.MaxExecutorAgents)))
 			continue
 		}
 		if f.IsAgent() {
-			if err := a.add(f, o); err != nil {
+			if err := a.addLLM(f, o); err != nil {
 				faults = append(faults, faultOf(f, o.Models, err))
 				continue
 			}
@@ -85,9 +88,11 @@ func warningsOf(set *blueprint.Set) (warnings []blueprint.Fault) {
 	return warnings
 }
 
-// add makes one LLM agent.
-func (a *Agents) add(f *blueprint.File, o *Options) error {
-	for _, m := range []struct{ field, model string }{{"model", f.Config.Model}, {"planning_model", f.Config.PlanningModel}} {
+// addLLM creates the LLM agent of a file.
+func (a *Agents) addLLM(f *blueprint.File, o *Options) error {
+	for _, m := range []struct{ field, model string }{
+		{"model", f.Config.Model}, {"planning_model", f.Config.PlanningModel},
+	} {
 		if err := o.Models.Has(m.model); err != nil {
 			return fmt.Errorf("%s: %w", m.field, err)
 		}
@@ -97,7 +102,8 @@ func (a *Agents) add(f *blueprint.File, o *Options) error {
 		return mcptool.Connect(ctx, name, s, &mcptool.Options{Logger: o.Logger})
 	}
 	one, err := agent.New(&b, &agent.Options{
-		Runtimes: o.Models.Runtimes, Connect: connect, Wrap: o.Models.Wrap(), RunnerID: o.RunnerID, Meter: o.Meter, Logger: o.Logger,
+		Runtimes: o.Models.Runtimes, Connect: connect, Wrap: o.Models.Wrap(), RunnerID: o.RunnerID, Meter: o.Meter,
+		Logger: o.Logger,
 	})
 	if err != nil {
 		return err
@@ -110,7 +116,8 @@ func (a *Agents) add(f *blueprint.File, o *Options) error {
 
 var leadingWord = regexp.MustCompile(`^[a-z_.]+`)
 
-// faultOf is the fault of a file whose agent cannot be made. The error begins with the name of the agent and, where it is about one, with a field.
+// faultOf returns the fault for a file whose agent cannot be created. The error begins with the
+// name of the agent and, if one field is wrong, with the name of that field.
 func faultOf(f *blueprint.File, open *models.Open, err error) blueprint.Fault {
 	what := strings.TrimPrefix(open.Explain(err, f.Config.Model, f.Config.PlanningModel).Error(), "agent "+f.Name+": ")
 	for _, sentinel := range []error{parley.ErrValidationFailed, llm.ErrUnknownTool} {
@@ -123,7 +130,7 @@ func faultOf(f *blueprint.File, open *models.Open, err error) blueprint.Fault {
 	return f.Fault(field, what)
 }
 
-// Blueprints is what the hub is told of all, those of children too.
+// Blueprints returns the blueprints to register with the hub, including those of child agents.
 func (a *Agents) Blueprints() []parley.Blueprint {
 	all := []parley.Blueprint{}
 	for _, f := range a.Files {
@@ -136,15 +143,16 @@ func (a *Agents) Blueprints() []parley.Blueprint {
 	return all
 }
 
-// Seats are the names of those that may sit in conversations, in the order of their files: LLM agents, and what subscriptions wake.
+// Seats returns the names of the agents that can have a seat in conversations, in the order of
+// their files: LLM agents and agents with subscriptions.
 func (a *Agents) Seats() []string { return a.named((*blueprint.File).Sits) }
 
-// Subscribed are the names of those that have subscriptions.
+// Subscribed returns the names of the agents that have subscriptions.
 func (a *Agents) Subscribed() []string {
 	return a.named(func(f *blueprint.File) bool { return f.Subscriptions != nil })
 }
 
-// named are the names of those for which something holds.
+// named returns the names of the files for which holds returns true.
 func (a *Agents) named(holds func(*blueprint.File) bool) (names []string) {
 	for _, f := range a.Files {
 		if holds(f) {
@@ -154,7 +162,7 @@ func (a *Agents) named(holds func(*blueprint.File) bool) (names []string) {
 	return names
 }
 
-// HandleTurn gives a turn to the agent that it is of.
+// HandleTurn passes a turn to the agent that it belongs to.
 func (a *Agents) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 	name, _, _ := strings.Cut(turn.Agent, "@")
 	if one := a.llm[name]; one != nil {

@@ -1,7 +1,9 @@
-// Package cards reads what a hub shows over A2A: a file that says which agents and scenarios have a card, and what stands on it.
+// Package cards reads the file of A2A cards: the agents and scenarios that a hub shows over A2A,
+// and the texts of their cards.
 //
-// The file is YAML or JSON. One table says what there is; from it come what [Parse] takes and the JSON Schema. A file is taken whole or refused with every fault that
-// was found, each with its place.
+// The file is YAML or JSON. One table defines its members; [Parse] and the JSON Schema are derived
+// from it. [Load] accepts a file as a whole, or refuses it with every fault found, each with its
+// position.
 package cards
 
 import (
@@ -18,12 +20,12 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// File is all cards of a hub; the first is also the one of the whole address.
+// File has all cards of a hub. The first card is also at the root of the address.
 type File struct {
 	Cards []Card `json:"cards"`
 }
 
-// Card is one of them.
+// Card is the A2A card of an agent or a scenario.
 type Card struct {
 	Name        string   `json:"name"`
 	Title       string   `json:"title"`
@@ -34,16 +36,17 @@ type Card struct {
 	OutputModes []string `json:"outputModes"`
 	Room        bool     `json:"room"`
 
-	// Agent, or Scenario with Seat. Scenario is a path, and begins at the directory of the file unless it is absolute.
+	// A card has either Agent, or Scenario and Seat. Scenario is a path, relative to the directory of
+	// the file.
 	Agent    string `json:"agent"`
 	Scenario string `json:"scenario"`
 	Seat     string `json:"seat"`
 
-	// Begins is the scenario; nil with Agent.
+	// Begins is the parsed scenario. It is nil with Agent.
 	Begins *scenario.Scenario `json:"-"`
 }
 
-// Skill is a thing that an agent says it can do.
+// Skill is one capability of an agent.
 type Skill struct {
 	ID          string   `json:"id"`
 	Name        string   `json:"name"`
@@ -52,7 +55,7 @@ type Skill struct {
 	Examples    []string `json:"examples"`
 }
 
-// maxCards is as many as the agents that one executor may run.
+// maxCards equals the number of agents that one executor may run.
 const maxCards = limits.MaxExecutorAgents
 
 var root = &shape.Shape{Kind: shape.Object, Members: []shape.Member{
@@ -83,7 +86,8 @@ var skill = &shape.Shape{Kind: shape.Object, Doc: "a thing that it can do", Memb
 
 const expected = `expected cards, such as "cards: [{name: triage, agent: triage-v2}]"`
 
-// Load reads a file, and the scenarios that it names. The error is yamlfile.Findings, or that of a file that cannot be read.
+// Load reads a file and the scenarios that it names. The error is a yamlfile.Findings, or the error
+// of reading the file.
 func Load(path string) (*File, error) {
 	text, err := yamlfile.Read(path)
 	if err != nil {
@@ -92,16 +96,17 @@ func Load(path string) (*File, error) {
 	return Parse(path, text)
 }
 
-// Parse reads the text of a file; name is what faults call it, and where paths begin.
+// Parse reads the text of a file. Faults quote name as the file, and paths are relative to its
+// directory.
 func Parse(name string, text []byte) (*File, error) {
 	r := &shape.Reader{File: name, Expected: expected}
 	n, faults := yamlfile.Parse(text)
 	f := &File{}
 	if taken := r.Read(root, n, faults); taken != nil {
 		if err := json.Unmarshal(taken, f); err != nil {
-			panic(fmt.Sprintf("the table of cards does not fit its types: %v", err)) // a test holds them together
+			panic(fmt.Sprintf("the table of cards does not fit its types: %v", err)) // a test compares them
 		}
-		f.agree(r, filepath.Dir(name))
+		f.checkCards(r, filepath.Dir(name))
 	}
 	if len(r.Findings) > 0 {
 		r.Findings.Sort()
@@ -110,8 +115,8 @@ func Parse(name string, text []byte) (*File, error) {
 	return f, nil
 }
 
-// agree tells of what does not go together, and reads the scenarios.
-func (f *File) agree(r *shape.Reader, dir string) {
+// checkCards reports contradictions between the members of the file, and reads the scenarios.
+func (f *File) checkCards(r *shape.Reader, dir string) {
 	at := map[string]int{}
 	for i := range f.Cards {
 		c, path := &f.Cards[i], fmt.Sprintf("cards[%d]", i)
@@ -120,18 +125,19 @@ func (f *File) agree(r *shape.Reader, dir string) {
 		} else {
 			at[c.Name] = i
 		}
-		if what, below := c.kind(); what != "" && !r.Faulty(path) {
+		if what, below := c.checkKind(); what != "" && !r.Faulty(path) {
 			r.At(path+below, what)
 			continue
 		}
 		if c.Scenario != "" {
-			c.begin(r, path, dir)
+			c.loadScenario(r, path, dir)
 		}
 	}
 }
 
-// kind tells what is wrong with what the card stands for, and where.
-func (c *Card) kind() (what, below string) {
+// checkKind returns the fault in the choice between agent and scenario, and the member that has it.
+// It returns "" if there is no fault.
+func (c *Card) checkKind() (what, below string) {
 	switch {
 	case c.Agent == "" && c.Scenario == "":
 		return "expected agent, or scenario and seat", ""
@@ -145,8 +151,8 @@ func (c *Card) kind() (what, below string) {
 	return "", ""
 }
 
-// begin reads the scenario.
-func (c *Card) begin(r *shape.Reader, path, dir string) {
+// loadScenario reads the scenario of a card and checks its seat.
+func (c *Card) loadScenario(r *shape.Reader, path, dir string) {
 	name := c.Scenario
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(dir, name)
@@ -174,7 +180,7 @@ func (c *Card) begin(r *shape.Reader, path, dir string) {
 	}
 }
 
-// Schema gives the JSON Schema (draft 7) of the file, as it stands in docs/cards.schema.json.
+// Schema returns the JSON Schema (draft 7) of the file. It is published as docs/cards.schema.json.
 func Schema() []byte {
 	o := root.Schema()
 	o["title"] = "Parley A2A cards"

@@ -43,7 +43,7 @@ type Fault struct {
 	Origin
 	// Setting is the name in the file, or "" for the whole file.
 	Setting string
-	// What is the expected value.
+	// What describes the expected value.
 	What string
 }
 

@@ -1,9 +1,10 @@
-// Package models gives the runtimes that LLM agents of this program have: those whose keys stand in
-// the environment, what a file of models adds, scripts, and a cassette around all.
+// Package models provides the runtimes of the LLM agents of this program: the vendors whose keys
+// are in the environment, the runtimes of a models file, scripts, and a cassette around all of
+// them.
 //
-// The file is YAML or JSON. One table says what there is; from it come what [Parse] takes and the
-// JSON Schema. A file is taken whole or refused with every fault that was found, each with its
-// place. No key stands in it: it names variables of the environment.
+// The file is YAML or JSON. One table defines its members; [Parse] and the JSON Schema are derived
+// from it. [Load] accepts a file as a whole, or refuses it with every fault found, each with its
+// position. The file has no keys; it names environment variables.
 package models
 
 import (
@@ -21,27 +22,25 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// File says which runtimes there are besides those that the environment gives, and what models are
-// like.
+// File is a models file. It adds runtimes to those of the environment, and describes models.
 type File struct {
 	Runtimes map[string]Runtime `json:"runtimes"`
 }
 
-// Runtime is a server of models, or one of the built-in runtimes, of which it changes what is
-// given.
+// Runtime is a model server, or a built-in runtime whose settings it changes.
 type Runtime struct {
-	// Kind is whose API it speaks: KindOpenAI or KindAnthropic.
+	// Kind selects the API of the server: KindOpenAI or KindAnthropic.
 	Kind    string  `json:"kind"`
 	BaseURL string  `json:"base_url"`
 	KeyEnv  string  `json:"key_env"`
 	API     llm.API `json:"api"`
-	// Rows are llm.ModelRow; Models is what they say.
+	// Rows is the JSON of a list of llm.ModelRow. Models is the parsed form.
 	Rows   json.RawMessage `json:"models"`
 	Models llm.Models      `json:"-"`
 }
 
-// The kinds, which are also the names of the runtimes that the environment gives. scripted is the
-// third built-in one.
+// The kinds. They are also the names of the runtimes that the environment configures. scripted is
+// the third built-in runtime.
 const (
 	KindOpenAI    = "openai"
 	KindAnthropic = "anthropic"
@@ -77,7 +76,7 @@ const expected = `expected models, such as "runtimes: {ollama: {kind: openai, ba
 
 var runtimeName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 
-// Load reads a file. The error is yamlfile.Findings, or that of a file that cannot be read.
+// Load reads a file. The error is a yamlfile.Findings, or the error of reading the file.
 func Load(path string) (*File, error) {
 	text, err := yamlfile.Read(path)
 	if err != nil {
@@ -86,7 +85,7 @@ func Load(path string) (*File, error) {
 	return Parse(path, text)
 }
 
-// Parse reads the text of a file; name is what faults call it.
+// Parse reads the text of a file. Faults quote name as the file.
 func Parse(name string, text []byte) (*File, error) {
 	r := &shape.Reader{File: name, Expected: expected}
 	parse := yamlfile.Parse
@@ -97,7 +96,7 @@ func Parse(name string, text []byte) (*File, error) {
 	f := &File{}
 	if taken := r.Read(root, n, faults); taken != nil {
 		if err := json.Unmarshal(taken, f); err != nil {
-			panic(fmt.Sprintf("the table of models does not fit its types: %v", err)) // a test holds them together
+			panic(fmt.Sprintf("the table of models does not fit its types: %v", err)) // a test compares them
 		}
 		for _, name := range slices.Sorted(maps.Keys(f.Runtimes)) {
 			one := f.Runtimes[name]
@@ -112,7 +111,7 @@ func Parse(name string, text []byte) (*File, error) {
 	return f, nil
 }
 
-// check tells of what does not go together, and reads the rows.
+// check reports contradictions between the members of a runtime, and reads the rows.
 func (o *Runtime) check(r *shape.Reader, name string) {
 	path := "runtimes." + yamlfile.Brief(name)
 	builtIn := name == KindOpenAI || name == KindAnthropic
@@ -138,7 +137,7 @@ func (o *Runtime) check(r *shape.Reader, name string) {
 	o.readRows(r, path+".models")
 }
 
-// readRows reads the rows, and tells of the first fault at its place.
+// readRows reads the rows, and reports the first fault at its position.
 func (o *Runtime) readRows(r *shape.Reader, path string) {
 	if len(o.Rows) == 0 {
 		return
@@ -157,7 +156,7 @@ func (o *Runtime) readRows(r *shape.Reader, path string) {
 	r.At(at, what)
 }
 
-// kind is Kind with what a name means.
+// kind returns Kind, or the kind of a built-in name.
 func (o *Runtime) kind(name string) string {
 	if o.Kind == "" && (name == KindOpenAI || name == KindAnthropic || name == kindScripted) {
 		return name
@@ -165,7 +164,7 @@ func (o *Runtime) kind(name string) string {
 	return o.Kind
 }
 
-// Schema gives the JSON Schema (draft 7) of the file, as it stands in docs/models.schema.json.
+// Schema returns the JSON Schema (draft 7) of the file. It is published as docs/models.schema.json.
 func Schema() []byte {
 	o := root.Schema()
 	o["title"] = "Parley models"
@@ -173,7 +172,7 @@ func Schema() []byte {
 	return yamlfile.EncodeSchema(o)
 }
 
-// Faults are the lines of an error of Load.
+// Faults returns the lines of an error of Load.
 func Faults(err error) []string {
 	var findings yamlfile.Findings
 	if !errors.As(err, &findings) {

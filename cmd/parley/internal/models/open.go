@@ -20,16 +20,16 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// ScriptsDir is where the scripts of scripted:NAME lie, below a directory of blueprints.
+// ScriptsDir is the directory of the scripts of scripted:NAME, below a directory of blueprints.
 const ScriptsDir = "scripts"
 
 // Options are for Open.
 type Options struct {
-	// File is a file of models; empty, there is none. Blueprints is a directory of blueprints, below
-	// which scripts may lie.
+	// File is the path of a models file, or empty. Blueprints is a directory of blueprints that may
+	// have a directory of scripts.
 	File, Blueprints string
-	// Replay is a cassette, and Mode what it is for; empty, there is none. With Look nothing is
-	// written: it is played back, if it is there.
+	// Replay is the path of a cassette, or empty. Mode is its mode. With Look nothing is written: the
+	// cassette is played back if it exists.
 	Replay string
 	Mode   replay.Mode
 	Look   bool
@@ -41,15 +41,15 @@ type Options struct {
 // Open are the runtimes of a program.
 type Open struct {
 	Runtimes *llm.Runtimes
-	// Missing says of runtimes that are not there why they are not, and Faults what is wrong with the
-	// scripts, without which there is no runtime of them.
+	// Missing maps the name of a runtime that is not available to the reason. Faults has the faults of
+	// the scripts; a script with a fault makes the scripted runtime unavailable.
 	Missing  map[string]string
 	Faults   yamlfile.Findings
 	cassette *replay.Cassette
-	scripts  *scripted.Provider // nil where a cassette may answer in its stead
+	scripts  *scripted.Provider // nil if a cassette may answer instead
 }
 
-// A SettingError is about what was set: models, or replay.
+// A SettingError is an error in one setting: models or replay.
 type SettingError struct {
 	Setting string
 	Err     error
@@ -57,7 +57,7 @@ type SettingError struct {
 
 func (e *SettingError) Error() string { return e.Err.Error() }
 
-// Unwrap gives what is wrong.
+// Unwrap returns the error of the setting.
 func (e *SettingError) Unwrap() error { return e.Err }
 
 // New opens the runtimes. The error is a *SettingError.
@@ -92,8 +92,8 @@ func New(o *Options) (*Open, error) {
 		scripts: b.answering}, nil
 }
 
-// Has tells of a model whose script is not there. It is nil for all other runtimes, and where a
-// cassette may answer.
+// Has returns an error if the script of a scripted model is missing. It returns nil for all other
+// runtimes, and if a cassette may answer.
 func (o *Open) Has(model string) error {
 	runtime, name, _ := strings.Cut(model, ":")
 	if runtime != kindScripted || o.scripts == nil {
@@ -102,7 +102,8 @@ func (o *Open) Has(model string) error {
 	return o.scripts.Has(name)
 }
 
-// Wrap is what records and plays back tools, for agent.Options; nil without a cassette.
+// Wrap returns the function that records or plays back tools, for agent.Options. It is nil without
+// a cassette.
 func (o *Open) Wrap() func(tool.Tool) tool.Tool {
 	if o.cassette == nil {
 		return nil
@@ -110,7 +111,7 @@ func (o *Open) Wrap() func(tool.Tool) tool.Tool {
 	return o.cassette.Tool
 }
 
-// Close closes all.
+// Close closes the runtimes and the cassette.
 func (o *Open) Close() error {
 	err := o.Runtimes.Close()
 	if o.cassette != nil {
@@ -119,7 +120,7 @@ func (o *Open) Close() error {
 	return err
 }
 
-// Explain adds to an error about an unknown runtime why that is not there.
+// Explain adds the reason for a missing runtime to an error about an unknown runtime.
 func (o *Open) Explain(err error, models ...string) error {
 	if !errors.Is(err, llm.ErrUnknownRuntime) {
 		return err
@@ -133,15 +134,15 @@ func (o *Open) Explain(err error, models ...string) error {
 	return err
 }
 
-// building are runtimes that are being opened.
+// building collects the runtimes while New opens them.
 type building struct {
 	*Options
 	file      *File
 	providers map[string]llm.Provider
 	missing   map[string]string
-	foreign   map[string]bool // runtimes with the name of a vendor whose server is another one's
+	foreign   map[string]bool // runtimes with the name of a vendor and another server
 	secrets   []string
-	answering *scripted.Provider // the scripts, where no cassette may answer in their stead
+	answering *scripted.Provider // the scripts, if no cassette may answer instead
 }
 
 func (b *building) close() error {
@@ -152,7 +153,7 @@ func (b *building) close() error {
 	return errors.Join(errs...)
 }
 
-// vendors makes the providers of openai, anthropic and the file.
+// vendors creates the providers of openai, anthropic and the models file.
 func (b *building) vendors() error {
 	names := slices.Concat([]string{KindOpenAI, KindAnthropic}, slices.Collect(maps.Keys(b.file.Runtimes)))
 	slices.Sort(names)
@@ -171,7 +172,7 @@ func (b *building) vendors() error {
 	return nil
 }
 
-// vendor makes one; nil where it has no key, and needs one.
+// vendor creates one provider. It returns nil if the provider needs a key and has none.
 func (b *building) vendor(name string) (llm.Provider, error) {
 	r := b.file.Runtimes[name]
 	variable, base := r.KeyEnv, r.BaseURL
@@ -199,7 +200,7 @@ func (b *building) vendor(name string) (llm.Provider, error) {
 	return openai.New(&openai.Options{Name: name, BaseURL: base, APIKey: key, API: r.API})
 }
 
-// scripts makes the provider of the scripts, where there are some.
+// scripts creates the provider of the scripts, if there are scripts.
 func (b *building) scripts() yamlfile.Findings {
 	dir := filepath.Join(b.Blueprints, ScriptsDir)
 	if info, err := os.Stat(dir); b.Blueprints == "" || err != nil || !info.IsDir() {
@@ -219,8 +220,8 @@ func (b *building) scripts() yamlfile.Findings {
 	return faults
 }
 
-// wrap puts a cassette around all. One that plays back has what it knows of runtimes that are not
-// there.
+// wrap puts a cassette around all providers. In a mode that plays back, the cassette also answers
+// for recorded runtimes that are not configured.
 func (b *building) wrap() (*replay.Cassette, error) {
 	mode := b.Mode
 	if b.Look && mode != replay.Play {

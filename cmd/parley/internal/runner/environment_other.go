@@ -2,6 +2,6 @@
 
 package runner
 
-// HideEnvironment does nothing: such systems do not show the environment of a process, or only to
-// who may see it anyway.
+// HideEnvironment does nothing: these systems do not show the environment of a process to other
+// users.
 func HideEnvironment() error { return nil }

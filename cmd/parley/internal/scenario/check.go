@@ -13,35 +13,34 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// agreement holds the parts of a scenario against one another. Of a part that could not be read
-// nothing is said: it has been told of.
-type agreement struct {
+// consistency checks the parts of a scenario against each other. It skips a part that could not be
+// read, because the reader already reported it.
+type consistency struct {
 	*Scenario
-	// faulty tells whether something at a path, or below it, could not be read.
+	// faulty reports whether the value at a path, or a value below it, could not be read.
 	faulty   func(path string) bool
 	ids      []string
 	problems []problem
 }
 
-// problem is a thing that is wrong, at a path.
+// problem is one fault, at a path.
 type problem struct{ path, what string }
 
-func (a *agreement) problem(path, format string, args ...any) {
+func (a *consistency) problem(path, format string, args ...any) {
 	a.problems = append(a.problems, problem{path, fmt.Sprintf(format, args...)})
 }
 
-// agree tells of what does not go together, at its place.
-func (s *Scenario) agree(r *shape.Reader) {
-	for _, p := range s.disagreements(r.Faulty) {
+// checkConsistency adds a finding for each contradiction in the scenario.
+func (s *Scenario) checkConsistency(r *shape.Reader) {
+	for _, p := range s.contradictions(r.Faulty) {
 		r.At(p.path, p.what)
 	}
 }
 
-// Check holds a scenario that was changed since it was read against the rules. The error is of
-// usage.
+// Check checks a scenario that was changed after it was read. The error is a usage error.
 func (s *Scenario) Check() error {
 	var lines []string
-	for _, p := range s.disagreements(func(string) bool { return false }) {
+	for _, p := range s.contradictions(func(string) bool { return false }) {
 		lines = append(lines, p.path+": "+p.what)
 	}
 	if len(lines) == 0 {
@@ -50,11 +49,11 @@ func (s *Scenario) Check() error {
 	return errors.New(strings.Join(lines, "; "))
 }
 
-// disagreements finds all that does not go together.
-func (s *Scenario) disagreements(faulty func(path string) bool) []problem {
-	a := &agreement{Scenario: s, faulty: faulty}
+// contradictions returns all contradictions between the parts of the scenario.
+func (s *Scenario) contradictions(faulty func(path string) bool) []problem {
+	a := &consistency{Scenario: s, faulty: faulty}
 	a.seats()
-	a.startsWithSomebody()
+	a.starter()
 	a.policy()
 	a.limits()
 	a.opening()
@@ -64,7 +63,7 @@ func (s *Scenario) disagreements(faulty func(path string) bool) []problem {
 	return a.problems
 }
 
-func (a *agreement) seats() {
+func (a *consistency) seats() {
 	known := true
 	at := map[string]int{}
 	for i, p := range a.Participants {
@@ -87,7 +86,7 @@ func (a *agreement) seats() {
 			a.problem(path+".agent", "expected another name: hub is the hub itself")
 		}
 		if p.Kind == parley.KindHuman || p.Kind == parley.KindPeer {
-			a.unclaimed(path, p)
+			a.checkUnclaimed(path, p)
 		}
 	}
 	if !known {
@@ -95,8 +94,8 @@ func (a *agreement) seats() {
 	}
 }
 
-// unclaimed refuses what only seats of agents have.
-func (a *agreement) unclaimed(path string, p parley.Participant) {
+// checkUnclaimed reports members that only seats of agents and tools may have.
+func (a *consistency) checkUnclaimed(path string, p parley.Participant) {
 	if p.Agent != "" {
 		a.problem(path+".agent", "expected it with kind agent or tool only, not %s", p.Kind)
 	}
@@ -105,8 +104,8 @@ func (a *agreement) unclaimed(path string, p parley.Participant) {
 	}
 }
 
-// names refuses an id that is no participant's, and tells whether it is one.
-func (a *agreement) names(path, id string) bool {
+// isParticipant reports whether id is the id of a participant. It adds a problem if it is not.
+func (a *consistency) isParticipant(path, id string) bool {
 	if id == "" || len(a.ids) == 0 {
 		return false
 	}
@@ -121,9 +120,9 @@ func (a *agreement) names(path, id string) bool {
 	return false
 }
 
-func (a *agreement) startsWithSomebody() { a.names("startsWith", a.StartsWith) }
+func (a *consistency) starter() { a.isParticipant("startsWith", a.StartsWith) }
 
-func (a *agreement) policy() {
+func (a *consistency) policy() {
 	p := a.Policy
 	if p == nil {
 		return
@@ -133,15 +132,15 @@ func (a *agreement) policy() {
 	}
 	for i, rule := range p.Rules {
 		path := fmt.Sprintf("policy.rules[%d]", i)
-		a.names(path+".next", rule.Next)
+		a.isParticipant(path+".next", rule.Next)
 		if rule.When != "" {
 			a.expression(path+".when", rule.When)
 		}
 	}
 }
 
-// policyKind holds what is given against the kind.
-func (a *agreement) policyKind(p *parley.Policy) {
+// policyKind checks the members of the policy against its kind.
+func (a *consistency) policyKind(p *parley.Policy) {
 	switch {
 	case p.Kind == parley.PolicyRules && p.Rules == nil && !a.faulty("policy.rules"):
 		a.problem("policy", "rules are missing: kind rules goes by them")
@@ -152,14 +151,14 @@ func (a *agreement) policyKind(p *parley.Policy) {
 	case p.Kind == parley.PolicyModerator && p.Moderator == "" && !a.faulty("policy.moderator"):
 		a.problem("policy", "moderator is missing: kind moderator goes by it")
 	case p.Kind == parley.PolicyModerator:
-		a.names("policy.moderator", p.Moderator)
+		a.isParticipant("policy.moderator", p.Moderator)
 	case p.Moderator != "":
 		a.problem("policy.moderator", "expected it with kind moderator only, not %s", p.Kind)
 	}
 }
 
-// expression compiles an expression as a hub would.
-func (a *agreement) expression(path, expr string) {
+// expression compiles an expression as a hub does.
+func (a *consistency) expression(path, expr string) {
 	const seat = "a"
 	alone := parley.Policy{Kind: parley.PolicyRules, Rules: []parley.Rule{{When: expr, Next: seat}}}
 	err := policy.Check(alone, "", []parley.Participant{{ID: seat, Kind: parley.KindHuman}})
@@ -168,7 +167,7 @@ func (a *agreement) expression(path, expr string) {
 	}
 }
 
-func (a *agreement) limits() {
+func (a *consistency) limits() {
 	l := a.Limits
 	if l == nil {
 		return
@@ -181,35 +180,35 @@ func (a *agreement) limits() {
 	}
 }
 
-func (a *agreement) opening() {
+func (a *consistency) opening() {
 	o := a.Opening
 	if o == nil {
 		return
 	}
-	if a.names("opening.from", o.From) && slices.Contains(a.ids, a.StartsWith) && o.From != a.StartsWith {
+	if a.isParticipant("opening.from", o.From) && slices.Contains(a.ids, a.StartsWith) && o.From != a.StartsWith {
 		a.problem("opening.from", "expected who has turn 1: startsWith says %s", a.StartsWith)
 	}
-	if a.names("opening.next", o.Next) && a.Policy != nil && a.Policy.Kind != "" {
+	if a.isParticipant("opening.next", o.Next) && a.Policy != nil && a.Policy.Kind != "" {
 		a.hint(o)
 	} else if o.Next != "" && a.Policy == nil {
 		a.problem("opening.next", "expected it with the policies addressed and moderator only")
 	}
 	if !a.faulty("opening") {
-		a.said(o)
+		a.checkMessage(o)
 	}
 }
 
-func (a *agreement) hint(o *Opening) {
+func (a *consistency) hint(o *Opening) {
 	if err := policy.CheckHint(*a.Policy, a.Participants, a.Author(), o.Next, parley.FinalityTurn); err != nil {
 		a.problem("opening.next", "it%s", strings.TrimPrefix(strings.TrimPrefix(sentence(err), "turnHint"), ".next"))
 	}
 }
 
-// envelope is room for what a hub puts around a payload.
+// envelope is a bound for what a hub adds around a payload.
 const envelope = 4 << 10
 
-// said holds what is said against the bounds of a message.
-func (a *agreement) said(o *Opening) {
+// checkMessage checks the opening against the bounds of a message.
+func (a *consistency) checkMessage(o *Opening) {
 	if o.Text == "" && o.Data == nil {
 		a.problem("opening", "expected text or data")
 		return
@@ -226,9 +225,9 @@ func (a *agreement) said(o *Opening) {
 	}
 }
 
-// hub asks what a hub would say of the whole. It says more only where this package knows less than
-// it.
-func (a *agreement) hub() {
+// hub checks the whole scenario as a hub does. It finds only faults that the other checks do not
+// know.
+func (a *consistency) hub() {
 	err := check.Create(a.Params())
 	if err == nil {
 		return
@@ -237,7 +236,7 @@ func (a *agreement) hub() {
 	a.problem(strings.TrimSuffix(path, ":"), "%s", what)
 }
 
-// sentence is a refusal without its reason.
+// sentence returns the text of a refusal without its reason code.
 func sentence(err error) string {
 	var refusal *parley.Error
 	if !errors.As(err, &refusal) {

@@ -1,8 +1,9 @@
-// Package scenario reads scenarios: files that say how a conversation begins.
+// Package scenario reads scenarios. A scenario is a file that describes the start of a
+// conversation.
 //
-// A scenario is all of createConversation but its ids, and an opening message, in YAML or JSON. One
-// table says what there is; from it come what [Parse] takes and the JSON Schema. A file is taken
-// whole or refused with every fault that was found, each with its place.
+// A scenario has the params of createConversation except the ids, and an opening message, in YAML
+// or JSON. One table defines its members; [Parse] and the JSON Schema are derived from it. [Load]
+// accepts a file as a whole, or refuses it with every fault found, each with its position.
 package scenario
 
 import (
@@ -15,7 +16,7 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// Scenario is how a conversation begins.
+// Scenario is the content of a scenario file.
 type Scenario struct {
 	Title        string               `json:"title"`
 	Participants []parley.Participant `json:"participants"`
@@ -24,17 +25,17 @@ type Scenario struct {
 	Limits       *parley.Limits       `json:"limits"`
 	Metadata     json.RawMessage      `json:"metadata"`
 	Workspace    string               `json:"workspace"`
-	// Opening is the first message; nil: nobody has said anything yet.
+	// Opening is the first message. If it is nil, the conversation starts without messages.
 	Opening *Opening `json:"opening"`
 
-	opening yamlfile.Finding // the place of Opening
+	opening yamlfile.Finding // the position of Opening
 }
 
-// Opening is the message with which its author begins and ends turn 1.
+// Opening is the message that is turn 1.
 type Opening struct {
-	// From is the author; empty: who has turn 1.
+	// From is the author. If it is empty, the participant that has turn 1 is the author.
 	From string `json:"from"`
-	// Next names who shall be next, for the policies that take it.
+	// Next names the next participant, for the policies that take a hint.
 	Next   string          `json:"next"`
 	Text   string          `json:"text"`
 	Data   json.RawMessage `json:"data"`
@@ -42,8 +43,8 @@ type Opening struct {
 	Tags   []string        `json:"tags"`
 }
 
-// Params gives the params of createConversation. With an opening its author has turn 1, so that
-// nobody comes before it.
+// Params returns the params of createConversation. With an opening, its author has turn 1, so that
+// no other message comes first.
 func (s *Scenario) Params() *parley.CreateConversationParams {
 	return &parley.CreateConversationParams{
 		Title: s.Title, Participants: s.Participants, Policy: s.Policy, StartsWith: s.starter(), Limits: s.Limits,
@@ -52,7 +53,7 @@ func (s *Scenario) Params() *parley.CreateConversationParams {
 	}
 }
 
-// starter is who has turn 1, where the scenario says it.
+// starter returns the participant that has turn 1, or "" if the scenario does not name one.
 func (s *Scenario) starter() string {
 	if s.Opening == nil {
 		return s.StartsWith
@@ -60,8 +61,8 @@ func (s *Scenario) starter() string {
 	return s.Author()
 }
 
-// Author is who says the opening: by default who has turn 1, which is the moderator or the first
-// participant unless startsWith says otherwise.
+// Author returns the author of the opening. The default is the participant that has turn 1:
+// startsWith, or else the moderator or the first participant.
 func (s *Scenario) Author() string {
 	first := ""
 	if len(s.Participants) > 0 {
@@ -73,10 +74,10 @@ func (s *Scenario) Author() string {
 	return cmp.Or(s.Opening.From, s.StartsWith, first)
 }
 
-// OpeningKey is the clientRequestId of an opening: said again, it is said once.
+// OpeningKey is the clientRequestId of an opening. A second attempt has no effect.
 const OpeningKey = "parley.opening"
 
-// Message gives the call that says the opening in a conversation.
+// Message returns the params of the sendMessage call that posts the opening in a conversation.
 func (s *Scenario) Message(conversationID string) (*parley.SendMessageParams, error) {
 	payload, err := s.Opening.payload()
 	if err != nil {
@@ -95,8 +96,7 @@ func (o *Opening) payload() (json.RawMessage, error) {
 	return json.Marshal(parley.Message{Text: o.Text, Data: o.Data, Schema: o.Schema, Tags: o.Tags})
 }
 
-// Load reads the scenario in a file. The error is yamlfile.Findings, or that of a file that cannot
-// be read.
+// Load reads a scenario file. The error is a yamlfile.Findings, or the error of reading the file.
 func Load(path string) (*Scenario, error) {
 	text, err := yamlfile.Read(path)
 	if err != nil {
@@ -105,17 +105,17 @@ func Load(path string) (*Scenario, error) {
 	return Parse(path, text)
 }
 
-// Parse reads the text of a scenario; name is what faults call it. The error is yamlfile.Findings,
-// all of them.
+// Parse reads the text of a scenario. Faults quote name as the file. The error is a
+// yamlfile.Findings with all faults.
 func Parse(name string, text []byte) (*Scenario, error) {
-	r := &shape.Reader{File: name, Expected: expectedScenario, Hint: flagged}
+	r := &shape.Reader{File: name, Expected: expectedScenario, Hint: flagHint}
 	n, faults := yamlfile.Parse(text)
 	s := &Scenario{}
 	if taken := r.Read(root, n, faults); taken != nil {
 		if err := json.Unmarshal(taken, s); err != nil {
-			panic(fmt.Sprintf("the table of scenarios does not fit its types: %v", err)) // a test holds them together
+			panic(fmt.Sprintf("the table of scenarios does not fit its types: %v", err)) // a test compares them
 		}
-		s.agree(r)
+		s.checkConsistency(r)
 	}
 	if len(r.Findings) > 0 {
 		r.Findings.Sort()
@@ -127,9 +127,9 @@ func Parse(name string, text []byte) (*Scenario, error) {
 
 const expectedScenario = `expected a scenario, such as "participants: [{id: ann, kind: human}]"`
 
-// flagged tells of params of createConversation that no file says, because they are another's each
-// time.
-func flagged(path, name string) string {
+// flagHint returns a hint for params of createConversation that are flags, because each
+// conversation has its own value.
+func flagHint(path, name string) string {
 	flags := map[string]string{"conversationId": "--id", "clientRequestId": "--key"}
 	if flag, ok := flags[name]; ok && path == "" {
 		return ": it is the flag " + flag + " of 'parley conversation create'"
@@ -137,7 +137,8 @@ func flagged(path, name string) string {
 	return ""
 }
 
-// Schema gives the JSON Schema (draft 7) of a scenario, as it stands in docs/scenario.schema.json.
+// Schema returns the JSON Schema (draft 7) of a scenario. It is published as
+// docs/scenario.schema.json.
 func Schema() []byte {
 	o := root.Schema()
 	o["title"] = "Parley scenario"
@@ -145,7 +146,7 @@ func Schema() []byte {
 	return yamlfile.EncodeSchema(o)
 }
 
-// Warnings tell of what is allowed and perhaps not meant.
+// Warnings returns findings about valid members that may not have the intended effect.
 func (s *Scenario) Warnings() yamlfile.Findings {
 	if s.Opening == nil {
 		return nil

@@ -1,7 +1,9 @@
-// Package sources reads what comes into a hub from outside: a file of hooks, to which others send over HTTP, and of a timetable, both of which post notes.
+// Package sources reads the file of external sources: hooks, which receive HTTP requests, and a
+// timetable. Both post notes.
 //
-// The file is YAML or JSON. One table says what there is; from it come what [Parse] takes and the JSON Schema. A file is taken whole or refused with every fault that
-// was found, each with its place. No secret stands in it: it names variables of the environment, and files.
+// The file is YAML or JSON. One table defines its members; [Parse] and the JSON Schema are derived
+// from it. [Load] accepts a file as a whole, or refuses it with every fault found, each with its
+// position. The file has no secrets; it names environment variables and files.
 package sources
 
 import (
@@ -21,13 +23,13 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// File is all that posts notes from outside.
+// File is the content of a sources file.
 type File struct {
 	Hooks     []Hook  `json:"hooks"`
 	Timetable []Entry `json:"timetable"`
 }
 
-// Note says where notes go, who posts them, and what they are called.
+// Note has the conversation, the author and the labels of the notes of one source.
 type Note struct {
 	Name         string   `json:"name"`
 	Conversation string   `json:"conversation"`
@@ -36,13 +38,14 @@ type Note struct {
 	Tags         []string `json:"tags"`
 }
 
-// Hook is one place to which others send. Its secrets stand in variables of the environment, or in a file, whose path begins at the directory of the file of sources.
+// Hook is one URL that receives deliveries. Its secrets are in environment variables, or in a file
+// whose path is relative to the directory of the sources file.
 type Hook struct {
 	Note
 	Scheme      hooks.Scheme `json:"scheme"`
 	SecretsEnv  []string     `json:"secrets_env"`
 	SecretsFile string       `json:"secrets_file"`
-	// Secrets are those that were found.
+	// Secrets are the values found in the environment and in the file.
 	Secrets []string `json:"-"`
 }
 
@@ -53,7 +56,7 @@ type Entry struct {
 	Timezone string          `json:"timezone"`
 	CatchUp  string          `json:"catch_up"`
 	Data     json.RawMessage `json:"data"`
-	// Late is CatchUp.
+	// Late is the parsed CatchUp.
 	Late time.Duration `json:"-"`
 }
 
@@ -70,7 +73,7 @@ var root = &shape.Shape{Kind: shape.Object, Members: []shape.Member{
 	shape.May("timetable", shape.ListOf("times at which notes are posted", 1, maxSources, entry)),
 }}
 
-// noteMembers are those of all that posts notes.
+// noteMembers returns the members that hooks and timetable entries share, followed by more.
 func noteMembers(name string, more ...shape.Member) []shape.Member {
 	return append([]shape.Member{
 		shape.Must("name", shape.ID(name)),
@@ -108,11 +111,12 @@ const expected = `expected sources, such as "hooks: [{name: orders, conversation
 
 // Options are for Load.
 type Options struct {
-	// Getenv looks a variable up, as os.LookupEnv does.
+	// Getenv looks up a variable, as os.LookupEnv does.
 	Getenv func(name string) (string, bool)
 }
 
-// Load reads a file, and the secrets that it names. The error is yamlfile.Findings, or that of a file that cannot be read. It has no secret.
+// Load reads a file and the secrets that it names. The error is a yamlfile.Findings, or the error
+// of reading the file. It never quotes a secret.
 func Load(path string, o *Options) (*File, error) {
 	text, err := yamlfile.Read(path)
 	if err != nil {
@@ -121,16 +125,17 @@ func Load(path string, o *Options) (*File, error) {
 	return Parse(path, text, o)
 }
 
-// Parse reads the text of a file; name is what faults call it, and where paths begin.
+// Parse reads the text of a file. Faults quote name as the file, and paths are relative to its
+// directory.
 func Parse(name string, text []byte, o *Options) (*File, error) {
 	r := &shape.Reader{File: name, Expected: expected}
 	n, faults := yamlfile.Parse(text)
 	f := &File{}
 	if taken := r.Read(root, n, faults); taken != nil {
 		if err := json.Unmarshal(taken, f); err != nil {
-			panic(fmt.Sprintf("the table of sources does not fit its types: %v", err)) // a test holds them together
+			panic(fmt.Sprintf("the table of sources does not fit its types: %v", err)) // a test compares them
 		}
-		f.agree(r, filepath.Dir(name), o)
+		f.checkSources(r, filepath.Dir(name), o)
 	}
 	if len(r.Findings) > 0 {
 		r.Findings.Sort()
@@ -139,21 +144,21 @@ func Parse(name string, text []byte, o *Options) (*File, error) {
 	return f, nil
 }
 
-// agree tells of what does not go together, and reads the secrets.
-func (f *File) agree(r *shape.Reader, dir string, o *Options) {
+// checkSources reports contradictions between the members of the file, and reads the secrets.
+func (f *File) checkSources(r *shape.Reader, dir string, o *Options) {
 	if len(f.Hooks)+len(f.Timetable) == 0 && len(r.Findings) == 0 {
 		r.At("", "expected hooks or timetable")
 	}
 	hooksAt, entriesAt := map[string]int{}, map[string]int{}
 	for i := range f.Hooks {
 		h, path := &f.Hooks[i], fmt.Sprintf("hooks[%d]", i)
-		named(r, hooksAt, h.Name, "hooks", i)
+		checkUnique(r, hooksAt, h.Name, "hooks", i)
 		h.Note.check(r, path)
-		h.secrets(r, path, dir, o)
+		h.readAllSecrets(r, path, dir, o)
 	}
 	for i := range f.Timetable {
 		e, path := &f.Timetable[i], fmt.Sprintf("timetable[%d]", i)
-		named(r, entriesAt, e.Name, "timetable", i)
+		checkUnique(r, entriesAt, e.Name, "timetable", i)
 		e.Note.check(r, path)
 		e.check(r, path)
 	}
@@ -166,8 +171,8 @@ func (n *Note) check(r *shape.Reader, path string) {
 	}
 }
 
-// named tells of a name that is there already.
-func named(r *shape.Reader, at map[string]int, name, list string, i int) {
+// checkUnique reports a name that an earlier entry of the list has.
+func checkUnique(r *shape.Reader, at map[string]int, name, list string, i int) {
 	if first, twice := at[name]; twice && name != "" {
 		r.At(fmt.Sprintf("%s[%d].name", list, i), fmt.Sprintf("it is the name of %s[%d] already", list, first))
 		return
@@ -175,8 +180,8 @@ func named(r *shape.Reader, at map[string]int, name, list string, i int) {
 	at[name] = i
 }
 
-// secrets finds the secrets of a hook.
-func (h *Hook) secrets(r *shape.Reader, path, dir string, o *Options) {
+// readAllSecrets reads the secrets of a hook from the environment and from its file.
+func (h *Hook) readAllSecrets(r *shape.Reader, path, dir string, o *Options) {
 	if len(h.SecretsEnv) == 0 && h.SecretsFile == "" {
 		if !r.Faulty(path) {
 			r.At(path, "expected secrets_env or secrets_file")
@@ -191,7 +196,7 @@ func (h *Hook) secrets(r *shape.Reader, path, dir string, o *Options) {
 		case !ok:
 			r.At(at, fmt.Sprintf("there is no variable %s in the environment", name))
 		default:
-			h.take(r, at, name, secret)
+			h.addSecret(r, at, name, secret)
 		}
 	}
 	if h.SecretsFile != "" {
@@ -199,7 +204,8 @@ func (h *Hook) secrets(r *shape.Reader, path, dir string, o *Options) {
 	}
 }
 
-// readSecrets reads the secrets of a file, one a line; lines that are empty or begin with # say nothing.
+// readSecrets reads the secrets of a file, one per line. It skips empty lines and lines that begin
+// with #.
 func (h *Hook) readSecrets(r *shape.Reader, path, dir string) {
 	name := h.SecretsFile
 	if !filepath.IsAbs(name) {
@@ -219,7 +225,7 @@ func (h *Hook) readSecrets(r *shape.Reader, path, dir string) {
 	for i, line := range strings.Split(string(text), "\n") {
 		line = strings.TrimSpace(line)
 		if line != "" && !strings.HasPrefix(line, "#") {
-			h.take(r, path, fmt.Sprintf("line %d of it", i+1), line)
+			h.addSecret(r, path, fmt.Sprintf("line %d of it", i+1), line)
 		}
 	}
 	if len(h.Secrets) == before && !r.Faulty(path) {
@@ -227,8 +233,8 @@ func (h *Hook) readSecrets(r *shape.Reader, path, dir string) {
 	}
 }
 
-// take takes a secret, or tells where one is that is none.
-func (h *Hook) take(r *shape.Reader, path, where, secret string) {
+// addSecret adds a secret, or reports at path that it is invalid. where names its variable or line.
+func (h *Hook) addSecret(r *shape.Reader, path, where, secret string) {
 	if err := hooks.CheckSecret(h.Scheme, strings.TrimSpace(secret)); err != nil {
 		r.At(path, where+": "+err.Error())
 		return
@@ -236,7 +242,7 @@ func (h *Hook) take(r *shape.Reader, path, where, secret string) {
 	h.Secrets = append(h.Secrets, strings.TrimSpace(secret))
 }
 
-// check reads the times of an entry.
+// check checks the times of an entry, and parses CatchUp.
 func (e *Entry) check(r *shape.Reader, path string) {
 	if e.Cron != "" {
 		if err := timetable.CheckCron(e.Cron); err != nil {
@@ -257,7 +263,8 @@ func (e *Entry) check(r *shape.Reader, path string) {
 	e.Late = late
 }
 
-// Schema gives the JSON Schema (draft 7) of the file, as it stands in docs/sources.schema.json.
+// Schema returns the JSON Schema (draft 7) of the file. It is published as
+// docs/sources.schema.json.
 func Schema() []byte {
 	o := root.Schema()
 	o["title"] = "Parley sources"
