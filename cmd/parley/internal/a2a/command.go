@@ -28,7 +28,7 @@ import (
 func NewCommand(a *cli.App) *cobra.Command {
 	c := cli.NewGroup(&cobra.Command{
 		Use:   "a2a",
-		Short: "speak the Agent2Agent protocol with agents elsewhere",
+		Short: "connect agents over the Agent2Agent (A2A) protocol",
 		Long: `a2a speaks the Agent2Agent protocol (A2A) 1.0 and 0.3, by JSON-RPC and by REST. 'serve' shows agents
 of a hub. 'probe' shows the offers of a remote agent, and whether it answers. 'invite' puts it on a
 seat in conversations of the hub. 'parley a2a --url ws://...', with flags and no command, is serve.
@@ -64,19 +64,19 @@ type peerFlags struct {
 const peerHelp = `A token for the remote agent is read from $` + cli.EnvA2AToken +
 	` or --token-file, and goes to the origin of the card (scheme, host and port) and to those of --token-origin only.
 
-Addresses that are not of the public network are refused where a card or a name leads to them,
-unless --allow-private allows them or URL has that very address. If URL is on this machine, all
-addresses of this machine are allowed.`
+Private addresses in cards, and names that resolve to them, are refused unless --allow-private
+allows them or URL has the same address. If URL is on this machine, all addresses of this machine
+are allowed.`
 
 func (f *peerFlags) addTo(c *cobra.Command) {
 	c.Flags().StringVar(&f.tokenFile, "token-file", "", "FILE with the token for the remote agent (default: $"+
 		cli.EnvA2AToken+")")
 	c.Flags().StringVar(&f.header, "token-header", "",
-		"header that the token goes in (default: Authorization, as a bearer token)")
+		"header for the token (default: Authorization, as a bearer token)")
 	c.Flags().StringSliceVar(&f.origins, "token-origin", nil,
-		"another origin, such as https://api.example.com, that gets the token; may be repeated")
+		"additional origin to send the token to, such as https://api.example.com; may be repeated")
 	c.Flags().StringSliceVar(&f.allowPrivate, "allow-private", nil,
-		"a range of addresses, such as 10.0.0.0/8, that may be reached though it is private, or all; may be repeated")
+		"private address range to allow, such as 10.0.0.0/8, or all; may be repeated")
 }
 
 // options returns the options of a client of the remote agent at card.

@@ -29,13 +29,13 @@ func newInviteCommand(a *cli.App) *cobra.Command {
 	var f inviteFlags
 	c := &cobra.Command{
 		Use:   "invite --agent ID --card URL",
-		Short: "put a remote agent on a seat: its turns are served over A2A",
-		Long: `invite runs the turns of an agent of the hub by sending them to a remote agent. URL is its card, or
-the address below which the card is. On each turn, everything that others said since its last one
-goes out as one message, and the answer of the remote agent becomes the message of the turn. A task
-that needs input waits for the next turn, and the failure of a task is posted. If the turn is
-canceled or the conversation closed, the task is canceled too. Open tasks are in the log: invite can
-be stopped and started at any time.
+		Short: "run the turns of an agent on a remote A2A agent",
+		Long: `invite runs the turns of an agent of the hub on a remote agent. URL is the card of the
+remote agent, or the address below which the card is. For each turn, invite sends all new messages
+of other participants as one message. The answer of the remote agent becomes the message of the
+turn. A task that needs input waits for the next turn, and the failure of a task is posted. If the
+turn is canceled or the conversation closed, the task is canceled too. The log has the open tasks,
+so invite can be stopped and started at any time.
 
 ` + peerHelp + `
 
@@ -45,7 +45,7 @@ signal stops it. Any number of processes may serve the same agent.`,
 	}
 	c.Flags().StringVar(&f.card, "card", "", "URL of the card, or of the agent (required)")
 	c.Flags().DurationVar(&f.maxWait, "max-wait", a2a.DefaultMaxWait,
-		"how long the remote agent may take for a turn; the conversation bounds it too")
+		"time limit of a turn at the remote agent; limits of the conversation apply too")
 	f.TurnFlags.AddTo(c)
 	f.peer.addTo(c)
 	return a.SetRun(c, func(ctx context.Context, _ []string) error { return invite(ctx, a, &f) })

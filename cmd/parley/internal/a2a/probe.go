@@ -29,10 +29,10 @@ func newProbeCommand(a *cli.App) *cobra.Command {
 	var f probeFlags
 	c := &cobra.Command{
 		Use:   "probe URL",
-		Short: "say what an agent elsewhere offers, and whether it answers",
-		Long: `probe fetches the card at URL, or at the well-known paths below it, as a client of 1.0 and
-as one of 0.3 gets it, says what is in it, and sends a message by each interface that is spoken here
-(JSON-RPC and HTTP+JSON of 1.0 and 0.3). A task that is left open by that is canceled.
+		Short: "show the card of a remote agent, and test it",
+		Long: `probe fetches the card at URL, or at the well-known paths below it, as a client of version
+1.0 and as one of version 0.3. It prints the content of the card, and sends a message over each
+supported interface (JSON-RPC and HTTP+JSON of 1.0 and 0.3). It cancels a task that stays open.
 
 ` + peerHelp + `
 
@@ -41,9 +41,9 @@ card, 4 if credentials are wrong or missing, and 6 if no agent answers. Needs no
 		Args: cobra.ExactArgs(1),
 	}
 	f.peer.addTo(c)
-	c.Flags().StringVar(&f.message, "message", "hello", "what is said")
-	c.Flags().BoolVar(&f.noSend, "no-send", false, "send nothing")
-	c.Flags().DurationVar(&f.wait, "wait", 30*time.Second, "how long an answer may take")
+	c.Flags().StringVar(&f.message, "message", "hello", "text of the message")
+	c.Flags().BoolVar(&f.noSend, "no-send", false, "show the card without sending a message")
+	c.Flags().DurationVar(&f.wait, "wait", 30*time.Second, "time limit of an answer")
 	return a.SetRun(c, func(ctx context.Context, args []string) error { return probe(ctx, a, &f, args[0]) })
 }
 

@@ -22,7 +22,7 @@ import (
 
 // NewCommand returns the command agent.
 func NewCommand(a *cli.App) *cobra.Command {
-	return cli.NewGroup(&cobra.Command{Use: "agent", Short: "list the agents that can be asked to do something"},
+	return cli.NewGroup(&cobra.Command{Use: "agent", Short: "list agents, their runners and their parameters"},
 		newListCommand(a), newShowCommand(a), newExecutorsCommand(a), newCheckCommand(a))
 }
 
@@ -40,9 +40,9 @@ func newCheckCommand(a *cli.App) *cobra.Command {
 		Use:   "check DIR",
 		Short: "check the agents of a directory of blueprints",
 		Long: `check reads the files of DIR as 'parley run --blueprints' and 'parley serve --blueprints'
-do, and makes the agents that they describe with the runtimes that are there: what the environment
-has keys of, what --models adds, and scripts. It prints a line for each file that can be run and for
-each fault, asks no hub and no model, and starts nothing.
+do, and creates their agents with the available runtimes: those with keys in the environment, those
+of --models, and scripts. It prints a line for each valid file and for each fault. It calls no hub
+and no model, and starts nothing.
 
 The exit code is 2 when there are faults.`,
 		Args: cobra.ExactArgs(1),

@@ -16,10 +16,10 @@ func newExecutorsCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "executors",
 		Short: "list the connections that run agents now, with their load",
-		Long: `executors lists the connections that run agents now: those that you have registered and,
-for admins, all. CLAIMS is how many turns one works on, of how many it may be offered to hold at
-once; a turn that waits for an approval or for a session is not counted. What a runner of blueprints
-has registered is in 'parley agent list', with its id as RUNNER.`,
+		Long: `executors lists the connections that run agents now: your own, or all for admins. CLAIMS
+is the number of running turns and the capacity. A turn that waits for an approval or for a session
+does not count. 'parley agent list' has the agents of blueprint runners, with the id of the runner
+as RUNNER.`,
 		Args: cobra.NoArgs,
 	}
 	return a.SetRun(c, func(ctx context.Context, _ []string) error {

@@ -21,8 +21,8 @@ type answerFlags struct {
 
 // answerWords are the command of a decision and what it does.
 var answerWords = map[parley.ApprovalDecision][2]string{
-	parley.DecisionApproved: {"approve ID", "allow an action that an agent asked for"},
-	parley.DecisionRejected: {"reject ID", "refuse an action that an agent asked for"},
+	parley.DecisionApproved: {"approve ID", "approve an action that an agent requested"},
+	parley.DecisionRejected: {"reject ID", "reject an action that an agent requested"},
 }
 
 func newAnswerCommand(a *cli.App, decision parley.ApprovalDecision) *cobra.Command {
@@ -31,17 +31,17 @@ func newAnswerCommand(a *cli.App, decision parley.ApprovalDecision) *cobra.Comma
 	c := &cobra.Command{
 		Use:   words[0],
 		Short: words[1],
-		Long: words[1] + `. An approval is answered once. Exit code 5 means that it was answered before, that it timed out, or
-that its turn is over. The agent and all participants read the comment. Repeating the command with
-the same --key and the same words is safe.`,
+		Long: words[1] + `. An approval can be decided once. Exit code 5 means that it is already
+decided, that it timed out, or that its turn is over. The agent and all participants can read the
+comment. Repeating the command with the same --key and the same arguments is safe.`,
 		Args: cobra.ExactArgs(1),
 	}
 	cli.AddAsFlag(c, &f.as)
-	c.Flags().StringVar(&f.comment, "comment", "", "a line that all participants read")
+	c.Flags().StringVar(&f.comment, "comment", "", "comment that all participants can read")
 	c.Flags().StringVar(&f.key, "key", "", "idempotency key (clientRequestId)")
 	if decision == parley.DecisionApproved {
 		c.Flags().StringVar(&f.answer, "answer", "",
-			"JSON that the agent is to go by, such as edited arguments: itself, @FILE, or @- for stdin")
+			"JSON for the agent, such as edited arguments: the text, @FILE, or @- for stdin")
 	}
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
 		p := &parley.ResolveApprovalParams{ApprovalID: args[0], Decision: decision, Comment: f.comment,

@@ -26,11 +26,11 @@ import (
 // NewCommand returns the command approvals.
 func NewCommand(a *cli.App) *cobra.Command {
 	c := newListCommand(a)
-	c.Use, c.Short = "approvals", "list, show and answer what agents ask for before they do it"
-	c.Long = `An agent may ask before it acts in its turn, and waits for the answer. approvals lists the requests
-that you may answer or made: it is 'parley approvals list'. People and peers of the conversation, or
-of one above it in the tree of sessions, answer them with a token that has the scope approve, and so
-do admins. The asking agent and its token never can.
+	c.Use, c.Short = "approvals", "list, show and decide the approvals that agents request"
+	c.Long = `An agent can request approval for an action, and waits for the decision. approvals lists
+the requests that you may decide or that you made; it is 'parley approvals list'. People and peers
+of the conversation, or of one above it in the tree of sessions, can decide with a token that has
+the scope approve, and so can admins. The requesting agent and its token cannot.
 
 ` + resolvedHelp
 	c.AddCommand(newListCommand(a), newShowCommand(a), newAnswerCommand(a, parley.DecisionApproved),
@@ -38,9 +38,9 @@ do admins. The asking agent and its token never can.
 	return c
 }
 
-const resolvedHelp = `Pending ones are listed of all conversations. Of the resolved ones, a
-conversation keeps the latest. With --status alone they are listed of open conversations, with
---conversation also of a closed one.`
+const resolvedHelp = `The list has the pending approvals of all conversations. With --status it has
+resolved ones: of all open conversations, or of the one in --conversation, which may be closed. A
+conversation keeps only its latest resolved approvals.`
 
 // listFlags narrow which approvals are listed.
 type listFlags struct {
@@ -50,7 +50,7 @@ type listFlags struct {
 
 func (f *listFlags) addTo(c *cobra.Command) {
 	cli.AddAsFlag(c, &f.as)
-	c.Flags().StringVar(&f.conversation, "conversation", "", "only those of this conversation")
+	c.Flags().StringVar(&f.conversation, "conversation", "", "conversation to list approvals of")
 	if f.wide {
 		c.Flags().StringVar(&f.status, "status", "", strings.Join(cli.Names(parley.ApprovalStatuses...), ", ")+
 			" (default: pending)")
@@ -69,7 +69,7 @@ func newListCommand(a *cli.App) *cobra.Command {
 	f := listFlags{wide: true}
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "list the approvals that you may answer or asked for, oldest first",
+		Short: "list the approvals that you may decide or requested, oldest first",
 		Args:  cobra.NoArgs,
 	}
 	c.Long = c.Short + ".\n\n" + resolvedHelp
@@ -137,7 +137,7 @@ func newShowCommand(a *cli.App) *cobra.Command {
 	var as string
 	c := &cobra.Command{
 		Use:   "show ID",
-		Short: "show what is asked for, and how it was answered",
+		Short: "show an approval and its decision",
 		Args:  cobra.ExactArgs(1),
 	}
 	cli.AddAsFlag(c, &as)

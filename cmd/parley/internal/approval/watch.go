@@ -22,10 +22,10 @@ func newWatchCommand(a *cli.App) *cobra.Command {
 	var f listFlags
 	c := &cobra.Command{
 		Use:   "watch",
-		Short: "print approvals as they are asked for, and how they end, until you stop it",
-		Long: `watch prints each pending approval, the existing ones first, and a line when one of them ends. With
--o json each line is an approval, and an ended one is printed again. It asks the hub once a second,
-over any number of reconnects.`,
+		Short: "print new approvals and their decisions until interrupted",
+		Long: `watch prints each pending approval, the existing ones first, and a line when one of them
+is resolved. With -o json each line is an approval, and a resolved one is printed again. It polls
+the hub once a second, and continues after reconnects.`,
 		Args: cobra.NoArgs,
 	}
 	f.addTo(c)

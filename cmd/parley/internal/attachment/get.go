@@ -27,17 +27,17 @@ func newGetCommand(a *cli.App) *cobra.Command {
 	var f getFlags
 	c := &cobra.Command{
 		Use:   "get ID SHA256",
-		Short: "get a file that was added to a conversation",
-		Long: `get writes the file once all of it was received and matches that SHA-256. --to names the file. An
-existing file is replaced, but nothing else, and nothing in the directory of a log. -O takes the
-name that its author chose, in the current directory, and only if nothing has that name yet.
+		Short: "download a file of a conversation",
+		Long: `get writes the file after it has received all of it and checked the SHA-256. --to names
+the file and replaces an existing one, except in the directory of a log. -O uses the name that the
+author chose, in the current directory, and never replaces a file.
 
 The author chose the name and the contents of the file. Neither was checked.`,
 		Args: cobra.ExactArgs(2),
 	}
 	cli.AddAsFlag(c, &f.as)
 	c.Flags().StringVar(&f.to, "to", "", "file to write; - is stdout")
-	c.Flags().BoolVarP(&f.named, "as-named", "O", false, "write it here under the name that its author gave it")
+	c.Flags().BoolVarP(&f.named, "as-named", "O", false, "write it to the current directory under its original name")
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
 		if f.named == (f.to != "") {
 			return exit.Usagef("--to FILE or -O is missing")

@@ -24,7 +24,7 @@ import (
 func NewCommand(a *cli.App) *cobra.Command {
 	return cli.NewGroup(&cobra.Command{
 		Use:   "attachment",
-		Short: "add files to conversations and get them back",
+		Short: "add files to conversations and download them",
 	}, newPutCommand(a), newGetCommand(a))
 }
 
@@ -37,15 +37,15 @@ func newPutCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "put ID FILE|-",
 		Short: "add a file to a conversation",
-		Long: `put adds a file of at most 16 MiB to a conversation that is open and prints its SHA-256, by
-which messages refer to it and "attachment get" finds it. The same bytes again are the same
-attachment. "parley send --attach FILE" does this and says something with it.`,
+		Long: `put adds a file of at most 16 MiB to an open conversation and prints its SHA-256. Messages
+and "attachment get" refer to the file by this hash. Adding the same bytes again has no effect.
+"parley send --attach FILE" adds a file and sends a message with it.`,
 		Args: cobra.ExactArgs(2),
 	}
 	cli.AddAsFlag(c, &f.as)
-	c.Flags().StringVar(&f.name, "name", "", "name of the file for readers (default: the name of FILE)")
+	c.Flags().StringVar(&f.name, "name", "", "displayed name of the file (default: the name of FILE)")
 	c.Flags().StringVar(&f.mediaType, "type", "",
-		"media type of the file for readers, such as application/pdf (default: by the name)")
+		"media type of the file, such as application/pdf (default: by the name)")
 	return a.SetRun(c,
 		func(ctx context.Context, args []string) error { return putAttachment(ctx, a, f, args[0], args[1]) })
 }

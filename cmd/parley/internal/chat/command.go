@@ -18,7 +18,7 @@ func NewCommand(a *cli.App) *cobra.Command {
 	var as string
 	c := &cobra.Command{
 		Use:   "chat ID",
-		Short: "take a seat in a conversation",
+		Short: "take part in a conversation as a person",
 		Long: `chat shows a conversation and lets a person speak in it. There is a prompt when it is your
 turn; a line ends your turn.
 

@@ -83,8 +83,8 @@ Is something wrong?   parley doctor`,
 			return checkFormat(a.Format)
 		},
 	}
-	root.PersistentFlags().StringVarP(&a.Format, "output", "o", FormatText, "what stdout gets: text or json")
-	root.PersistentFlags().DurationVar(&a.Timeout, "timeout", DefaultTimeout, "how long a call to the hub may take")
+	root.PersistentFlags().StringVarP(&a.Format, "output", "o", FormatText, "output format: text or json")
+	root.PersistentFlags().DurationVar(&a.Timeout, "timeout", DefaultTimeout, "time limit of a call to the hub")
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelpCommand())
 	return root

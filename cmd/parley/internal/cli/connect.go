@@ -33,7 +33,7 @@ func HubURL() string { return cmp.Or(os.Getenv(EnvURL), DefaultURL) }
 
 // AddAsFlag is --as: whom to speak as.
 func AddAsFlag(c *cobra.Command, as *string) {
-	c.Flags().StringVar(as, "as", "", "speak as this participant (default: $PARLEY_AGENT, else the token's first id)")
+	c.Flags().StringVar(as, "as", "", "participant to act as (default: $PARLEY_AGENT, else the token's first id)")
 }
 
 // Dial connects to the hub that the environment names. The first connection must succeed within the

@@ -71,5 +71,5 @@ func NewExitCodesTopic() *cobra.Command {
 	}
 	b.WriteString("\nWith -o json the error on stderr is an object with what, reason, code, hint and, where parameters " +
 		"are wrong, validation_errors.")
-	return &cobra.Command{Use: "exit-codes", Short: "what the exit codes mean", Long: b.String()}
+	return &cobra.Command{Use: "exit-codes", Short: "the exit codes of all commands", Long: b.String()}
 }

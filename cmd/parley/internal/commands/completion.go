@@ -29,7 +29,7 @@ var shells = map[string]func(c *cobra.Command, a *cli.App) error{
 func completionCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
-		Short: "print what makes a shell complete commands, ids and values",
+		Short: "print a script for shell completion",
 		Long: `completion prints a script for a shell. Ids are asked of the hub that PARLEY_URL and
 PARLEY_TOKEN name, if it answers within a second.
 

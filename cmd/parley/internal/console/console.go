@@ -38,7 +38,7 @@ func NewCommand(a *cli.App) *cobra.Command {
 	var open bool
 	c := &cobra.Command{
 		Use:   "console [ID]",
-		Short: "print a link that signs in to the console of the hub; or open it",
+		Short: "print or open a sign-in link for the console",
 		Long: `console makes a ticket and prints a link to the page of the hub, which signs in with it: as
 whom PARLEY_TOKEN speaks, and with no more powers. Where an ID is given it leads to that
 conversation. The link is good once, for 30 s: --open hands it to the browser of this machine at

@@ -17,12 +17,12 @@ func newCloseCommand(a *cli.App) *cobra.Command {
 	var as, status, reason string
 	c := &cobra.Command{
 		Use:   "close ID",
-		Short: "close a conversation (its creator, its people, admins)",
+		Short: "close a conversation (creator, people, admins)",
 		Args:  cobra.ExactArgs(1),
 	}
 	cli.AddAsFlag(c, &as)
 	c.Flags().StringVar(&status, "status", "", "completed, failed or canceled (default: completed)")
-	c.Flags().StringVar(&reason, "reason", "", "why, in a few words")
+	c.Flags().StringVar(&reason, "reason", "", "short reason")
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
 		outcome, err := ParseOutcome(status, reason)
 		if err != nil {
@@ -68,23 +68,22 @@ func newForkCommand(a *cli.App) *cobra.Command {
 	var as string
 	var p parley.ForkConversationParams
 	c := &cobra.Command{
-		Use: "fork ID --seq N",
-		Short: "begin a conversation as another one was at an event, and print its id (the other's creator, its people, " +
-			"admins)",
+		Use:   "fork ID --seq N",
+		Short: "copy a conversation up to an event into a new one, and print its id (creator, people, admins)",
 		Long: `fork makes a conversation that has the events of another up to one, unchanged, and continues
 separately. The other one does not change, and may be closed.
 
   parley conversation fork cnv_abc --seq 12 --title "what if the answer was no"
 
 A claimed turn is offered again in the fork. Running sessions and pending approvals stay with the
-other conversation. Repeating a fork with the same --key and the same words is safe: it is made
+other conversation. Repeating a fork with the same --key and the same arguments is safe: it is made
 once.`,
 		Args: cobra.ExactArgs(1),
 	}
 	cli.AddAsFlag(c, &as)
-	c.Flags().Int64Var(&p.Seq, "seq", 0, "the last event that both have")
+	c.Flags().Int64Var(&p.Seq, "seq", 0, "seq of the last event to copy")
 	c.Flags().StringVar(&p.ForkID, "id", "", "id of the fork (default: the hub chooses)")
-	c.Flags().StringVar(&p.Title, "title", "", "title of the fork (default: that of the other)")
+	c.Flags().StringVar(&p.Title, "title", "", "title of the fork (default: that of the original)")
 	c.Flags().StringVar(&p.ClientRequestID, "key", "", "idempotency key: repeating a call with it has no second effect")
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
 		if !c.Flags().Changed("seq") {
@@ -124,14 +123,14 @@ func newTurnCancelCommand(a *cli.App) *cobra.Command {
 	var as, reason string
 	c := &cobra.Command{
 		Use:   "cancel ID TURN",
-		Short: "end a turn without a final message (its people, who spoke before it, admins)",
+		Short: "end a turn without a final message (people, previous speaker, admins)",
 		Long: `cancel ends an unfinished turn: the open one, or the next one if it belongs to one participant. An
 agent that works on it is stopped, its messages stay in the log, and the next turn begins. 'parley
 conversation show ID' prints TURN.`,
 		Args: cobra.ExactArgs(2),
 	}
 	cli.AddAsFlag(c, &as)
-	c.Flags().StringVar(&reason, "reason", "", "why, in a few words that all participants read")
+	c.Flags().StringVar(&reason, "reason", "", "short reason that all participants can read")
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
 		turn, err := strconv.ParseInt(args[1], 10, 64)
 		if err != nil || turn < 1 {

@@ -28,7 +28,7 @@ createConversation, in JSON.
   parley conversation create --scenario triage.yaml --key case-17
 
 The author of the opening message of a scenario has turn 1, and the token must be allowed to speak
-as that participant. Repeating a create with the same --key and the same words is safe: the
+as that participant. Repeating a create with the same --key and the same arguments is safe: the
 conversation is created once, and its opening sent once.`,
 		Args: cobra.MaximumNArgs(1),
 	}

@@ -29,16 +29,17 @@ func (f *createFlags) addTo(c *cobra.Command) {
 	flags.StringVar(&f.id, "id", "", "id of the conversation (default: made by the hub)")
 	flags.StringVar(&f.key, "key", "", "idempotency key (clientRequestId)")
 	flags.StringVar(&f.title, "title", "", "title")
-	flags.StringArrayVar(&f.participants, "participant", nil, "ID[:KIND[:ROLE]], kind human unless given (repeatable)")
+	flags.StringArrayVar(&f.participants, "participant", nil, "ID[:KIND[:ROLE]], a participant; the default kind is "+
+		"human (repeatable)")
 	flags.StringArrayVar(&f.agents, "agent", nil,
-		"ID:NAME, the agent that sits there (default: the one called ID; repeatable)")
+		"ID:NAME, the agent for the participant ID (default: the agent called ID; repeatable)")
 	flags.StringArrayVar(&f.executors, "executor", nil,
-		"ID:PLACE, where the agent may run: any, internal (in the hub) or external (default: any; repeatable)")
+		"ID:PLACE, the place where the agent may run: any, internal (in the hub) or external (default: any; repeatable)")
 	flags.StringVar(&f.policy, "policy", "",
-		"round_robin, open, addressed, moderator, triggers; rules need a file (default: round_robin)")
-	flags.StringVar(&f.moderator, "moderator", "", "who names the next; the policy is moderator then")
-	flags.StringVar(&f.starter, "starts-with", "", "the participant of turn 1")
-	flags.StringVar(&f.workspace, "workspace", "", "the workspace that it belongs to: one that the token grants")
+		"turn policy: round_robin, open, addressed, moderator, triggers; rules need a file (default: round_robin)")
+	flags.StringVar(&f.moderator, "moderator", "", "participant that names the next one; sets the policy to moderator")
+	flags.StringVar(&f.starter, "starts-with", "", "participant that has turn 1")
+	flags.StringVar(&f.workspace, "workspace", "", "workspace of the conversation, which the token must grant")
 	f.limits.addTo(c)
 }
 

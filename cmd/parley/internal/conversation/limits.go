@@ -30,25 +30,25 @@ type limitFlag struct {
 }
 
 var countFlags = []limitFlag{
-	{"max-turns", "closes it after so many turns", func(l *parley.Limits) *int64 { return &l.MaxTurns }},
-	{"max-events", "closes it after so many messages, traces, notes and files (default: 100000)",
+	{"max-turns", "close it after this number of turns", func(l *parley.Limits) *int64 { return &l.MaxTurns }},
+	{"max-events", "close it after this number of messages, traces, notes and files (default: 100000)",
 		func(l *parley.Limits) *int64 { return &l.MaxEvents }},
-	{"max-bytes", "closes it after so many bytes of them (default: 268435456)",
+	{"max-bytes", "close it after this number of bytes of events (default: 268435456)",
 		func(l *parley.Limits) *int64 { return &l.MaxBytes }},
-	{"max-autonomous-turns", "passes the floor to a person after so many turns without one",
+	{"max-autonomous-turns", "number of turns without a person after which a person gets the turn",
 		func(l *parley.Limits) *int64 { return &l.MaxAutonomousTurns }},
 }
 
 var durationFlags = []limitFlag{
-	{"idle-timeout", "closes it when nothing is said for so long",
+	{"idle-timeout", "close it after this time without messages",
 		func(l *parley.Limits) *int64 { return &l.IdleTimeoutMs }},
-	{"deadline", "closes it so long after its creation", func(l *parley.Limits) *int64 { return &l.DeadlineMs }},
+	{"deadline", "close it this long after its creation", func(l *parley.Limits) *int64 { return &l.DeadlineMs }},
 	{"turn-timeout",
-		"how long an agent may have a turn without a sign of life; given, it holds for people too (default: 1m)",
+		"time that an agent keeps a turn without renewing it; if set, it applies to people too (default: 1m)",
 		func(l *parley.Limits) *int64 { return &l.TurnTimeoutMs }},
-	{"max-claim", "how long one attempt may take, signs of life or not (default: ten times --turn-timeout)",
+	{"max-claim", "time limit of one attempt, even if renewed (default: ten times --turn-timeout)",
 		func(l *parley.Limits) *int64 { return &l.MaxClaimMs }},
-	{"claim-window", "how long one executor is asked alone (default: 2s)",
+	{"claim-window", "time for which a turn is offered to one executor only (default: 2s)",
 		func(l *parley.Limits) *int64 { return &l.ClaimWindowMs }},
 }
 
@@ -61,15 +61,15 @@ func (f *limitFlags) addTo(c *cobra.Command) {
 	for _, l := range durationFlags {
 		f.durations[l.flag] = flags.Duration(l.flag, 0, l.doc)
 	}
-	flags.IntVar(&f.attempts, "max-attempts", 0, "failed attempts at one turn (default: 3)")
+	flags.IntVar(&f.attempts, "max-attempts", 0, "number of failed attempts at one turn (default: 3)")
 	flags.IntVar(&f.hops, "max-hops", 0,
-		fmt.Sprintf("how many wakes may follow one from another (default: %d)", parley.DefaultMaxHops))
+		fmt.Sprintf("longest chain of runs that trigger each other (default: %d)", parley.DefaultMaxHops))
 	flags.IntVar(&f.wakes, "max-wakes-per-minute", 0,
 		fmt.Sprintf("runs per minute that the events of one agent may trigger for one agent (default: %d)",
 			limits.DefaultMaxWakesPerMinute))
 	flags.StringVar(&f.onTurnTimeout, "on-turn-timeout", "",
 		"action for a turn that was not taken, or failed too often: reoffer, skip or close (default: reoffer)")
-	flags.StringVar(&f.stopWhen, "stop-when", "", "expression in CEL: closes it when it holds after a message")
+	flags.StringVar(&f.stopWhen, "stop-when", "", "CEL expression; close it if the expression is true after a message")
 }
 
 // apply puts the limits that were given over those of a file. The hub knows their upper bounds.

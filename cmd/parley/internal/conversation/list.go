@@ -32,11 +32,11 @@ func newListCommand(a *cli.App) *cobra.Command {
 how long, and a reason if the turn waits for something that does not come by itself. With -o json
 each line is a conversation. With --watch it continues with a row for each change, until you stop
 it.`
-	c.Flags().StringVar(&q.Workspace, "workspace", "", "those of a workspace that the token grants, instead")
-	c.Flags().StringVar(&q.Participant, "participant", "", "those in which it takes part")
-	c.Flags().StringVar(&q.Text, "text", "", "those whose id or title has it, whatever the case")
-	c.Flags().BoolVar(&q.Newest, "newest", false, "the newest first")
-	c.Flags().BoolVar(&watch, "watch", false, "go on with those that change")
+	c.Flags().StringVar(&q.Workspace, "workspace", "", "list conversations of this workspace, which the token must grant")
+	c.Flags().StringVar(&q.Participant, "participant", "", "list conversations with this participant")
+	c.Flags().StringVar(&q.Text, "text", "", "list conversations whose id or title contains this text, in any case")
+	c.Flags().BoolVar(&q.Newest, "newest", false, "list the newest first")
+	c.Flags().BoolVar(&watch, "watch", false, "continue with each change")
 	return c
 }
 

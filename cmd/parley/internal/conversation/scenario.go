@@ -14,7 +14,8 @@ import (
 
 // NewScenarioCommand returns the command scenario.
 func NewScenarioCommand(a *cli.App) *cobra.Command {
-	return cli.NewGroup(&cobra.Command{Use: "scenario", Short: "look at files that say how a conversation begins"},
+	return cli.NewGroup(&cobra.Command{Use: "scenario", Short: "check scenarios, which are files that start " +
+		"conversations"},
 		newScenarioCheckCommand(a))
 }
 

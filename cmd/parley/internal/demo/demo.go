@@ -35,7 +35,7 @@ func NewCommand(a *cli.App) *cobra.Command {
 	var f demoFlags
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "watch two agents settle a case through a hub",
+		Short: "show two agents that settle a case through a hub",
 		Long: `demo starts a hub on a real log and a real port. A health plan's agent runs inside it. A clinic's
 agent runs in a separate process and joins over WebSocket, with a token for these conversations
 only. They settle prior authorizations from case files, by rules. To check evidence with its
@@ -46,8 +46,8 @@ Cases: ` + strings.Join(priorauth.Embedded().IDs(), ", "),
 		Args: cobra.NoArgs,
 	}
 	c.AddCommand(demoCriteriaCommand(a))
-	c.Flags().StringSliceVar(&f.cases, "case", demoCases, "the cases to play, in order")
-	c.Flags().BoolVar(&f.fast, "fast", false, "show everything as soon as it is said")
+	c.Flags().StringSliceVar(&f.cases, "case", demoCases, "cases to play, in order")
+	c.Flags().BoolVar(&f.fast, "fast", false, "show messages without pauses")
 	return a.SetRun(c, func(ctx context.Context, _ []string) error { return run(ctx, a, f) })
 }
 

@@ -46,7 +46,7 @@ func NewCommand(a *cli.App) *cobra.Command {
 	var f doctorFlags
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "look for what is wrong with a setup",
+		Short: "check a setup for problems",
 		Long: `doctor checks the environment, the hubs that PARLEY_URL names, and the configuration and the data of
 a hub on this machine. It changes nothing, needs no hub, and prints no secret. Each check is a line:
 ok, warn, fail or skipped, the finding, and the next step. The exit code is 1 if a check fails.`,

@@ -19,7 +19,7 @@ import (
 func NewReadyCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ready",
-		Short: "say whether a hub takes reads and writes; for probes",
+		Short: "check whether a hub is ready, for health probes",
 		Long: `ready asks /readyz of the hub that PARLEY_URL names, and needs no token. The exit code is 0 if it is
 ready and 6 if it is not. It sends no secret, so it accepts any certificate from a loopback address.
 If PARLEY_URL names several hubs, it is 0 if one of them is ready, and stderr has the faults of the

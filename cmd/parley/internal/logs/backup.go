@@ -17,7 +17,7 @@ func newBackupCommand(a *cli.App) *cobra.Command {
 	var data string
 	c := &cobra.Command{
 		Use:   "backup FILE|-",
-		Short: "write all that a hub holds, while it runs",
+		Short: "write a backup of a running hub",
 		Long: `backup writes everything that the hub has at that moment to FILE: all conversations, attachments and
 the hashes of tokens. The hub continues meanwhile. 'parley log import' makes a log of it again,
 'parley log verify' checks it.
@@ -34,7 +34,7 @@ Keep it like the hub's data: it has all messages, and its hashes identify a toke
 		Args: cobra.ExactArgs(1),
 	}
 	c.Flags().StringVar(&data, "data", "",
-		"log of a hub that is not running: a directory, or the address of one on NATS servers")
+		"log of a stopped hub: a directory, or the URL of a log on NATS servers")
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
 		if err := journals.CheckDataFlag(c, data); err != nil {
 			return err

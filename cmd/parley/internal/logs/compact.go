@@ -30,7 +30,7 @@ func newCompactCommand(a *cli.App) *cobra.Command {
 	var drop bool
 	c := &cobra.Command{
 		Use:   "compact",
-		Short: "release unused space of the log of a hub that is not running",
+		Short: "release unused space in the log of a stopped hub",
 		Long: `compact rewrites the log without unused space. No event is lost: the new files are read through
 before they replace the old ones. It needs as much free space as the log has events, and may be
 stopped or killed at any time.
@@ -39,7 +39,7 @@ Interrupted uploads leave attachments that no event names; --drop-unused-attachm
 		Args: cobra.NoArgs,
 	}
 	c.Flags().StringVar(&data, "data", "", "directory of the log (default: "+journals.DataDirectoryHelp()+")")
-	c.Flags().BoolVar(&drop, "drop-unused-attachments", false, "remove the files that no event names")
+	c.Flags().BoolVar(&drop, "drop-unused-attachments", false, "remove attachments that no event names")
 	return a.SetRun(c, func(ctx context.Context, _ []string) error {
 		if err := journals.CheckDataFlag(c, data); err != nil {
 			return err

@@ -47,7 +47,7 @@ func newExportCommand(a *cli.App) *cobra.Command {
 	var without bool
 	c := &cobra.Command{
 		Use:   "export [ID...]",
-		Short: "write conversations as lines that verify by themselves",
+		Short: "export conversations in a format that can be verified",
 		Long: `export writes one JSON object a line: conversationId, seq, hash and the event as it is
 stored, and each attachment before the event that names it. 'parley log verify FILE' checks it
 without a hub, 'parley log import' puts it into another log. Without IDs it writes all
@@ -57,13 +57,13 @@ With --data it reads the log of a hub that is not running. Else it asks the hub 
 compares the end with the hub's headHash; the token must see every event: traces are only for their
 authors, scope trace and admins.
 
-An attachment that is gone or damaged on the hub's disk holds nothing up: its line says that it is
-missing. Then the code is 1, and a line on stderr names some.`,
+A missing or damaged attachment does not stop the export: its line marks it as missing. Then the
+exit code is 1, and a line on stderr names some of the attachments.`,
 	}
 	cli.AddAsFlag(c, &as)
 	c.Flags().StringVar(&data, "data", "",
-		"log of a hub that is not running: a directory, or the address of one on NATS servers")
-	c.Flags().BoolVar(&without, withoutAttachments, false, "leave the files out")
+		"log of a stopped hub: a directory, or the URL of a log on NATS servers")
+	c.Flags().BoolVar(&without, withoutAttachments, false, "omit the attachments")
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
 		if err := journals.CheckDataFlag(c, data); err != nil {
 			return err

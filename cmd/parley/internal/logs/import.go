@@ -23,15 +23,15 @@ func newImportCommand(a *cli.App) *cobra.Command {
 	var o archive.CheckOptions
 	c := &cobra.Command{
 		Use:   "import FILE|-",
-		Short: "put an export or a backup into the log of a hub that is not running",
+		Short: "import an export or a backup into the log of a stopped hub",
 		Long: `import appends the events of FILE that the log in --data lacks. The directory is created if it is
 absent. So conversations move from a directory to NATS servers and back (--data
 nats://host:4222?stream=NAME, see docs/guides/several-hubs.md), with the same hashes. First it checks all of FILE,
 and that each conversation in it continues the one of the log: if anything is wrong, nothing is
 written, and the line is named.
 
-It may be repeated: existing events do not change. So an interrupted one continues at its end. Do so
-before a hub is started there.
+It may be repeated: existing events do not change. Repeat an interrupted import before you start a
+hub on the log.
 
 Attachments that are missing or damaged in the log are restored if FILE has them. Those that neither
 has are counted. They are no fault if FILE marks them as missing.
@@ -40,10 +40,10 @@ A backup brings its tokens with it, into a log without tokens or with older ones
 tokens that were revoked after the backup are valid again. An export brings none.`,
 		Args: cobra.ExactArgs(1),
 	}
-	c.Flags().StringVar(&data, "data", "", "the log: a directory, or the address of one on NATS servers (default: "+
+	c.Flags().StringVar(&data, "data", "", "log: a directory, or the URL of a log on NATS servers (default: "+
 		journals.DataDirectoryHelp()+")")
 	c.Flags().BoolVar(&o.WithoutAttachments, withoutAttachments, false,
-		"take an export that was written without its files")
+		"accept an export without attachments")
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
 		if err := journals.CheckDataFlag(c, data); err != nil {
 			return err

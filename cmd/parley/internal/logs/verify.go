@@ -54,21 +54,21 @@ func newVerifyCommand(a *cli.App) *cobra.Command {
 	var o archive.CheckOptions
 	c := &cobra.Command{
 		Use:   "verify [FILE|-]",
-		Short: "check that a log, an export or a backup is what was written",
+		Short: "verify that a log, an export or a backup is unchanged",
 		Long: `verify reads everything: of the log of a hub that is not running (--data), every record
 with its checksum and hash chain, and every fork with the hash that it says of the events it shares;
 of an export or a backup (- is stdin), every line with its hash chain, every fork, and every
 attachment. It names the first place that is wrong and ends with code 1. Attachments of which FILE
 says itself that they are missing are counted, and no fault.
 
-An export from whose end lines were cut off is whole as far as it goes: compare the head hash with
-'parley conversation show'. A backup says itself where it ends.`,
+A truncated export is valid up to its end: compare the head hash with 'parley conversation show'. A
+backup has an end marker.`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	c.Flags().StringVar(&data, "data", "", "the log: a directory, or the address of one on NATS servers (default: "+
+	c.Flags().StringVar(&data, "data", "", "log: a directory, or the URL of a log on NATS servers (default: "+
 		journals.DataDirectoryHelp()+")")
 	c.Flags().BoolVar(&o.WithoutAttachments, withoutAttachments, false,
-		"take an export that was written without its files")
+		"accept an export without attachments")
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
 		if err := journals.CheckDataFlag(c, data); err != nil {
 			return err

@@ -40,10 +40,10 @@ func NewCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "mcp",
 		Short: "serve the Model Context Protocol to an IDE on stdin and stdout",
-		Long: `mcp is started by a program that speaks the Model Context Protocol, such as an IDE, and
-serves it on stdin and stdout until stdin ends. What it says of itself goes to stderr. It calls the
-hub of $PARLEY_URL with $PARLEY_TOKEN: the program may do what the token may do. The hub may be
-started later, and restarted: nothing is lost.
+		Long: `mcp is an MCP server for a program such as an IDE. The program starts it, and it serves
+the Model Context Protocol on stdin and stdout until stdin ends. Its log goes to stderr. It calls
+the hub of $PARLEY_URL with $PARLEY_TOKEN, so the program has the rights of the token. The hub may
+start later and restart without loss.
 
   parley mcp install --client claude-code    prints what the program's configuration needs
 
@@ -51,10 +51,11 @@ A hub with --mcp (parley serve --mcp) serves the same at /mcp over HTTP.`,
 		Args: cobra.NoArgs,
 	}
 	cli.AddAsFlag(c, &f.as)
-	c.Flags().BoolVar(&f.readOnly, "read-only", false, "only the tools that change nothing")
-	c.Flags().StringSliceVar(&f.toolsets, "toolsets", nil, "only these: conversations, agents, approvals (default: all)")
+	c.Flags().BoolVar(&f.readOnly, "read-only", false, "serve only read-only tools")
+	c.Flags().StringSliceVar(&f.toolsets, "toolsets", nil, "tool sets to serve: conversations, agents, approvals "+
+		"(default: all)")
 	c.Flags().DurationVar(&f.maxWait, "max-wait", mcp.DefaultMaxWait,
-		"how long one call may wait, for clients that are not known to wait longer")
+		"longest wait of one call; clients known to wait longer may do so")
 	f.telemetry.AddTo(c)
 	a.SetRun(c, func(ctx context.Context, _ []string) error { return serve(ctx, a, &f) })
 	c.AddCommand(mcpinstall.NewCommand(a))

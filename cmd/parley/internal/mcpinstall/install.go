@@ -59,7 +59,7 @@ func NewCommand(a *cli.App) *cobra.Command {
 	names := strings.Join(slices.Sorted(maps.Keys(clients)), ", ")
 	c := &cobra.Command{
 		Use:   "install --client NAME",
-		Short: "print or write what a program's configuration needs to start 'parley mcp'",
+		Short: "print or write the configuration that starts 'parley mcp'",
 		Long: `install prints the entry with which a program (` + names +
 			`) starts 'parley mcp', and the file it belongs to. With --write it adds the entry to that file,
 which must be plain JSON, and changes nothing else in it, except white space. A copy of the old file
@@ -71,9 +71,9 @@ file, which then only its owner may read. Use a separate token for the program, 
 than it needs.`,
 		Args: cobra.NoArgs,
 	}
-	c.Flags().StringVar(&f.client, "client", "", "the program: "+names+" (required)")
-	c.Flags().StringVar(&f.name, "name", "parley", "the name of the entry")
-	c.Flags().BoolVar(&f.write, "write", false, "add it to the program's configuration")
+	c.Flags().StringVar(&f.client, "client", "", "program to configure: "+names+" (required)")
+	c.Flags().StringVar(&f.name, "name", "parley", "name of the entry")
+	c.Flags().BoolVar(&f.write, "write", false, "add the entry to the program's configuration")
 	return a.SetRun(c, func(_ context.Context, _ []string) error { return install(a, &f) })
 }
 

@@ -24,7 +24,7 @@ func NewExplainCommand(a *cli.App) *cobra.Command {
 	var f explainFlags
 	c := &cobra.Command{
 		Use:   "explain ID [--seq N]",
-		Short: "say why an event wakes whom, or whose turn it is",
+		Short: "explain which agents an event triggers, or whose turn it is",
 		Long: `explain --seq shows which agents an event of a conversation triggered or, in the present state,
 would trigger, by which of their selectors, and why the others did not: one row for each agent on a
 seat, and for each that watches its workspace. Below a row are its selectors, and the content of its

@@ -25,18 +25,18 @@ func NewNoteCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "note ID --schema NAME [--data JSON]",
 		Short: "post a note in a conversation",
-		Long: `note appends a note and prints its seq. A note moves no floor: a participant posts it at
-any time, and agents whose subscriptions match it are woken by it. 'parley explain ID --seq N' says
-which.
+		Long: `note appends a note and prints its seq. A participant can post a note at any time, because
+a note does not change whose turn it is. It triggers the agents whose subscriptions match it.
+'parley explain ID --seq N' lists them.
 
   parley note cnv_1 --schema browser.page.context.v1 --tag page --data '{"url":"https://example.com"}'
   parley note cnv_1 --schema report.v1 --data @report.json --key report-7
 
-Repeating a note with the same --key and the same words is safe: it is posted once.`,
+Repeating a note with the same --key and the same arguments is safe: it is posted once.`,
 		Args: cobra.ExactArgs(1),
 	}
 	cli.AddAsFlag(c, &f.as)
-	c.Flags().StringVar(&f.schema, "schema", "", "name of the shape of the data, such as order.created.v1; it is needed")
+	c.Flags().StringVar(&f.schema, "schema", "", "schema name of the data, such as order.created.v1 (required)")
 	c.Flags().StringArrayVar(&f.tags, "tag", nil, "a free label; may be repeated")
 	c.Flags().StringVar(&f.data, "data", "{}", "the data: JSON, @FILE, or - for stdin")
 	c.Flags().StringVar(&f.key, "key", "", "idempotency key (clientRequestId)")

@@ -32,28 +32,28 @@ func NewSendCommand(a *cli.App) *cobra.Command {
 	var f sendFlags
 	c := &cobra.Command{
 		Use:   "send ID [TEXT|-]",
-		Short: "say something in a conversation",
+		Short: "send a message to a conversation",
 		Long: `send appends a message and prints its seq and turn. TEXT may be "-" for stdin; it may be
 left out where --data or --attach is given. Files of --attach are added to the conversation first,
-and stay there when the message is refused. Repeating a send with the same --key and the same words
-is safe: it is done once.`,
+and stay there if the message is refused. Repeating a send with the same --key and the same
+arguments is safe: the message is posted once.`,
 		Args: cobra.RangeArgs(1, 2),
 	}
 	cli.AddAsFlag(c, &f.as)
 	c.Flags().StringVar(&f.finality, "finality", string(parley.FinalityTurn),
-		"what the message ends: none, turn or conversation")
-	c.Flags().StringVar(&f.next, "next", "", "who shall be next, under the policies addressed and moderator (turnHint)")
-	c.Flags().Int64Var(&f.turn, "turn", 0, "the turn of the message; refused if it is over or not reached")
+		"end with the message: none, turn or conversation")
+	c.Flags().StringVar(&f.next, "next", "", "next participant, with the policies addressed and moderator (turnHint)")
+	c.Flags().Int64Var(&f.turn, "turn", 0, "turn of the message; refused if it is not the current turn")
 	c.Flags().StringVar(&f.claim, "claim", "",
-		"the claim of an agent's turn under which it is said, as an unfinished message has printed it (claimId)")
+		"claim of the agent's turn (claimId), as printed for an unfinished message")
 	c.Flags().Int64Var(&f.afterSeq, "after-seq", 0,
-		"the last seq that was read; refused if another participant spoke since")
+		"last seq that you read; refused if another participant sent a message since")
 	c.Flags().StringVar(&f.key, "key", "", "idempotency key (clientRequestId)")
 	c.Flags().StringVar(&f.data, "data", "", "JSON that goes with the text")
-	c.Flags().StringVar(&f.schema, "schema", "", "name of the shape of --data")
+	c.Flags().StringVar(&f.schema, "schema", "", "schema name of --data")
 	c.Flags().StringArrayVar(&f.tags, "tag", nil,
-		"a free label, by which rules and subscriptions find it; may be repeated")
-	c.Flags().StringArrayVar(&f.attach, "attach", nil, "FILE or FILE:type/subtype that goes with it; may be repeated")
+		"label that rules and subscriptions can match; may be repeated")
+	c.Flags().StringArrayVar(&f.attach, "attach", nil, "FILE or FILE:type/subtype to attach; may be repeated")
 	c.Flags().StringVar(&f.status, "status", "", "outcome, with --finality conversation: completed, failed or canceled")
 	c.Flags().StringVar(&f.reason, "reason", "", "reason of the outcome")
 	return a.SetRun(c, func(ctx context.Context, args []string) error {

@@ -31,9 +31,9 @@ as it is stored.`,
 		Args: cobra.ExactArgs(1),
 	}
 	cli.AddAsFlag(c, &f.as)
-	c.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on until the conversation is closed")
-	c.Flags().Int64Var(&f.since, "since", 0, "begin after this seq")
-	c.Flags().StringSliceVar(&f.types, "types", nil, "only these: message, trace, system (default: all)")
+	c.Flags().BoolVarP(&f.follow, "follow", "f", false, "follow until the conversation is closed")
+	c.Flags().Int64Var(&f.since, "since", 0, "seq to begin after")
+	c.Flags().StringSliceVar(&f.types, "types", nil, "types of events: message, trace, system (default: all)")
 	return a.SetRun(c, func(ctx context.Context, args []string) error { return printEvents(ctx, a, f, args[0]) })
 }
 

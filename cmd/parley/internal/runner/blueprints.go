@@ -31,12 +31,12 @@ type runnerFlags struct {
 
 func (f *runnerFlags) addTo(c *cobra.Command) {
 	c.Flags().StringVar(&f.dir, "blueprints", "",
-		"run the agents that the files of this directory describe: commands, workflows and LLM agents")
+		"directory of blueprints to run: commands, workflows and LLM agents")
 	c.Flags().StringArrayVar(&f.labels, "label", nil,
-		"with --blueprints: NAME=VALUE, what sessions may demand; may be repeated")
-	c.Flags().StringVar(&f.id, "runner", "", "with --blueprints: id of the runner (default: the one that is kept in DIR)")
+		"with --blueprints: NAME=VALUE, a label of this runner that sessions can demand; may be repeated")
+	c.Flags().StringVar(&f.id, "runner", "", "with --blueprints: id of the runner (default: the id stored in DIR)")
 	c.Flags().DurationVar(&f.grace, "grace", limits.OfflineMs*time.Millisecond,
-		"with --blueprints: how long commands keep running, and their sessions stay open, while the hub cannot be reached")
+		"with --blueprints: time that commands and sessions survive while the hub is unreachable")
 	f.models.AddTo(c, "with --blueprints: ")
 	c.Flags().BoolVar(&f.check, "check", false, "with --blueprints: print the faults of the files, and run nothing")
 }

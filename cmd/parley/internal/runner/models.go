@@ -20,10 +20,11 @@ import (
 type ModelFlags struct{ File, Replay, Mode string }
 
 func (f *ModelFlags) AddTo(c *cobra.Command, prefix string) {
-	c.Flags().StringVar(&f.File, "models", "", prefix+"file of servers of models, and of what models are like")
-	c.Flags().StringVar(&f.Replay, "replay", "", prefix+"file or directory that has what models have answered, or gets it")
+	c.Flags().StringVar(&f.File, "models", "", prefix+"models file, with model servers and model properties")
+	c.Flags().StringVar(&f.Replay, "replay", "", prefix+"cassette of model answers to play back or record: a file or "+
+		"a directory")
 	c.Flags().StringVar(&f.Mode, "replay-mode", string(replay.Auto), prefix+
-		"play asks no model, record asks always, auto plays what is there and records the rest")
+		"play: recorded answers only; record: ask models and record; auto: play recorded answers and record the others")
 }
 
 // Check refuses values that go with nothing.

@@ -49,7 +49,7 @@ func NewCommand(a *cli.App) *cobra.Command {
 	var f TurnFlags
 	c := &cobra.Command{
 		Use:   "run --agent ID [flags] -- CMD [ARG...] | run --blueprints DIR [flags]",
-		Short: "let a program in any language take an agent's turns; or run commands, workflows and LLM agents",
+		Short: "run a program as an agent, or run the agents of blueprints",
 		Long: `run --agent starts CMD once for each turn of an agent, without a shell. The program reads one JSON
 document from stdin: the conversation, and the events since its last turn. It answers with JSON
 lines on stdout, such as {"text":"hello"}, and ends with exit code 0. Its stderr becomes traces. See
@@ -86,10 +86,10 @@ may run the same agent.`,
 	c.Flags().SetInterspersed(false) // flags behind CMD are the program's
 	f.AddTo(c)
 	c.Flags().DurationVar(&f.turnTimeout, "turn-timeout", 0,
-		"how long a program may take (default: as long as the conversation lets a claim last)")
+		"time limit of the program (default: the limit of a claim in the conversation)")
 	c.Flags().StringArrayVar(&f.env, "env", nil,
-		"NAME=VALUE for the program, or NAME to pass on a variable; may be repeated")
-	c.Flags().StringVar(&f.dir, "dir", "", "where the program runs (default: here)")
+		"NAME=VALUE, a variable for the program, or NAME to pass a variable on; may be repeated")
+	c.Flags().StringVar(&f.dir, "dir", "", "working directory of the program (default: the current directory)")
 	c.Flags().BoolVar(&f.noToken, "no-token", false, "start the program without PARLEY_URL and PARLEY_TOKEN")
 	f.runner.addTo(c)
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
@@ -105,14 +105,14 @@ may run the same agent.`,
 
 // AddTo adds the flags of every command that takes the turns of agents.
 func (f *TurnFlags) AddTo(c *cobra.Command) {
-	c.Flags().StringSliceVar(&f.Agents, "agent", nil, "the agent whose turns are taken; may be repeated")
+	c.Flags().StringSliceVar(&f.Agents, "agent", nil, "agent whose turns to take; may be repeated")
 	c.Flags().StringSliceVar(&f.conversations, "conversation", nil,
-		"only in this conversation; may be repeated (default: in all)")
-	c.Flags().IntVar(&f.capacity, "capacity", limits.DefaultCapacity, "how many turns are worked on at once")
+		"conversation to take turns in; may be repeated (default: all)")
+	c.Flags().IntVar(&f.capacity, "capacity", limits.DefaultCapacity, "number of turns to run at once")
 	c.Flags().StringVar(&f.executor, "executor", "",
-		"id of this process among others that run the agent (default: a random one)")
-	c.Flags().DurationVar(&f.drain, "drain", 10*time.Second, "how long turns under way may go on after a signal")
-	c.Flags().BoolVar(&f.pull, "pull", false, "look for turns instead of being asked")
+		"id of this process among those that run the agent (default: random)")
+	c.Flags().DurationVar(&f.drain, "drain", 10*time.Second, "time that running turns have after a signal")
+	c.Flags().BoolVar(&f.pull, "pull", false, "poll for turns instead of waiting for offers")
 	f.telemetry.AddTo(c)
 }
 

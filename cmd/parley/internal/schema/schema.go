@@ -64,14 +64,12 @@ func NewCommand(a *cli.App) *cobra.Command {
 	var all string
 	c := &cobra.Command{
 		Use:   "schema [NAME]",
-		Short: "print the protocol for programs: OpenRPC, AsyncAPI, JSON Schemas",
-		Long: `schema prints a document for programs: openrpc (all methods), asyncapi (the WebSocket),
-config (the file of 'parley serve --config'), scenario (that of 'parley conversation create
---scenario'), blueprint (those of 'parley run --blueprints'), models (that of --models), script
-(those that scripted models answer from), cards (that of 'parley serve --a2a-cards'), sources (that
-of --sources), or the JSON Schema of something that goes over the wire: event, message, snapshot,
-createConversation.params, createConversation.result... Without NAME it lists them. A hub serves the
-first two at /openrpc.json and /asyncapi.json. No hub is needed.`,
+		Short: "print machine-readable schemas of the protocol and of files",
+		Long: `schema prints a machine-readable document. openrpc describes all methods, and asyncapi the
+WebSocket. config, scenario, blueprint, models, script, cards and sources are the JSON Schemas of
+the files of Parley. All other names are JSON Schemas of values of the protocol: event, message,
+snapshot, createConversation.params, createConversation.result... Without NAME it lists all names.
+A hub serves the first two at /openrpc.json and /asyncapi.json. No hub is needed.`,
 		Args: cobra.MaximumNArgs(1),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -81,7 +79,7 @@ first two at /openrpc.json and /asyncapi.json. No hub is needed.`,
 		},
 	}
 	c.Flags().StringVar(&all, "all", "",
-		"write each document to NAME.json in this directory; existing files of that name are replaced")
+		"directory to write each document to as NAME.json; replaces existing files")
 	return a.SetRun(c, func(_ context.Context, args []string) error {
 		switch {
 		case c.Flags().Changed("all") && (all == "" || len(args) > 0):

@@ -37,15 +37,15 @@ func NewA2ACommand(a *cli.App) *cobra.Command {
 	var f A2AFlags
 	c := &cobra.Command{
 		Use:   "serve",
-		Short: "show agents of a hub elsewhere over A2A",
-		Long: `serve does in a separate process what 'parley serve --a2a' does in the hub: it speaks the
-Agent2Agent protocol with clients, and calls the hub with the token of each client. It keeps nothing
-except the key of --push-key, so that any number may run, and be restarted.
+		Short: "serve agents of a hub to A2A clients",
+		Long: `serve is 'parley serve --a2a' in a separate process: it speaks the Agent2Agent protocol
+with clients, and calls the hub with the token of each client. Its only state is the key of
+--push-key, so that any number of processes may run and be restarted.
 
-The first line of stdout has its address. Put a proxy that ends TLS before it.
+The first line of stdout has its address. Run it behind a proxy that terminates TLS.
 
-With --push-key it sends push notifications too: $PARLEY_TOKEN is then a token of scope admin, with
-which it keeps their configurations in the hub's log. Only one process of a hub may do that.`,
+With --push-key it also sends push notifications, and stores their configurations in the log of the
+hub. $PARLEY_TOKEN must then have the scope admin. Only one process per hub may use --push-key.`,
 		Args: cobra.NoArgs,
 	}
 	f.AddTo(c)
@@ -54,18 +54,19 @@ which it keeps their configurations in the hub's log. Only one process of a hub 
 
 func (f *A2AFlags) AddTo(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&f.url, "url", "", "the hub, or several with commas between (default: $PARLEY_URL, else "+
+	flags.StringVar(&f.url, "url", "", "URL of the hub, or URLs of several hubs separated by commas (default: "+
+		"$PARLEY_URL, else "+
 		cli.DefaultURL+")")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:7448",
 		"address to listen on; a port alone means loopback, port 0 any free one")
-	flags.StringVar(&f.publicURL, "public-url", "", "address by which clients reach it, as a proxy before it has it")
-	flags.StringSliceVar(&f.agents, "agent", nil, "an agent of the hub that has a card; may be repeated")
-	flags.StringVar(&f.cards, "cards", "", "file of agents and scenarios that have a card ('parley schema cards')")
+	flags.StringVar(&f.publicURL, "public-url", "", "public URL of this server, such as that of a proxy in front of it")
+	flags.StringSliceVar(&f.agents, "agent", nil, "agent of the hub to serve; may be repeated")
+	flags.StringVar(&f.cards, "cards", "", "file with the cards of agents and scenarios ('parley schema cards')")
 	flags.StringVar(&f.pushKey, "push-key", "",
-		"file with the key that seals what push notifications need; it is made when it is not there")
-	flags.StringSliceVar(&f.allowPrivate, "allow-private", nil, "a range of addresses, such as 10.0.0.0/8, or all, that "+
-		"push notifications may go to, also without TLS; may be repeated")
-	flags.BoolVar(&f.insecurePublic, "insecure-public", false, "listen beyond loopback although there is no TLS")
+		"file with the key that encrypts push credentials; created if missing")
+	flags.StringSliceVar(&f.allowPrivate, "allow-private", nil, "private address range for push notifications, also "+
+		"without TLS, such as 10.0.0.0/8, or all; may be repeated")
+	flags.BoolVar(&f.insecurePublic, "insecure-public", false, "allow plain HTTP on addresses other than loopback")
 	f.telemetry.AddTo(c)
 }
 

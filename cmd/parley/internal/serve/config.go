@@ -19,7 +19,8 @@ import (
 
 // NewConfigCommand returns the command config.
 func NewConfigCommand(a *cli.App) *cobra.Command {
-	return cli.NewGroup(&cobra.Command{Use: "config", Short: "look at the configuration of a hub"}, configShowCommand(a),
+	return cli.NewGroup(&cobra.Command{Use: "config", Short: "check and show the configuration of a " +
+		"hub"}, configShowCommand(a),
 		configCheckCommand(a))
 }
 

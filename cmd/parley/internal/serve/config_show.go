@@ -15,10 +15,10 @@ import (
 func configShowCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show",
-		Short: "print every setting, and where its value is from",
+		Short: "print every setting with the source of its value",
 		Long: `show prints the value of every setting as serve would have it, given the same flags,
 environment and file, and where it is from: a flag, a variable, a line of the file, or the default.
-It does not look whether they go together: 'parley config check' does.`,
+It does not check the settings: 'parley config check' does.`,
 		Args: cobra.NoArgs,
 	}
 	f := settingFlags(c)

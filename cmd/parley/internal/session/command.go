@@ -25,7 +25,7 @@ import (
 func NewCommand(a *cli.App) *cobra.Command {
 	return cli.NewGroup(&cobra.Command{
 		Use:   "session",
-		Short: "look at, wait for and stop sessions, which 'parley start' begins",
+		Short: "list, show, wait for and stop sessions of 'parley start'",
 	}, newShowCommand(a), newWaitCommand(a), newStopCommand(a), newListCommand(a))
 }
 
@@ -34,7 +34,7 @@ func newShowCommand(a *cli.App) *cobra.Command {
 	var wait bool
 	c := &cobra.Command{
 		Use:   "show ID",
-		Short: "show the state of a session, and its result",
+		Short: "show the state and the result of a session",
 		Args:  cobra.ExactArgs(1),
 	}
 	cli.AddAsFlag(c, &as)
@@ -65,7 +65,7 @@ func newWaitCommand(a *cli.App) *cobra.Command {
 	var f waitFlags
 	c := &cobra.Command{
 		Use:   "wait ID",
-		Short: "wait for the end of a session, and print its result as 'parley start' does",
+		Short: "wait for a session and print its result, as 'parley start' does",
 		Args:  cobra.ExactArgs(1),
 	}
 	cli.AddAsFlag(c, &as)
@@ -92,13 +92,13 @@ func newStopCommand(a *cli.App) *cobra.Command {
 	var as, reason string
 	c := &cobra.Command{
 		Use:   "stop ID",
-		Short: "end a session (its creator, people of its parent conversation, admins)",
+		Short: "stop a session (creator, people of its parent conversation, admins)",
 		Long: `stop ends a session: its command is killed, and its agent notified. An ended one does not change.
 Its parent conversation is notified, as of any other end.`,
 		Args: cobra.ExactArgs(1),
 	}
 	cli.AddAsFlag(c, &as)
-	c.Flags().StringVar(&reason, "reason", "", "why, in a few words for readers of the session")
+	c.Flags().StringVar(&reason, "reason", "", "short reason for readers of the session")
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
 		client, err := a.Dial(ctx, as)
 		if err != nil {

@@ -30,7 +30,7 @@ func NewStartCommand(a *cli.App) *cobra.Command {
 	var f startFlags
 	c := &cobra.Command{
 		Use:   "start AGENT",
-		Short: "start an agent for a result, and print it",
+		Short: "start a session of an agent and print its result",
 		Long: `start begins a session of an agent and, by default, waits for its end, however long that takes. The
 result goes to stdout: the JSON of the agent, else its text; with -o json the session. 'parley
 agents' lists the agents, 'parley agent show AGENT' shows the parameters of one.
@@ -49,24 +49,24 @@ async_callback posts the end as a message to the conversation of --parent. A ses
 without a waiting command: 'parley session wait ID' waits for it again, 'parley session stop ID'
 ends it.
 
-Repeating a start with the same --key and the same words is safe: it is one session. The exit code
+Repeating a start with the same --key and the same arguments is safe: it starts one session. The exit code
 is 0 if the session is completed; see 'parley help exit-codes'.`,
 		Args: cobra.ExactArgs(1),
 	}
 	cli.AddAsFlag(c, &f.as)
 	c.Flags().StringArrayVar(&f.params, "param", nil, "NAME=VALUE, NAME:=JSON or NAME=@FILE; may be repeated")
 	c.Flags().StringVar(&f.file, "params", "", "FILE with all parameters as one JSON object, or - for stdin")
-	c.Flags().StringVar(&f.prompt, "prompt", "", "short for the one parameter prompt")
+	c.Flags().StringVar(&f.prompt, "prompt", "", "value of the parameter prompt")
 	c.Flags().StringVar(&f.mode, "mode", "",
 		"how the end is learned of: sync, async_poll or async_callback (default: sync)")
 	c.Flags().StringVar(&f.parent, "parent", "",
 		"conversation that starts it: start and end are posted there, and its close stops the session")
 	c.Flags().StringArrayVar(&f.demands, "demand", nil,
-		"NAME=VALUE, a label that the runner of the agent must have; may be repeated")
-	c.Flags().StringVar(&f.resume, "resume", "", "the next message of this session, which asks for input")
+		"NAME=VALUE, a label that the agent's runner must have; may be repeated")
+	c.Flags().StringVar(&f.resume, "resume", "", "session that asks for input and gets this message")
 	c.Flags().StringVar(&f.key, "key", "", "idempotency key (clientRequestId)")
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait for the end in other modes too")
-	c.Flags().BoolVar(&f.noWait, "no-wait", false, "print the id and do not wait; the mode is async_poll then")
+	c.Flags().BoolVar(&f.noWait, "no-wait", false, "print the id without waiting; sets the mode to async_poll")
 	f.waitFlags.addTo(c)
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
 		return start(ctx, a, &f, args[0], c.Flags().Changed)

@@ -50,7 +50,7 @@ func NewCommand(a *cli.App) *cobra.Command {
 	var f shareFlags
 	c := &cobra.Command{
 		Use:   "share ID -o FILE.html",
-		Short: "write a conversation as one page that checks itself",
+		Short: "write a conversation as an HTML page that verifies itself",
 		Long: `share writes the present events of a conversation that the token sees into one HTML file. Any
 browser shows it, without a hub and without loading anything. The page has the events as they are
 stored, computes their hash chain again and shows whether they are whole and unchanged, or which
@@ -67,11 +67,11 @@ The file is written whole or not at all, readable for its owner alone. An existi
 	}
 	cli.AddAsFlag(c, &f.as)
 	c.Flags().StringVarP(&f.to, "output", "o", "", "FILE to write; - is stdout")
-	c.Flags().StringVar(&f.title, "title", "", "title of the page (default: that of the conversation)")
-	c.Flags().Int64Var(&f.since, "since", 0, "begin after this seq")
+	c.Flags().StringVar(&f.title, "title", "", "title of the page (default: the title of the conversation)")
+	c.Flags().Int64Var(&f.since, "since", 0, "seq to begin after")
 	c.Flags().StringVar(&f.files, "attachments", SmallFiles,
-		"the files to take along: none, small (at most 1 MiB each) or all")
-	c.Flags().BoolVar(&f.force, "force", false, "replace a file that is there")
+		"attachments to include: none, small (at most 1 MiB each) or all")
+	c.Flags().BoolVar(&f.force, "force", false, "replace an existing file")
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
 		if err := f.check(); err != nil {
 			return err

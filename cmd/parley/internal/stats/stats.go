@@ -22,7 +22,7 @@ import (
 func NewCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stats",
-		Short: "show what the hub has counted since it was started",
+		Short: "show the counters and the state of the hub",
 		Long: `stats shows the counters of the hub since its start, and its state. It needs a token with scope
 admin.
 

@@ -31,7 +31,7 @@ type tokenFlags struct {
 
 // NewCommand returns the command token.
 func NewCommand(a *cli.App) *cobra.Command {
-	return cli.NewGroup(&cobra.Command{Use: "token", Short: "make, list and revoke tokens"}, newCreateCommand(a),
+	return cli.NewGroup(&cobra.Command{Use: "token", Short: "create, list and revoke tokens"}, newCreateCommand(a),
 		newListCommand(a), newRevokeCommand(a))
 }
 
@@ -39,28 +39,28 @@ func newCreateCommand(a *cli.App) *cobra.Command {
 	var f tokenFlags
 	c := &cobra.Command{
 		Use:   "create",
-		Short: "make a token and print it, once",
-		Long: `create makes a token. Over the wire (PARLEY_URL, PARLEY_TOKEN) it may do no more than the
-token that makes it: its ids, scopes and conversations are a subset, and it lasts no longer.
+		Short: "create a token and print it once",
+		Long: `create creates a token. Over the network (PARLEY_URL, PARLEY_TOKEN) the new token has at
+most the rights of your token: its ids, scopes and conversations are a subset, and it does not
+expire later.
 
-With --data it writes into the log of a hub that is not running: that is how a hub gets its first
-token.
+With --data it writes to the log of a stopped hub. Use this to create the first token.
 
   parley token create --admin --data DIR
   parley token create --agent clinic --conversations cnv_1 --expires 24h`,
 		Args: cobra.NoArgs,
 	}
-	c.Flags().StringVar(&f.agent, "agent", "", "the id that it speaks as (admin with --admin)")
-	c.Flags().StringSliceVar(&f.agents, "agents", nil, "further ids that it may speak as")
+	c.Flags().StringVar(&f.agent, "agent", "", "participant id of the token (default: admin with --admin)")
+	c.Flags().StringSliceVar(&f.agents, "agents", nil, "additional participant ids of the token")
 	c.Flags().StringSliceVar(&f.scopes, "scopes", nil,
 		"read, write, create, claim, approve, trace, admin (default: read,write,create,claim)")
 	c.Flags().StringSliceVar(&f.conversations, "conversations", nil,
-		"only these conversations (default: those of the token that makes it)")
+		"conversations that it may use (default: those of your token)")
 	c.Flags().StringSliceVar(&f.workspaces, "workspaces", nil, "workspaces whose conversations it may read, and bring "+
 		"into context: of those of the token that makes it, any for an admin (default: none)")
 	c.Flags().DurationVar(&f.expires, "expires", 0,
-		"how long it lasts, in hours and less: 2160h is 90 days (default: as long as the token that makes it)")
-	c.Flags().BoolVar(&f.admin, "admin", false, "scope admin: everything, as anybody")
+		"lifetime, such as 2160h for 90 days (default: that of your token)")
+	c.Flags().BoolVar(&f.admin, "admin", false, "scope admin: every call, as any participant")
 	addDataFlag(c, &f.data)
 	return a.SetRun(c, func(ctx context.Context, _ []string) error {
 		if err := f.checkGiven(c.Flags()); err != nil {
@@ -192,5 +192,5 @@ func withClient(ctx context.Context, a *cli.App, data string, open func(dir stri
 // addDataFlag is --data of the commands that also work on the log of a hub that is not running.
 func addDataFlag(c *cobra.Command, data *string) {
 	c.Flags().StringVar(data, "data", "",
-		"log of a hub that is not running: a directory, or the address of one on NATS servers")
+		"log of a stopped hub: a directory, or the URL of a log on NATS servers")
 }

@@ -18,9 +18,9 @@ func newListCommand(a *cli.App) *cobra.Command {
 	var data string
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "list the live tokens that the token may revoke, oldest first",
-		Long: `list shows the tokens that are live and that the token of PARLEY_TOKEN may revoke: itself
-and those made with it; an admin's: all. No secret is shown: the hub does not know any.
+		Short: "list the active tokens that you may revoke, oldest first",
+		Long: `list shows the active tokens that PARLEY_TOKEN may revoke: itself and the tokens created
+with it, or all tokens for an admin. It shows no secrets, because the hub stores only hashes.
 
 With --data it reads the log of a hub that is not running.`,
 		Args: cobra.NoArgs,

@@ -19,20 +19,20 @@ func newRevokeCommand(a *cli.App) *cobra.Command {
 	var own bool
 	c := &cobra.Command{
 		Use:   "revoke ID",
-		Short: "end a token and those made with it, and print their ids",
-		Long: `revoke ends a token of 'parley token list' and all that were made with it. Their sockets are closed
-and their streams end within a second.
+		Short: "revoke a token and the tokens created with it, and print their ids",
+		Long: `revoke ends a token of 'parley token list' and all tokens created with it. Their sockets
+and streams are closed within a second.
 
-To change a token: make a second, put it to use, and revoke the first. That does not work for an
-admin's token with which others were made, the second among them: make the second with --data while
-no hub runs, so that it has no parent. A token from which the one in use comes is only ended with
---with-own.
+To replace a token, create a second one, use it, and revoke the first. Tokens created with an admin
+token are revoked with it. To replace an admin token, create the second one with --data while the
+hub is stopped, so that it has no parent. --with-own is required to revoke a parent of the token in
+use.
 
 With --data it writes into the log of a hub that is not running.`,
 		Args: cobra.ExactArgs(1),
 	}
 	addDataFlag(c, &data)
-	c.Flags().BoolVar(&own, "with-own", false, "also where the token in use ends with it")
+	c.Flags().BoolVar(&own, "with-own", false, "revoke it even if this ends the token in use")
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
 		if err := journals.CheckDataFlag(c, data); err != nil {
 			return err

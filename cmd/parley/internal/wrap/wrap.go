@@ -34,7 +34,7 @@ func NewCommand(a *cli.App) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use:   "wrap --name NAME [flags] -- CMD [ARG...]",
-		Short: "write a blueprint from a command line, to begin with",
+		Short: "create a blueprint from a command line",
 		Long: `wrap writes a blueprint that starts CMD with these words. It does not run it. Options such as
 --depth 2, --depth=2 and --verbose become parameters with these values as their defaults. All other
 words stay, -v too, since a parameter becomes --name=value, after the words that stay. stderr has a
@@ -46,10 +46,10 @@ description to the file, and types, bounds and descriptions to its parameters.
 		Args: cobra.MinimumNArgs(1),
 	}
 	c.Flags().SetInterspersed(false) // flags behind CMD are the command's
-	c.Flags().StringVar(&f.name, "name", "", "the name of the agent (required)")
+	c.Flags().StringVar(&f.name, "name", "", "name of the agent (required)")
 	c.Flags().StringVar(&f.out, "out", "", "FILE to write (default: stdout)")
-	c.Flags().StringVar(&f.description, "description", "", "its purpose, for the choice among agents")
-	c.Flags().BoolVar(&f.force, "force", false, "write over FILE if it is there")
+	c.Flags().StringVar(&f.description, "description", "", "purpose of the agent, by which callers choose it")
+	c.Flags().BoolVar(&f.force, "force", false, "replace FILE if it exists")
 	return a.SetRun(c, func(_ context.Context, args []string) error { return run(a, &f, args) })
 }
 
