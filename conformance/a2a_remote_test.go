@@ -98,8 +98,8 @@ func (r *a2aRemote) cancels(id string) {
 	r.canceled = append(r.canceled, id)
 }
 
-// told returns the message with a text, if it arrived, and whether its task was canceled.
-func (r *a2aRemote) told(text string) (m *a2aHeard, canceled bool) {
+// received returns the message with a text, if it arrived, and whether its task was canceled.
+func (r *a2aRemote) received(text string) (m *a2aHeard, canceled bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range r.heard {
@@ -259,8 +259,8 @@ func (r *a2aRemote) files(k *talk) {
 		r.t.Fatal(err)
 	}
 	k.parley("send", k.id, "look", "--attach", path, "--as", "ann")
-	r.until("the file comes", func() bool { m, _ := r.told("look"); return m != nil })
-	m, _ := r.told("look")
+	r.until("the file comes", func() bool { m, _ := r.received("look"); return m != nil })
+	m, _ := r.received("look")
 	want := base64.StdEncoding.EncodeToString(allBytes)
 	// to whom it goes as base64 of base64, which most servers of 0.3 take, though not these
 	if r.old && strings.HasPrefix(r.name, "js") {
@@ -292,7 +292,7 @@ func (r *a2aRemote) ends() {
 		k.parley("conversation", "close", k.id, "--as", "ann")
 		r.until(fmt.Sprintf("the task of %q is canceled", c.say), func() bool {
 			_,
-				canceled := r.told(c.say)
+				canceled := r.received(c.say)
 			return canceled
 		})
 	}

@@ -17,7 +17,7 @@ import (
 
 var agents = filepath.Join("..", "examples", "agents")
 
-// talk is a conversation of ann, who speaks through curl-like calls of the program, and an agent.
+// talk is a conversation between ann, who sends messages through the program, and an agent.
 type talk struct {
 	t   *testing.T
 	hub *hubproc.Hub

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// TestPythonBlueprints: the example in Python is an agent. A command in Python starts sessions of
-// it over plain HTTP, with the token of its own session. Both use one runner that runs one command
-// at a time.
+// TestPythonBlueprints runs the Python example as an agent. A Python command starts sessions of it
+// over plain HTTP, with the token of the command's session. Both use one runner that runs one
+// command at a time.
 func TestPythonBlueprints(t *testing.T) {
 	t.Parallel()
 	require(t, "python3")

@@ -41,8 +41,8 @@ func TestConsoleApprovals(t *testing.T) {
 	}
 	ben.waitText(card(first)+" .approval-said", "ann has approved it") // without his doing
 
-	// ben answers what ann has in front of her: she presses before she sees it, and is told who was
-	// first.
+	// ben decides the approval that ann sees. She presses before her page shows it, and the page names
+	// ben.
 	ann.eval(holdPolls)
 	ben.button("Reject", card(second))
 	ben.waitText(card(second)+"[data-status=rejected] .approval-said", "ben has rejected it")

@@ -53,7 +53,7 @@ func TestConsoleList(t *testing.T) {
 
 	b.press("/")
 	b.until(`document.activeElement.name === 'text'`)
-	b.eval(`document.activeElement.value = ''`) // the browser's driver types the key although the page has taken it
+	b.eval(`document.activeElement.value = ''`) // the driver types the key although the page already handled it
 	b.fill("input[name=text]", "TWO")
 	b.waitGone("tr[data-id=stuck]")
 	b.until(`location.hash === '#/?text=TWO'`)

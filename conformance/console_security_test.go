@@ -245,8 +245,8 @@ func TestConsoleManyChildren(t *testing.T) {
 	b.until("window.made === '300000 300000'")
 }
 
-// TestConsoleLinksLeadNowhereElse: an address of the page opens a view or shows that there is none,
-// whatever it contains. No link in it has a scheme other than http and https.
+// TestConsoleLinksLeadNowhereElse checks that any address of the page opens a view, or reports that
+// there is no such view. All links in the page have the scheme http or https.
 func TestConsoleLinksLeadNowhereElse(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)

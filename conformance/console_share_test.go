@@ -83,8 +83,8 @@ func TestConsoleShare(t *testing.T) {
 	b.waitText("#seq-3", "hello")
 }
 
-// TestConsoleShareOfFork shows a fork as a file: its events give the hash that it names of the
-// other conversation.
+// TestConsoleShareOfFork writes a fork as a file. Its events result in the hash that it names for
+// the other conversation.
 func TestConsoleShareOfFork(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)

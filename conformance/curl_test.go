@@ -58,7 +58,8 @@ type secrets map[string]string
 
 var secret = regexp.MustCompile(`"(?:claimId|token)":"((?:clm|plt)_[^"]+)"`)
 
-// learn notes the secrets in an answer, and gives it with those of the example in their place.
+// learn records the secrets in an answer, and returns the answer with the secrets of the example
+// instead.
 func (c secrets) learn(example, answer string) string {
 	given := secret.FindAllStringSubmatch(answer, -1)
 	for i, m := range secret.FindAllStringSubmatch(example, -1) {
@@ -72,7 +73,7 @@ func (c secrets) learn(example, answer string) string {
 	return answer
 }
 
-// real gives a command with what the hub has given.
+// real returns a command with the values from the hub.
 func (c secrets) real(command string) string {
 	for shown, real := range c {
 		command = strings.ReplaceAll(command, shown, real)
@@ -85,7 +86,7 @@ type example struct{ command, answer string }
 // examples returns the commands of a script with their answers.
 func examples(block string) []example {
 	var all []example
-	open := false // the command goes on in the next line
+	open := false // the command continues on the next line
 	for line := range strings.Lines(block) {
 		command, begins := strings.CutPrefix(line, "$ ")
 		switch {
@@ -116,7 +117,8 @@ func shell(t *testing.T, h *hubproc.Hub, line string) string {
 	return string(out)
 }
 
-// shown gives of an answer the status line, the headers that the example shows too, and the body.
+// shown returns the status line of an answer, the headers that the example also shows, and the
+// body.
 func shown(answer, example string) string {
 	head, body, _ := strings.Cut(strings.ReplaceAll(answer, "\r\n", "\n"), "\n\n")
 	wanted, _, _ := strings.Cut(example, "\n\n")
@@ -138,7 +140,8 @@ func timeless(s string) string {
 	return strings.TrimSpace(varies.ReplaceAllString(s, "(varies)"))
 }
 
-// TestCurlStream follows a conversation with curl, is cut off in the middle, and goes on from the last id that it saw.
+// TestCurlStream follows a conversation with curl, cuts the connection, and continues from the last
+// id.
 func TestCurlStream(t *testing.T) {
 	t.Parallel()
 	curl := require(t, "curl")

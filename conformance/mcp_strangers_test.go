@@ -162,7 +162,7 @@ func bearer(t *testing.T, base, token string) string {
 		r.Out.Header.Set("Authorization", "Bearer "+token)
 	}, ErrorLog: log.New(io.Discard, "", 0)}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// whole: what is left of it when the answer begins would cut the connection to the target
+		// read all of it, because an unread rest cuts the connection to the target
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return

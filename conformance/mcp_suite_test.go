@@ -92,9 +92,9 @@ func TestMCPSuite(t *testing.T) {
 	h.Stop(t)
 }
 
-// TestMCPSuiteWithFixtures runs all that a revision requires against a hub that has the fixtures of
-// the suite besides its own tools. What is not as the suite expects is in
-// testdata/mcp/baseline-<revision>.yml, and nothing is there that passes.
+// TestMCPSuiteWithFixtures runs all required tests of a revision against a hub that has the
+// fixtures of the suite in addition to its tools. testdata/mcp/baseline-<revision>.yml lists the
+// expected failures, and no test that passes.
 func TestMCPSuiteWithFixtures(t *testing.T) {
 	t.Parallel()
 	s := newStrangers(t, "mcp")
@@ -156,7 +156,7 @@ func judge(t *testing.T, dir, scenario string, excused map[string]string) (passe
 	return passed
 }
 
-// aliceToken makes a token of alice, who may do what a token may do by default.
+// aliceToken returns a token of alice with the default scopes.
 func aliceToken(t *testing.T, h *hubproc.Hub) string {
 	t.Helper()
 	k := &talk{t: t, hub: h}

@@ -67,7 +67,7 @@ func TestNginx(t *testing.T) {
 	awaitLine(t, events, `"text":"live"`)
 }
 
-// fencedAs gives the block of docs/guides/operations.md in a language.
+// fencedAs returns the code block of docs/guides/operations.md in a language.
 func fencedAs(t *testing.T, language string) string {
 	t.Helper()
 	text := read(t, filepath.Join("..", "docs", "guides", "operations.md"))

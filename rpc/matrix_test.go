@@ -331,8 +331,8 @@ func (m *matrix) want(method methods.Method, door door, about, own, foreign bool
 	return matrixRefusals[method.Name][cmp.Or(m.role.like, m.role.name)]
 }
 
-// readerRefusal is what a reader of a workspace is refused in its conversations: what writes, and
-// what is for participants only does not exist.
+// readerRefusal returns the error for a reader of a workspace in its conversations. Writes are
+// forbidden, and methods for participants only report that the conversation does not exist.
 func readerRefusal(method methods.Method) string {
 	switch method.Name {
 	case methods.GetSession, methods.StopSession, methods.GetApproval, methods.ListApprovals,

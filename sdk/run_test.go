@@ -22,7 +22,7 @@ func environ(t *testing.T, url, token string) {
 // unused is a handler that is not to be called.
 func unused(context.Context, *parley.Turn) error { return errors.New("no turn is expected") }
 
-// TestRunDrains: when ctx ends the turn under way is finished, and Run gives nil.
+// TestRunDrains checks that when ctx ends, the running turn finishes and Run returns nil.
 func TestRunDrains(t *testing.T) {
 	h := sdktest.NewHub(t)
 	id := h.Create(t, "bob", "ann")

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestAuditNeedsNoSetting: a hub that was told nothing of an audit writes it with its log, whatever
-// that one's level; and it says when others may look into its directory.
+// TestAuditNeedsNoSetting checks that a hub without an audit setting writes the audit to its log at
+// any log level, and warns if other users can read its directory.
 func TestAuditNeedsNoSetting(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	admin := strings.TrimSpace(program.Run(t, "token", "create", "--admin", "--data", data))

@@ -153,7 +153,7 @@ func (c *canaries) files(dir string) {
 	}
 }
 
-// misplace shows a secret where it does not belong. What is answered is kept.
+// misplace sends a secret to a wrong place and records the answer.
 func (c *canaries) misplace(s secret, id string) {
 	q := url.QueryEscape(s.whole)
 	for _, path := range []string{
@@ -191,7 +191,7 @@ func (c *canaries) call(token, as, method, params string) json.RawMessage {
 	return r.Result
 }
 
-// make makes a call as ann whose answer may hold a secret, and gives one member of its result.
+// make makes a call as ann whose answer may contain a secret, and returns one member of its result.
 func (c *canaries) make(method, params, member string) string {
 	c.t.Helper()
 	var r map[string]json.RawMessage

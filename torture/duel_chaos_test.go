@@ -106,8 +106,8 @@ func (c *chaos) end() {
 // drainTime detects a replica that hangs after SIGTERM.
 const drainTime = 2 * time.Minute
 
-// endKindly continues what is stopped and tells all to end. They must, with code 0, in time; turns
-// under way are finished or given back.
+// endKindly resumes stopped replicas and sends SIGTERM to all. They must exit with code 0 in time,
+// and finish or release their turns.
 func (c *chaos) endKindly() {
 	c.t.Helper()
 	for _, r := range c.replicas {
@@ -140,8 +140,8 @@ func (c *chaos) killAll() {
 	}
 }
 
-// work is one step: who is due comes back, and one more blow falls. It gives the pause until the
-// next.
+// work performs one step: it restarts the replicas that are due and injects one more fault. It
+// returns the pause until the next step.
 func (c *chaos) work() time.Duration {
 	down := 0
 	for _, r := range c.replicas {

@@ -18,8 +18,8 @@ func exported(t *testing.T, dir string) map[string][]parley.Event {
 	return ledger.Export(t, program, filepath.Join(dir, "data"))
 }
 
-// presence tells when a replica that ran was registered with a hub that ran: then a turn could be
-// offered.
+// presence records when a replica was registered with a running hub, so that a turn could be
+// offered to it.
 type presence struct {
 	spans    [][2]int64 // in ns
 	hubKills []int64
@@ -71,8 +71,8 @@ func (p *presence) sum() (d time.Duration) {
 	return d
 }
 
-// waited is how much of a lapse a replica was there to be asked. What was before the hub's last
-// start in it does not count, as the pause after a failure begins again with that.
+// waited returns the part of a lapse in which a replica was available. The time before the last
+// start of the hub does not count, because the pause after a failure starts again with the hub.
 func (p *presence) waited(l duel.Lapse) time.Duration {
 	from, to := l.Ended*1e6, l.Claimed*1e6
 	for _, at := range p.hubKills {

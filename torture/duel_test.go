@@ -38,9 +38,9 @@ const (
 	slowestTurn = 5 * time.Minute
 )
 
-// TestDuel lets eight replicas of an agent, each a process, answer a person in several
-// conversations at once, while they are stopped and killed and their hub is killed, and then holds
-// the log and all that callers were told against what must be.
+// TestDuel runs eight replicas of an agent, each as a process, that answer a person in several
+// conversations at once. Replicas and their hub are stopped and killed. Then the test checks the
+// log and all answers to callers.
 func TestDuel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: the duel left out")
@@ -141,7 +141,7 @@ func (d *contest) run() {
 	}
 }
 
-// judge holds the log, and what callers were told, against what must be.
+// judge checks the log and the answers to callers.
 func (d *contest) judge() {
 	t := d.t
 	t.Helper()
@@ -204,8 +204,8 @@ func (d *contest) history() []history.Op {
 	return all
 }
 
-// judgeLapses tells how soon turns were claimed again, and returns the slowest beyond the pause
-// after failures.
+// judgeLapses reports how soon turns were claimed again, and returns the longest lapse beyond the
+// pause after failures.
 func (d *contest) judgeLapses(lapses []duel.Lapse) (worst time.Duration) {
 	d.t.Helper()
 	p := presenceOf(d.chaos.moments)

@@ -17,8 +17,8 @@ import (
 // secondHubs is how many hubs try to open the directory of another.
 const secondHubs = 8
 
-// TestSecondHub: while a hub has a directory, no other gets it, and each is told so soon; the first
-// continues.
+// TestSecondHub checks that a directory has only one hub. Each other hub fails soon with an error,
+// and the first one continues.
 func TestSecondHub(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

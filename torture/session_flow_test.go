@@ -39,9 +39,9 @@ echo "crawling $url" >&2
 printf '{"pages_crawled":%s,"start":"%s"}\n' "$((depth * 21))" "$url"
 `
 
-// TestFlowOfTheSeed is the flow diagram of the seed, from process to process over plain HTTP: list,
-// invalid parameters, corrected by what the refusal says, run, and told by a callback with the
-// structured result.
+// TestFlowOfTheSeed plays the flow diagram of the seed between processes over plain HTTP. It lists
+// agents, sends invalid parameters, corrects them by the refusal, runs the agent, and receives a
+// callback with the structured result.
 func TestFlowOfTheSeed(t *testing.T) {
 	f := newFamily(t)
 	f.write("crawler/web-crawler.json", crawlerBlueprint)
@@ -92,7 +92,7 @@ type orchestrator struct {
 	id  string // of its conversation
 }
 
-// call makes a request and gives status and body.
+// call makes a request and returns the status and the body.
 func (o *orchestrator) call(method, path string, body any) (int, []byte) {
 	o.t.Helper()
 	b, err := json.Marshal(body)
@@ -175,8 +175,8 @@ func (o *orchestrator) refused(parameters map[string]any) (r parley.ValidationDa
 	return r
 }
 
-// correct does what a model would do with the refusal: what is wrong is given again where the
-// schema requires it, and left to its default elsewhere.
+// correct corrects parameters by a refusal, as a model does: it sets the invalid values that the
+// schema requires, and omits the others.
 func (o *orchestrator) correct(parameters map[string]any, r parley.ValidationData) {
 	o.t.Helper()
 	var schema struct {

@@ -25,9 +25,9 @@ var longestAfter = [phases]time.Duration{
 	calling: 30 * time.Millisecond,
 }
 
-// TestCallbacksUnderKills: ten children end at once while the conversation that has started them is
-// busy, and the hub is killed in the middle of it, again and again, while the runner lives. Each
-// command runs once, and each end is told once.
+// TestCallbacksUnderKills ends ten children at once while their parent conversation is busy, and
+// kills the hub repeatedly while the runner lives. Each command runs once, and each end is posted
+// once.
 func TestCallbacksUnderKills(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: the kills of hubs with sessions left out")
@@ -101,8 +101,7 @@ func (f *family) end() {
 	f.await("no process is left of what was run in "+f.dir, func() bool { return len(processesIn(f.t, f.dir)) == 0 })
 }
 
-// judge holds the logs of a parent and its children against what must be, and counts the messages
-// that have told of them.
+// judge checks the logs of a parent and its children, and counts the messages about the children.
 func (r *round) judge(logs map[string][]parley.Event, ran map[string]int) (messages int, err error) {
 	k := newKinship()
 	for i := range logs[r.parent] {

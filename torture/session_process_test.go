@@ -16,8 +16,8 @@ type proc struct {
 	begun string
 }
 
-// processesIn returns the processes whose command line or environment names a directory; none where
-// the system does not tell.
+// processesIn returns the processes whose command line or environment names a directory. It returns
+// none if the system does not show processes.
 func processesIn(t *testing.T, dir string) []proc {
 	t.Helper()
 	var found []proc
@@ -67,7 +67,7 @@ type entry struct {
 	state  string
 }
 
-// processesSeen reports whether the system tells what runs.
+// processesSeen reports whether the system shows processes.
 func processesSeen() bool { return len(processTable()) > 0 }
 
 // processTable reads /proc. A process that ends meanwhile is left out.

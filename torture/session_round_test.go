@@ -150,7 +150,7 @@ func (r *round) awaitEnds(ctx context.Context) error {
 	return err
 }
 
-// collect reads the parent until enough has come.
+// collect reads the parent until enough returns true.
 func (r *round) collect(ctx context.Context, enough func(*kinship) bool) (*kinship, error) {
 	k := newKinship()
 	for since := int64(0); ; {

@@ -17,9 +17,9 @@ const (
 	interrupted = "Runner disconnected during execution"
 )
 
-// TestRunnerKilled: a runner is killed while six of ten children run their command. What it has
-// started is gone with it; the six fail, either when the runner's grace is over or when it comes
-// back without them; the others run when it is back; and all are told once.
+// TestRunnerKilled kills a runner while six of ten children run their command. The commands end
+// with the runner. The six children fail, either after the runner's grace or when it returns
+// without them. The others run when it returns. Each end is posted once.
 func TestRunnerKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: the kills of runners left out")

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	sessionBoss   = "boss"   // who starts the sessions
+	sessionBoss   = "boss"   // starts the sessions
 	sessionRunner = "runner" // whose token the runner has
 	childAgent    = "child"
 	// slowestRound detects a hang in a round of sessions, kills included.

@@ -148,7 +148,8 @@ func TestLargeFilesBecomeURLs(t *testing.T) {
 	}
 }
 
-// Files that are not accepted are not read. A caller receives all files of its own messages.
+// Files of types that the caller does not accept are not read. A caller receives all files that it
+// sent.
 func TestFilesAreFilteredByMode(t *testing.T) {
 	s := newShelf(t)
 	s.ask(a2a.NewRawPart([]byte("mine")))

@@ -412,7 +412,7 @@ func checkStream(t *testing.T, r *hubLog, id a2a.TaskID, c int, snaps []map[a2a.
 		m.hear(&r.events[i], snaps[i][id])
 	}
 	end := snaps[len(snaps)-1][id]
-	if got, want := m.told(), mirrorOf(end).told(); got != want {
+	if got, want := m.summary(), mirrorOf(end).summary(); got != want {
 		t.Errorf("%s from event %d on: a stream tells\n%s\nthe task is\n%s", id, r.events[c].Seq, got, want)
 	}
 }
@@ -476,8 +476,8 @@ func (m *mirror) hear(e *parley.Event, t *a2a.Task) {
 	}
 }
 
-// told returns everything in a stable order.
-func (m *mirror) told() string {
+// summary returns all records in a stable order.
+func (m *mirror) summary() string {
 	var seqs []int64
 	for seq := range m.messages {
 		seqs = append(seqs, seq)

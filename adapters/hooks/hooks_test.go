@@ -38,7 +38,7 @@ func newWorld(t *testing.T, secrets ...string) *world {
 	return w
 }
 
-// serve serves hooks over a socket and gives their address.
+// serve serves hooks over a socket and returns their address.
 func (w *world) serve(all ...hooks.Hook) string {
 	w.t.Helper()
 	handler, err := hooks.New(&hooks.Options{Hooks: all})
@@ -117,7 +117,7 @@ func (w *world) send(d delivery) answer {
 	return a
 }
 
-// notes gives the notes of the conversation.
+// notes returns the notes of the conversation.
 func (w *world) notes() (all []parley.System, from []string) {
 	w.t.Helper()
 	r, err := w.hub.Admin(w.t).Tail(w.t.Context(), &parley.TailParams{ConversationID: w.conversation})
@@ -133,7 +133,8 @@ func (w *world) notes() (all []parley.System, from []string) {
 	return all, from
 }
 
-// TestDeliveryIsANote: what was signed is posted as it came, and answered when it is in the log.
+// TestDeliveryIsANote checks that a signed body is posted unchanged, and answered after the log has
+// it.
 func TestDeliveryIsANote(t *testing.T) {
 	w := newWorld(t, secretOf("a"))
 	const body = `{"order": 1, "text": "<b>&", "n": 1.0}` + "\n"
@@ -151,7 +152,7 @@ func TestDeliveryIsANote(t *testing.T) {
 func TestDeliveredTwice(t *testing.T) {
 	w := newWorld(t, secretOf("a"))
 	first := w.send(delivery{})
-	again := w.send(delivery{at: time.Now().Add(-time.Minute)}) // a retry is signed anew
+	again := w.send(delivery{at: time.Now().Add(-time.Minute)}) // a retry has a new signature
 	if again.status != http.StatusAccepted || !again.posted.Duplicate || again.posted.Seq != first.posted.Seq {
 		t.Errorf("%d %s, expected a duplicate of seq %d", again.status, again.text, first.posted.Seq)
 	}
@@ -249,7 +250,7 @@ func TestSecretsGiveWay(t *testing.T) {
 	}
 }
 
-// TestBodies: what is no JSON, or too large, is refused and not posted.
+// TestBodies checks that a body that is too large or not JSON is refused and not posted.
 func TestBodies(t *testing.T) {
 	w := newWorld(t, secretOf("a"))
 	large := func(n int) string { return `"` + strings.Repeat("x", n-2) + `"` }
@@ -311,8 +312,8 @@ func TestHubRefuses(t *testing.T) {
 	}
 }
 
-// TestHooksThatAreNone: they are refused when the handler is made, and no secret is told.
-func TestHooksThatAreNone(t *testing.T) {
+// TestInvalidHooks checks that New refuses invalid hooks, and that its error has no secret.
+func TestInvalidHooks(t *testing.T) {
 	h := sdktest.NewHub(t)
 	client := h.InProcess(t, "shop")
 	good := hooks.Hook{Name: "orders", Client: client, Secrets: []string{secretOf("a")}}

@@ -133,8 +133,8 @@ func (s *spanTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// Over HTTP, in both eras, a call continues the span of its own HTTP request, and _meta has
-// precedence. The tracer is that of the request.
+// Over HTTP, in both eras, a call continues the span of its HTTP request, and _meta has precedence.
+// The call uses the tracer of the request.
 func TestTraceparentOverHTTP(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {

@@ -50,7 +50,7 @@ type remote struct {
 	mu       sync.Mutex // guards the fields below
 	got      []*proto.Message
 	canceled []proto.TaskID
-	gone     chan struct{} // for what waits: closed once
+	gone     chan struct{} // closed once, to end all waits
 	headers  []http.Header
 	release  sync.Once
 }

@@ -151,7 +151,7 @@ func TestNotStarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.failed(w.start("gone", ``), "start", missing)
-	w.completed(w.start("say", ``)) // the runner goes on
+	w.completed(w.start("say", ``)) // the runner continues
 }
 
 // A valid trace of the conversation is passed on, and an invalid one is not.

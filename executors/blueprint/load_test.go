@@ -169,7 +169,7 @@ func TestTable(t *testing.T) {
 		if name == "timeout_ms" { // people write 5m
 			name = "timeout"
 		}
-		if name == "agent_config" { // its keys stand beside the others
+		if name == "agent_config" { // its keys are on the same level as the others
 			name = "model"
 		}
 		if published.Properties[name] == nil {

@@ -123,7 +123,7 @@ var programs = map[string]func(args []string){
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		time.Sleep(time.Hour)
 	},
-	// tell writes lines to stderr until its stdin, a file, exists.
+	// tell writes lines to stderr until the file of its stdin exists.
 	"tell": func(args []string) {
 		fmt.Fprint(os.Stderr, "10%\r20%\r30%\nhalf")
 		for {

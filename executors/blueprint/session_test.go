@@ -288,7 +288,7 @@ func startProgram([]string) {
 	os.Exit(1)
 }
 
-// A command may call an agent, including one of its own runner.
+// A command may call an agent, including an agent of the same runner.
 func TestCalls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")

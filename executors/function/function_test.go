@@ -40,8 +40,8 @@ func serve(t *testing.T, all function.Set, adjust func(*parley.Blueprint)) *work
 	return w
 }
 
-// gives returns a function that returns a value.
-func gives(v any) function.Func {
+// returning returns a function that returns a value.
+func returning(v any) function.Func {
 	return func(context.Context, *work.Job) (any, error) { return v, nil }
 }
 
@@ -49,11 +49,11 @@ func gives(v any) function.Func {
 // have the defaults.
 func TestResults(t *testing.T) {
 	all := function.Set{
-		"text":    gives("as <it> is\n"),
-		"number":  gives(1.5),
-		"list":    gives([]string{"a", "b"}),
-		"nothing": gives(nil),
-		"json":    gives(json.RawMessage(`{"a": [1, 2]}`)),
+		"text":    returning("as <it> is\n"),
+		"number":  returning(1.5),
+		"list":    returning([]string{"a", "b"}),
+		"nothing": returning(nil),
+		"json":    returning(json.RawMessage(`{"a": [1, 2]}`)),
 		"echo":    func(_ context.Context, j *work.Job) (any, error) { return j.Parameters, nil },
 	}
 	w := serve(t, all, nil)
@@ -99,7 +99,7 @@ func TestAttempts(t *testing.T) {
 		"error": {func(context.Context, *work.Job) (any, error) { return nil, errors.New("no line") }, 3,
 			parley.SessionFailed, ""},
 		"panic":   {func(context.Context, *work.Job) (any, error) { panic("no line") }, 3, parley.SessionFailed, ""},
-		"no-json": {gives(func() {}), 3, parley.SessionFailed, ""},
+		"no-json": {returning(func() {}), 3, parley.SessionFailed, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // pauses follow failed attempts
@@ -165,7 +165,7 @@ func TestNames(t *testing.T) {
 	if got := (function.Set{"b": nil, "c": nil, "a": nil}).Names(); !slices.Equal(got, []string{"a", "b", "c"}) {
 		t.Errorf("names %v", got)
 	}
-	_, err := function.Agent(parley.Blueprint{Name: "x", ParametersSchema: json.RawMessage(`{"type":7}`)}, gives(nil))
+	_, err := function.Agent(parley.Blueprint{Name: "x", ParametersSchema: json.RawMessage(`{"type":7}`)}, returning(nil))
 	if err == nil || !strings.Contains(err.Error(), "agent x: parameters_schema") {
 		t.Errorf("an invalid schema: %v", err)
 	}

@@ -59,7 +59,8 @@ func TestGive(t *testing.T) {
 	}
 }
 
-// TestRefused: what cannot be given as it is, is refused where it stands, and by stdin nothing is.
+// TestRefused checks that flags and variables refuse parameters that they cannot express, with
+// their paths. Stdin accepts all of them.
 func TestRefused(t *testing.T) {
 	long := strings.Repeat("x", arguments.MaxBytes-len("--s="))
 	for parameters, want := range map[string]string{

@@ -57,8 +57,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestAllowed: what is allowed is reached, in whatever form, and nothing else is. A translator is
-// no way round.
+// TestAllowed checks that allowed addresses are reached in each notation, and no other address is.
+// A translator does not bypass the check.
 func TestAllowed(t *testing.T) {
 	for _, c := range []struct {
 		allow   []string
@@ -96,7 +96,7 @@ func TestAllowed(t *testing.T) {
 	}
 }
 
-// TestCheck: what is refused when somebody names it, whatever it resolves to.
+// TestCheck checks the URLs that are refused when a user supplies them, before name resolution.
 func TestCheck(t *testing.T) {
 	loopback, err := ParseAllowed([]string{"127.0.0.0/8"})
 	if err != nil {

@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// names is a server of names that gives the next address at each question, and the last one for
-// ever.
+// names is a name server that returns the next address for each query, and then repeats the last
+// one.
 type names struct {
 	conn net.PacketConn
 	done chan struct{}
@@ -248,7 +248,7 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// TestTLS: a certificate that nobody vouches for, and a version that is too old, are refused.
+// TestTLS checks that an untrusted certificate and an old version are refused.
 func TestTLS(t *testing.T) {
 	s := httptest.NewTLSServer(http.NotFoundHandler())
 	defer s.Close()

@@ -43,8 +43,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// parent starts a child, says so once the thread on which it was asked for has ended, and waits to
-// be killed.
+// parent starts a child, reports when the starting thread is gone, and waits to be killed.
 func parent(how string) error {
 	child := exec.Command("sleep", "600")
 	held := os.NewFile(3, "held")
@@ -81,8 +80,8 @@ func parent(how string) error {
 	select {}
 }
 
-// TestStart kills a process that has started another: that one ends too, and did not before. It may
-// have been asked for on any thread, and on one with mounts of its own.
+// TestStart kills a process that started a child. The child must end with it, and not earlier. Any
+// thread can start it, including one with its own mounts.
 func TestStart(t *testing.T) {
 	for _, how := range []string{"thread that ends", "apart"} {
 		t.Run(how, func(t *testing.T) {
@@ -126,7 +125,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// ended waits until nobody holds the other end, which is io.EOF.
+// ended waits until no process holds the other end, which is io.EOF.
 func ended(held *os.File, within time.Duration) error {
 	if err := held.SetReadDeadline(time.Now().Add(within)); err != nil {
 		return err

@@ -14,7 +14,8 @@ import (
 	"github.com/parleyhub/parley/internal/memnet"
 )
 
-// TestBytes: what goes in comes out, also beyond what the pipe holds, and the end comes after it.
+// TestBytes checks that a reader receives all written bytes, also more than the buffer holds, and
+// then the end.
 func TestBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := memnet.Pipe()
@@ -59,7 +60,7 @@ func TestDeadlines(t *testing.T) {
 		}
 		go func() {
 			time.Sleep(time.Second)
-			a.SetDeadline(time.Now()) // wakes who waits
+			a.SetDeadline(time.Now()) // wakes the reader
 		}()
 		a.SetDeadline(time.Now().Add(time.Hour))
 		begin = time.Now()
@@ -99,8 +100,8 @@ func TestListener(t *testing.T) {
 	})
 }
 
-// TestDeadlineBesideRead: a deadline that is set while a read begins ends it.
-func TestDeadlineBesideRead(t *testing.T) {
+// TestDeadlineDuringRead checks that a deadline that is set while a read starts ends the read.
+func TestDeadlineDuringRead(t *testing.T) {
 	a, b := memnet.Pipe()
 	defer a.Close()
 	defer b.Close()
@@ -117,7 +118,7 @@ func TestDeadlineBesideRead(t *testing.T) {
 	for i := range 200_000 {
 		a.SetReadDeadline(time.Time{})
 		begin <- struct{}{}
-		for range i % 400 { // so that it falls at every point of the read
+		for range i % 400 { // so that the deadline falls at every point of the read
 			spin.Add(1)
 		}
 		a.SetReadDeadline(time.Unix(1, 0))

@@ -11,7 +11,7 @@ import (
 )
 
 func TestServersKeepWhatTheyHave(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // without a deadline the client gives up after 5 s
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // without a deadline the client stops after 5 s
 	defer cancel()
 	c, err := natscluster.Start(ctx, t.TempDir(), &natscluster.Options{Servers: 3})
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/parleyhub/parley/internal/quota"
 )
 
-// TestQuota: one user has its part and no more, all have all and no more, and nobody is remembered who has nothing.
+// TestQuota checks that a user gets at most its part, that all users together get at most the
+// whole, and that idle users are deleted.
 func TestQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := quota.New(10, 6)

@@ -39,8 +39,8 @@ func claims(n *registration.Notices) []string {
 	return ids
 }
 
-// TestNoticesKeepTheirOrder: what comes is given in that order, once, but that a newer offer of a
-// turn takes the place of an older one, at the end.
+// TestNoticesKeepTheirOrder checks that notifications are returned once and in order of arrival. A
+// newer offer of a turn replaces the older one, and moves to the end.
 func TestNoticesKeepTheirOrder(t *testing.T) {
 	n := registration.NewNotices(0)
 	select {
@@ -65,8 +65,8 @@ func TestNoticesKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// TestNoticesAreBounded: of the offers that nobody looks at, as many as the capacity are kept, and
-// of the ends the last.
+// TestNoticesAreBounded checks that the queue keeps as many offers as the capacity, and only the
+// last ended claims.
 func TestNoticesAreBounded(t *testing.T) {
 	n := registration.NewNotices(3)
 	for i := range 10 {

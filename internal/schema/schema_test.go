@@ -129,8 +129,8 @@ func decode(t *testing.T, b []byte) any {
 	return v
 }
 
-// references fails for a $ref that leads nowhere, and for one beside which something stands that
-// draft-07 would not look at.
+// references fails for a $ref without a target, and for a $ref with siblings, which draft-07
+// ignores.
 func references(t *testing.T, document any) {
 	t.Helper()
 	var walk func(v any)

@@ -33,7 +33,7 @@ func TestParseSeq(t *testing.T) {
 	}
 }
 
-// FuzzParseSeq: a Last-Event-ID that is taken is one that the hub could have written.
+// FuzzParseSeq checks that each accepted Last-Event-ID is one that the hub can write.
 func FuzzParseSeq(f *testing.F) {
 	for _, s := range []string{"0", "7", "9007199254740991", "9007199254740992", "-0", "1e1", " 1", ""} {
 		f.Add(s)

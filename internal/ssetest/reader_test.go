@@ -17,7 +17,7 @@ import (
 
 const most = 1 << 20
 
-// readAll gives the messages of a stream, its last id and what ended it.
+// readAll returns the messages of a stream, its last id and the error at its end.
 func readAll(r io.Reader, most int) (messages []string, last string, err error) {
 	reader := ssetest.NewReader(r, most)
 	for {
@@ -98,7 +98,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// FuzzRoundTrip: what is written is read.
+// FuzzRoundTrip checks that the reader returns the written messages.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add("7", "", []byte(`{"seq":7}`))
 	f.Add("", "guidance", []byte("a\n\nb"))

@@ -7,7 +7,7 @@ import (
 	"github.com/parleyhub/parley/internal/triggerinput"
 )
 
-// TestParameters: what is given for an event. Nothing wanted: the input is refused.
+// TestParameters checks the parameters for an event. An empty want means that the input is refused.
 func TestParameters(t *testing.T) {
 	for _, c := range []struct {
 		declared         []string

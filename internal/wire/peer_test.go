@@ -11,10 +11,10 @@ import (
 	"github.com/parleyhub/parley/internal/wire"
 )
 
-// told receives the events of a peer in order.
-type told chan string
+// received has the events of a peer in order.
+type received chan string
 
-func (c told) options() wire.PeerOptions {
+func (c received) options() wire.PeerOptions {
 	return wire.PeerOptions{
 		Notify: func(method string, params json.RawMessage) error {
 			c <- method + " " + string(params)
@@ -31,7 +31,7 @@ func (c told) options() wire.PeerOptions {
 func TestPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stream, server, _ := pair(t, nil)
-		c := make(told, 10)
+		c := make(received, 10)
 		peer := wire.NewPeer(stream, c.options())
 		const params, result, event = `{"text":"<b>&\u003c","z":1.0,"a":12345678901234567890}`, `{"z":"<>",` +
 			`"a":1e2}`, `{"text":"<b>\u0026","n":1.0}`
@@ -64,12 +64,12 @@ func TestPeer(t *testing.T) {
 		}
 		for _, want := range []string{"event " + event, "answered " + result, "event {}"} {
 			if got := <-c; got != want {
-				t.Errorf("told %s, expected %s", got, want)
+				t.Errorf("received %s, expected %s", got, want)
 			}
 		}
 		peer.Close()
 		if got, more := <-c; more {
-			t.Errorf("told %s, expected the end", got)
+			t.Errorf("received %s, expected the end", got)
 		}
 		peer.Close()
 	})
@@ -80,7 +80,7 @@ func TestPeer(t *testing.T) {
 func TestPeerErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stream, server, _ := pair(t, nil)
-		c := make(told, 10)
+		c := make(received, 10)
 		peer := wire.NewPeer(stream, c.options())
 		start := func() wire.Answer {
 			a, err := peer.Start(t.Context(), "ask", []byte(`{}`), func(json.RawMessage) { t.Error("answered") })
@@ -113,10 +113,10 @@ func TestPeerErrors(t *testing.T) {
 			t.Errorf("after the end: %v", err)
 		}
 		if got := <-c; got != "bad {}" {
-			t.Errorf("told %q", got)
+			t.Errorf("received %q", got)
 		}
 		if got, more := <-c; more {
-			t.Errorf("told %s, expected the end", got)
+			t.Errorf("received %s, expected the end", got)
 		}
 		if _, err := peer.Start(t.Context(), "ask", []byte(`{}`), nil); !errors.Is(err, wire.ErrBroken) {
 			t.Errorf("a call after the end: %v", err)

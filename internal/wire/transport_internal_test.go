@@ -104,7 +104,7 @@ func readAhead(t *testing.T, near, far net.Conn, want []byte) {
 	const early = 7
 	c := newTransport(near, bytes.Clone(want[:early]), time.Minute)
 	go func() {
-		_, _ = far.Write(want[early:]) // what is missing is seen below
+		_, _ = far.Write(want[early:]) // the comparison below detects missing bytes
 		far.Close()
 	}()
 	var got []byte

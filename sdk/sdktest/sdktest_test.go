@@ -133,7 +133,7 @@ func TestEventsGoOnOverCuts(t *testing.T) {
 	if last != cuts+1 {
 		t.Errorf("the loop ended after seq %d", last)
 	}
-	_ = reader.Close() // after that, nothing writes to told
+	_ = reader.Close() // no writes to told after Close
 	if lost := strings.Count(told.String(), "connection to the hub lost"); lost < cuts {
 		t.Errorf("%d connections of the reader were lost, expected %d", lost, cuts)
 	}

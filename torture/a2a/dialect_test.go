@@ -297,7 +297,7 @@ func (d *dialect) result(status int, raw []byte) (json.RawMessage, *fault) {
 	return e.Result, nil
 }
 
-// told is what one result or event says, in the words of both versions.
+// told is the content of one result or event, independent of the version.
 type told struct {
 	Task *struct {
 		ID        string `json:"id"`

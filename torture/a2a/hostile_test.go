@@ -21,8 +21,8 @@ import (
 	"github.com/parleyhub/parley/internal/sse"
 )
 
-// TestOddRequests: what is odd and can be understood is answered, and what cannot is refused with a
-// word that says why.
+// TestOddRequests checks that unusual but valid requests are answered, and invalid ones are refused
+// with a reason.
 func TestOddRequests(t *testing.T) {
 	w := newWorld(t, false, false)
 	message := `{"messageId":"m","role":"ROLE_USER","parts":[{"text":"tell 1"}]}`
@@ -67,7 +67,7 @@ func TestOddRequests(t *testing.T) {
 	}
 }
 
-// TestHugeBody: a body that is too large is refused before it has come.
+// TestHugeBody checks that a body that is too large is refused before it is read.
 func TestHugeBody(t *testing.T) {
 	w := newWorld(t, false, false)
 	for _, length := range []string{"Content-Length: 1000000000", "Transfer-Encoding: chunked"} {
@@ -98,9 +98,9 @@ func TestHugeBody(t *testing.T) {
 	}
 }
 
-// TestManyStreams: one token has so many streams and no more; who is refused is told so, others are
-// served meanwhile, also beside bodies that never come, and when the streams have gone there is
-// room again.
+// TestManyStreams checks that one token has a limited number of streams. Further streams are
+// refused with an error, and other callers are served, even next to bodies that never arrive.
+// Closed streams free their places.
 func TestManyStreams(t *testing.T) {
 	const asked, atMost, slow = 300, 256, 50
 	w := newWorld(t, false, false)

@@ -22,12 +22,12 @@ const (
 	flushed = 5500 * time.Millisecond
 	// pushEnd bounds what comes after the last kill: pauses between attempts grow.
 	pushEnd = 3 * time.Minute
-	// deliveriesBetween is how much is told from one kill to the next.
+	// deliveriesBetween is the number of deliveries between two kills.
 	deliveriesBetween = 40
 )
 
-// TestPush kills hubs, adapters apart and webhooks while updates are told: every update of each
-// task is delivered at least once, and in order.
+// TestPush kills hubs, separate adapters and webhooks while updates are delivered. Every update of
+// each task must be delivered at least once, and in order.
 func TestPush(t *testing.T) {
 	t.Parallel()
 	for _, apart := range []bool{false, true} {
@@ -87,8 +87,8 @@ func testPush(t *testing.T, w *world) {
 		}
 		return true
 	}
-	// What is behind is told as fast as this machine can: what counts is that it continues. A webhook
-	// is told all of a task that much was said in, so this may take minutes.
+	// The backlog is delivered as fast as this machine can; the test only requires progress. A webhook
+	// receives the full history of long tasks, so this may take minutes.
 	last := time.Now().Add(5 * pushEnd)
 	for told, end := hook.count(), time.Now().Add(pushEnd); !ended() && time.Now().Before(end) &&
 		time.Now().Before(last); time.Sleep(retryPause) {
@@ -110,8 +110,8 @@ func testPush(t *testing.T, w *world) {
 	})
 }
 
-// webhook takes what is told. It can be killed; while it is there it refuses some, and of others
-// the answer is lost.
+// webhook receives deliveries. It can be killed. It refuses some deliveries, and loses the answers
+// of others.
 type webhook struct {
 	addr   string
 	server *http.Server
@@ -179,7 +179,7 @@ func (h *webhook) of(name string) []string {
 	return h.got[name]
 }
 
-// ended reports whether the end of a task was told.
+// ended reports whether the end of a task was delivered.
 func (h *webhook) ended(name string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -197,7 +197,7 @@ func (h *webhook) ended(name string) bool {
 		(last.Update.Status.terminal() || last.Status.terminal())
 }
 
-// deliveries holds what a webhook was told against a stream of the whole task.
+// deliveries compares the deliveries to a webhook with a stream of the whole task.
 func (j *judge) deliveries(r *reader, got []string) (delivered, repeated int) {
 	j.t.Helper()
 	d := dialects[0]
@@ -231,8 +231,8 @@ func (j *judge) deliveries(r *reader, got []string) (delivered, repeated int) {
 	return delivered, repeated
 }
 
-// plain is what two ways to write one update have in common. In 0.3 a task is told, which is known
-// by its status.
+// plain returns the common content of the two forms of an update. In 0.3 a task is delivered, and
+// its status identifies the update.
 func plain(t *testing.T, d *dialect, body string, legacy bool) string {
 	t.Helper()
 	if legacy {

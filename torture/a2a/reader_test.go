@@ -22,10 +22,11 @@ type given struct {
 type reader struct {
 	dialect *dialect
 	base    string // of the agent, perhaps through a proxy
-	agent   string // who reads
+	agent   string // the agent of the task
 	message string // that begins the task
 	text    string
-	// forgets has it come back without its cursor: then it is told where the task is.
+	// forgets makes the reader reconnect without its cursor. It then receives the current state of the
+	// task.
 	forgets bool
 
 	task   string
@@ -120,7 +121,7 @@ func (r *reader) refused(resp *http.Response) error {
 	case f == nil:
 		return wrongf("an answer that is no stream: %.300s", body.Bytes())
 	case r.forgets && r.task != "" && f.code == -32004, r.forgets && f.http == http.StatusBadRequest:
-		r.status.State = "completed" // it has missed the end, as it must be told
+		r.status.State = "completed" // it missed the end, so the next answer must have it
 		return nil
 	case f.passes():
 		r.asked++

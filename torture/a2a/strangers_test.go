@@ -19,10 +19,11 @@ type stranger struct {
 	name  string
 	token parley.CreateTokenParams
 	agent string // the agent at which it asks; empty: that of the task
-	// sits says that it takes part in the conversation, or may see all: then it has tasks of its own
-	// there.
+	// sits means that it is a participant of the conversation, or may see all conversations. Then it
+	// has its own tasks there.
 	sits bool
-	// refused is what it is told of everything, there or not; 0: as of what is not there.
+	// refused is the status of each of its requests, whether the task exists or not. 0 means the
+	// status of a missing task.
 	refused int
 }
 
@@ -57,8 +58,8 @@ func TestStrangers(t *testing.T) {
 	}
 	there := v.Task.ID
 	conversation, seq, _ := strings.Cut(there, ".")
-	// what does not exist is as long, so that an echo of it in an answer can be told apart from
-	// nothing else
+	// the missing id has the same length, so that the test can separate an echo of it from other
+	// differences
 	absent := strings.Repeat("z", len(conversation)-4)
 	absent = "cnv_" + absent + "." + seq
 	looks, broken := 0, 0

@@ -34,10 +34,10 @@ func planCut() int64 {
 	return rand.Int64N(192 << 10) // a task with its history has about 40 KiB
 }
 
-// TestStreams kills the hub, and in the second part the adapter apart too, while tasks are streamed
-// and begun in every dialect, some through a proxy that cuts connections at any byte. Who comes
-// back with its cursor is given what a client without any cut is given: all of the log, once and in
-// order. Each message that was sent again is said once.
+// TestStreams kills the hub, and in the second part also the separate adapter, while clients stream
+// and start tasks in every dialect. Some clients use a proxy that cuts connections at any byte. A
+// client that returns with its cursor receives the same events as a client without a cut: all of
+// the log, once and in order. Each repeated message is posted once.
 func TestStreams(t *testing.T) {
 	t.Parallel()
 	for _, apart := range []bool{false, true} {
@@ -260,8 +260,8 @@ func (j *judge) events(task string) (all []parley.Event) {
 	}
 }
 
-// forgetful: who has no cursor is told where the task is, and what comes: in order, and nothing of
-// it twice.
+// forgetful checks a reader without a cursor: it receives the current state of the task and later
+// updates, in order and without duplicates.
 func (j *judge) forgetful(r *reader) {
 	var last int64
 	for _, g := range r.all {

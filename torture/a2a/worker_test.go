@@ -11,8 +11,8 @@ import (
 	"github.com/parleyhub/parley/internal/hubproc"
 )
 
-// worker begins short tasks, one after another, in any dialect: each by a message that is sent
-// until it is answered. It is a participant of its own.
+// worker starts short tasks, one after another, in any dialect. It repeats each message until it is
+// answered. It is a separate participant.
 type worker struct {
 	id, base string
 	full     <-chan struct{} // closed when no more are to be begun

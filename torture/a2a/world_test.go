@@ -41,7 +41,7 @@ type world struct {
 	apart   bool
 	near    string // address of the adapter apart
 	adapter *adapter
-	push    bool // the adapter apart tells webhooks
+	push    bool // the separate adapter delivers to webhooks
 	teller  *teller
 }
 
@@ -156,8 +156,8 @@ func dial(t *testing.T, url, as string) *sdk.Client {
 	return c
 }
 
-// teller is an agent that says as many words as it is told, and the final one. Told no number, it
-// continues until it is hushed; told to wait, it says nothing until then.
+// teller is an agent that posts the requested number of messages and a final one. Without a number,
+// it continues until it is stopped. If it is asked to wait, it posts nothing until then.
 type teller struct {
 	words  atomic.Int64 // that were acknowledged
 	hushed chan struct{}

@@ -31,7 +31,7 @@ func newApart(t testing.TB, machines int, ids ...promise.ID) *apart {
 	if *failing {
 		several = disks.SeveralToFail
 	}
-	a.unused = several(t, machines, ids...) // from here on the thread has mounts of its own
+	a.unused = several(t, machines, ids...) // from here on the thread has its own mount namespace
 	a.boot = disks.NewBoot(t)
 	return a
 }
@@ -91,7 +91,7 @@ func (a *apart) fail(names ...string) {
 	}
 }
 
-// freeze has machines stand still. They are to be ended next.
+// freeze stops the processes of machines. The caller ends them next.
 func (a *apart) freeze(all []*machine) {
 	a.t.Helper()
 	var pids []int
@@ -102,8 +102,8 @@ func (a *apart) freeze(all []*machine) {
 	hubproc.Freeze(a.t, pids...)
 }
 
-// cut cuts the power to the disks of machines, and restore gives it back: none of their processes
-// may run then.
+// cut cuts the power to the disks of machines, and restore restores it. None of their processes may
+// run meanwhile.
 func (a *apart) cut(names ...string) {
 	a.t.Helper()
 	for _, name := range names {
@@ -118,7 +118,7 @@ func (a *apart) restore(names ...string) {
 	}
 }
 
-// fill takes all room on the disks of machines, and free gives it back.
+// fill fills the disks of machines, and free frees the space.
 func (a *apart) fill(names ...string) {
 	a.t.Helper()
 	for _, name := range names {
@@ -141,7 +141,7 @@ func (a *apart) sync() {
 	}
 }
 
-// again is another start of all machines, as they are told.
+// again starts all machines again with the same configuration.
 func (a *apart) again() { a.t.Helper(); a.boot.Again() }
 
 type apartPlace struct {

@@ -74,8 +74,8 @@ func newCluster(t testing.TB, at site, unsynced bool) *cluster {
 	return c
 }
 
-// keepData keeps the data of all machines beside what they say, if the test has failed and was told
-// to keep it. The machines end.
+// keepData keeps the data and the output of all machines if the test failed and its settings
+// request it. The machines end.
 func (c *cluster) keepData() {
 	if *keep == "" || !c.t.Failed() {
 		return

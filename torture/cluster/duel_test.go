@@ -206,7 +206,7 @@ func (f *contest) harass(d time.Duration) {
 
 func (r *replica) isDown() bool { return r.paused || !r.runs() }
 
-// raise brings back the replicas whose time has come.
+// raise restarts the replicas that are due.
 func (f *contest) raise(now time.Time) {
 	f.t.Helper()
 	for _, r := range f.replicas {
@@ -223,7 +223,7 @@ func (f *contest) raise(now time.Time) {
 	}
 }
 
-// end tells the replicas to end.
+// end ends the replicas.
 func (f *contest) end() {
 	f.t.Helper()
 	for _, r := range f.replicas {
@@ -236,7 +236,7 @@ func (f *contest) end() {
 	}
 }
 
-// judge holds the logs of all hubs, and what callers were told, against what must be.
+// judge checks the logs of all hubs and the answers to callers.
 func (f *contest) judge() {
 	t := f.t
 	t.Helper()
@@ -298,7 +298,7 @@ func (f *contest) early(ops []history.Op, logs map[string][]parley.Event) (held 
 			held++
 		case history.Lost:
 			if !expired[fmt.Sprintf("%x", sha256.Sum256([]byte(o.Claim)))] {
-				continue // its turn was answered under it, or its process has come back without it
+				continue // another attempt ended its turn, or its process restarted without it
 			}
 			f.t.Errorf("a claim was lost before its time, %d ms after it was asked for: %s", (o.End-at)/int64(time.Millisecond),
 				o.String())

@@ -16,7 +16,7 @@ import (
 // auditor is the agent that reads the logs at the end.
 const auditor = "auditor"
 
-// verdict holds what was told by any hub against the log, and the hubs against each other.
+// verdict compares the answers of each hub with the log, and the hubs with each other.
 type verdict struct {
 	*ledger.Ledger
 	w        *world
@@ -37,8 +37,8 @@ func judge(w *world) *verdict {
 	return j
 }
 
-// agree holds what each hub tells of the conversations against what the others do, and against an
-// export, and verifies the log.
+// agree compares the conversations of each hub with those of the other hubs and with an export, and
+// verifies the log.
 func (c *cluster) agree(known map[string]int64) *verdict {
 	c.t.Helper()
 	first := c.logsAt(1, known)
@@ -77,8 +77,8 @@ func (j *verdict) holdSubscriber(s *subscriber) {
 	}
 }
 
-// compare holds what someone tells against what the first hub does: the same bytes, and the same
-// hash of the head.
+// compare compares the answers of a hub with those of the first hub: they must have the same bytes
+// and the same head hash.
 func (j *verdict) compare(who string, first, other *ledger.Logs) {
 	if len(first.Events) != len(other.Events) {
 		j.Broke(1, "hub 1 has %d conversations, and %s %d", len(first.Events), who, len(other.Events))
@@ -146,7 +146,7 @@ func (c *cluster) export() (*ledger.Logs, error) {
 	return l, errors.Join(err, bad)
 }
 
-// tell sums a run up.
+// tell prints the summary of a run.
 func (j *verdict) tell(took, worst time.Duration) {
 	j.w.c.t.Helper()
 	j.w.c.t.Logf("%d appends acknowledged by three hubs, %d answers lost, %d refused for good, %d reads, %d conversations closed, %d calls judged; %d events compared; "+

@@ -22,9 +22,9 @@ var (
 // attacked are the promises that TestLogUnderFaults attacks.
 var attacked = []promise.ID{1, 2, 3, 4, 5, 9}
 
-// TestLogUnderFaults: three hubs on three servers, with clocks ten minutes apart, are killed,
-// paused and cut off from each other, and all lose their power; whatever any of them has told
-// anybody stays true, and they tell the same.
+// TestLogUnderFaults runs three hubs on three servers, with clocks ten minutes apart. Hubs and
+// servers are killed, paused, disconnected, and lose their power. All earlier answers must remain
+// true, and all hubs must give the same answers.
 func TestLogUnderFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: three hubs under faults left out")

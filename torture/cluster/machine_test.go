@@ -13,8 +13,8 @@ import (
 type machine struct {
 	process
 	place
-	// of a server: where it takes clients and tells about itself; of a hub client: where it takes
-	// calls. HOST:PORT
+	// client and monitor are addresses, HOST:PORT: of a server for clients and for monitoring, and of
+	// a hub for calls
 	client, monitor string
 	route           string
 }

@@ -48,8 +48,8 @@ type kind struct {
 	name  string
 	apart bool // it needs a network or a disk of the machines' own
 	alone bool // no other fault goes with it
-	// strike does the harm, and says to whom; heal ends it. Without a heal there was nobody of the
-	// kind to harm.
+	// strike injects the fault and returns its target; heal ends it. A nil heal means that the kind
+	// had no target.
 	strike func(n *nemesis) (whom string, heal func())
 }
 
@@ -109,7 +109,7 @@ type nemesis struct {
 	lasts  time.Duration
 	deck   []kind
 	harmed map[*machine]bool   // for as long as the present faults last
-	counts map[string]int      // of what was done
+	counts map[string]int      // number of injected faults by kind
 	drawn  map[string]bool     // kinds
 	worst  time.Duration       // until all was well again
 	rest   func(time.Duration) // lets time pass while a fault lasts
@@ -162,7 +162,7 @@ func (n *nemesis) leader() *machine {
 	return m
 }
 
-// strike does the harm of a kind, or of the one that stands in for it, and counts what was done.
+// strike injects a fault of a kind, or of its substitute, and counts it.
 func (n *nemesis) strike(k kind) (what string, heal func()) {
 	n.drawn[k.name] = true
 	whom, heal := k.strike(n)
@@ -236,7 +236,7 @@ func (n *nemesis) losePower(all []*machine) {
 		n.c.apart.fail(names...)
 		time.Sleep(n.upTo(20 * time.Millisecond))
 	} else {
-		n.c.apart.freeze(all) // a process that saw its disk go might be told of a sync that was not done: disks.Disk.Cut
+		n.c.apart.freeze(all) // otherwise a process could see its disk disappear and report a sync that failed: disks.Disk.Cut
 	}
 	n.c.apart.cut(names...)
 	for _, m := range all {
@@ -272,8 +272,8 @@ func (n *nemesis) cutsAmong(faults, cuts int) map[int]int {
 	return when
 }
 
-// round is one fault, or two at once, and the time until all is well again. It gives how many
-// faults there were.
+// round injects one or two faults at once, and waits until all machines work again. It returns the
+// number of faults.
 func (n *nemesis) round(most int) int {
 	n.c.t.Helper()
 	n.more(n.much+n.rng.Int64N(n.much), backTime)
@@ -337,7 +337,7 @@ func (n *nemesis) cutNow() {
 	n.c.apart.again()
 }
 
-// tell says how many faults of each kind there were, and returns their sum.
+// tell prints the number of faults of each kind, and returns their sum.
 func (n *nemesis) tell() (sum int) {
 	n.c.t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(n.counts)) {

@@ -12,8 +12,8 @@ import (
 
 // place is where one machine's process is.
 type place interface {
-	// host is its address, and address that of its own port: HOST:PORT. Where places share a host the
-	// port is another one, the same for each call.
+	// host is its address, and address its address with a separate port, HOST:PORT. Places on the same
+	// host have different ports. Each call returns the same port.
 	host() string
 	address(port int) string
 	// data is the directory of its data, which may not be there.
@@ -49,7 +49,7 @@ func atSite(t *testing.T, ids []promise.ID, apart func(*testing.T, *apart), onLo
 	})
 }
 
-// loopback is a site without any network of its own: its places differ by their ports.
+// loopback is a site without a separate network: its places have different ports.
 type loopback struct {
 	t     testing.TB
 	dir   string

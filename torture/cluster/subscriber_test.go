@@ -92,7 +92,7 @@ func (s *subscriber) follow(ctx context.Context) error {
 	}
 }
 
-// listen takes events from where the subscriber has come, until the close, or for a while.
+// listen receives events from the cursor of the subscriber, until the close or for a while.
 func (s *subscriber) listen(ctx context.Context, c *sdk.Client, id string) (closed bool, err error) {
 	for e, err := range c.Events(ctx, id, int64(len(s.seen[id]))) {
 		if err != nil {

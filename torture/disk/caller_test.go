@@ -22,7 +22,7 @@ type caller struct {
 // frame is anything that a hub sends.
 type frame = hubproc.Frame[parley.EventNotification]
 
-// shown is an event that a subscriber was told.
+// shown is an event that a subscriber received.
 type shown struct {
 	conversation string
 	seq          int64

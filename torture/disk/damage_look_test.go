@@ -16,7 +16,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal/bolt"
 )
 
-// answers are what a hub says of everything in its log, by what was asked.
+// answers has the answers of a hub about its whole log, by question.
 type answers map[string]answer
 
 // answer is what was said, or why it was not.
@@ -25,8 +25,8 @@ type answer struct {
 	err  error
 }
 
-// look asks a hub on a directory for everything. With like, it asks for what there was then, no
-// more. It gives the error with which the directory was not opened.
+// look asks a hub on a directory all questions, or only those of like. It returns an error if the
+// directory cannot be opened.
 func look(ctx context.Context, dir string, like answers) (got answers, healed bool, err error) {
 	j, err := bolt.Open(dir, nil)
 	if err != nil {
@@ -44,7 +44,7 @@ func look(ctx context.Context, dir string, like answers) (got answers, healed bo
 		again := make(answers)
 		again.ask(ctx, c, like)
 		for what, a := range again {
-			if a.err == nil { // what is named now was right before
+			if a.err == nil { // the members that are named now were correct before
 				got[what+", after some appends"] = a
 			}
 		}

@@ -73,7 +73,7 @@ func talk(t *testing.T, h *hubproc.Hub, i int) {
 	}
 }
 
-// say says something and gives its turn.
+// say posts a message and returns its turn.
 func say(t *testing.T, c *caller, conversation, text, claim string, finality parley.Finality) int64 {
 	t.Helper()
 	payload, err := json.Marshal(parley.Message{Text: text})

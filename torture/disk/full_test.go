@@ -27,16 +27,16 @@ const (
 	// fullRefusals how many refusals each gets then.
 	fullAppends  = 20
 	fullRefusals = 3
-	// fullTries bounds the appends of a writer until it gets them: what is free in the log's file goes
-	// first.
+	// fullTries limits the appends until a writer fills the disk. Free space inside the log file is
+	// used first.
 	fullTries = 300
 	// fullBytes is the size of the disk, and fullRoundBytes how much more there is for each round.
 	fullBytes      = 24 << 20
 	fullRoundBytes = 4 << 20
 )
 
-// The disk is full and has room again: what is refused is not there, reads continue, and appends
-// continue without a restart.
+// TestDiskFull fills the disk and then frees space. Refused appends are not in the log, reads
+// continue, and appends continue without a restart.
 func TestDiskFull(t *testing.T) {
 	mount := t.TempDir()
 	size := fmt.Sprint("size=", fullBytes+*fullRounds*fullRoundBytes)

@@ -14,8 +14,8 @@ import (
 // tally counts what was compared with the promises.
 type tally struct {
 	faults, acked, refused, unknown int
-	// found is how many with an unknown outcome were in the log, and shown how many events were told
-	// to subscribers.
+	// found is the number of unknown outcomes that were in the log, and shown the number of events
+	// that subscribers received.
 	found, shown, retries, violations int
 }
 
@@ -35,7 +35,7 @@ func (s *tally) tried(operations int) promise.Tried {
 	return promise.Tried{Faults: s.faults, Operations: operations, Unknown: s.unknown, Violations: s.violations}
 }
 
-// judge holds what was told to a log.
+// judge compares the recorded answers with a log.
 type judge struct {
 	t     *testing.T
 	after string // the fault, for messages
@@ -95,7 +95,7 @@ func nameOf(e parley.Event) (name, text string) {
 	return "", ""
 }
 
-// compare holds what a writer was told to the log.
+// compare compares the answers to a writer with the log.
 func (j *judge) compare(w *writer, l *log) {
 	for _, a := range w.appends {
 		seqs := l.seqs[a.name()]
@@ -124,7 +124,7 @@ func (j *judge) compare(w *writer, l *log) {
 	}
 }
 
-// saw holds what subscribers were told to the log.
+// saw compares the events of subscribers with the logs.
 func (j *judge) saw(events []shown, logs map[string]*log) {
 	for _, s := range events {
 		j.shown++
@@ -134,8 +134,7 @@ func (j *judge) saw(events []shown, logs map[string]*log) {
 	}
 }
 
-// retry sends all that was sent once more: what is in the log is met there, the rest is appended
-// now.
+// retry repeats all appends: those in the log are recognized, and the others are appended now.
 func (j *judge) retry(h *hubproc.Hub, w *writer, l *log) {
 	c, err := dial(h, w.id)
 	if err != nil {

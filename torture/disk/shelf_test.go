@@ -57,7 +57,7 @@ func TestDirectoryOfFile(t *testing.T) {
 	if err := syscall.Kill(h.Pid(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	m.Heal() // who waits for a file system is not dead before its answer
+	m.Heal() // a process that waits for a file system only dies after the answer
 	h.Kill(t)
 	<-done
 	if !errors.Is(second.err, hubproc.ErrGone) {

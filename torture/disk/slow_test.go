@@ -26,11 +26,12 @@ const (
 	heldAppends = 8
 	// slowWriters write at once in TestSlowDisk.
 	slowWriters = 8
-	// slowAcks is how many appends are acknowledged before the hub is told to stop.
+	// slowAcks is the number of acknowledged appends before the hub is stopped.
 	slowAcks = 24
 )
 
-// While an append waits for its sync no one is told of it, and all others are served.
+// TestNothingBeforeSync checks that no one sees an append before its sync ends, and that other
+// calls are served meanwhile.
 func TestNothingBeforeSync(t *testing.T) {
 	needFaults(t, 1)
 	m := faultfs.Mount(t, t.TempDir())
@@ -86,8 +87,8 @@ type sight struct {
 	looks, violations int
 }
 
-// hold lets syncs go one after another until the append is answered, and looks before each of
-// log.db. It gives how many of those there were.
+// hold releases one sync after another until the append is answered. It checks the readers before
+// each sync of log.db, and returns the number of these syncs.
 func (r *sight) hold(hold *faultfs.Hold, answered <-chan error) (syncs int) {
 	r.t.Helper()
 	timeout := time.After(endTimeout)
@@ -142,8 +143,8 @@ func (r *sight) look(answered <-chan error) {
 	r.caller.tail(r.t, conversations[1], 0)
 }
 
-// Syncs take long: appends are acknowledged late, reads continue, and a hub that is told to stop
-// ends in time with everything that it has acknowledged.
+// TestSlowDisk makes syncs slow. Appends are acknowledged late and reads continue. A stopped hub
+// ends in time with everything that it acknowledged.
 func TestSlowDisk(t *testing.T) {
 	needFaults(t, 1, 2, 18)
 	m := faultfs.Mount(t, t.TempDir())
@@ -190,8 +191,8 @@ func TestSlowDisk(t *testing.T) {
 	promise.ID(18).Kept(t, sum.tried(sum.acked))
 }
 
-// stopInTheMiddle lets all write until some appends are acknowledged, and then the hub is told to
-// stop. It gives how often was read meanwhile.
+// stopInTheMiddle stops the hub after some acknowledged appends. It returns the number of reads
+// meanwhile.
 func stopInTheMiddle(t *testing.T, h *hubproc.Hub, ws []*writer) (reads int64) {
 	t.Helper()
 	reader := mustDial(t, h)

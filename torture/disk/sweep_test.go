@@ -207,8 +207,8 @@ func spread(all []point, n int) []point {
 	return some
 }
 
-// tryPoint lets one operation fail under its own hub, and holds what was told to what the next one
-// finds.
+// tryPoint makes one operation fail under a hub, and compares the hub's answers with the state that
+// the next hub finds.
 func tryPoint(t *testing.T, m *faultfs.FS, prepared string, i int, p point) (tally, bool) {
 	t.Helper()
 	name := fmt.Sprint("data-", i)

@@ -37,7 +37,7 @@ func watch(t *testing.T, h *hubproc.Hub) *watcher {
 	return w
 }
 
-// told ends the watcher and gives what it was told.
+// told ends the watcher and returns the events that it received.
 func (w *watcher) told() []shown {
 	w.caller.Close()
 	<-w.ended

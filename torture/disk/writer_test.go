@@ -16,7 +16,7 @@ import (
 	"github.com/parleyhub/parley/internal/methods"
 )
 
-// outcome is what the caller of an append was told.
+// outcome is the result of an append for its caller.
 type outcome int
 
 // The outcomes.
@@ -77,7 +77,7 @@ func (a *utterance) name() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// send makes the call of an append and gives its seq, and whether it was there before.
+// send calls append and returns the seq, and whether the event was already in the log.
 func (w *writer) send(c *caller, a *utterance) (seq int64, duplicate bool, err error) {
 	if a.file != nil {
 		var r parley.PutAttachmentResult
@@ -95,7 +95,7 @@ func (w *writer) send(c *caller, a *utterance) (seq int64, duplicate bool, err e
 	return r.Seq, r.Duplicate, err
 }
 
-// do makes an append and keeps what was told of it.
+// do appends and records the outcome.
 func (w *writer) do(c *caller, a *utterance) outcome {
 	a.seq, _, a.err = w.send(c, a)
 	switch {
@@ -109,9 +109,8 @@ func (w *writer) do(c *caller, a *utterance) outcome {
 	return a.outcome
 }
 
-// work makes the appends until next, which lets each be made, says no, or until the connection is
-// gone. From the first unknown outcome on, which failed tells of to all writers, the hub must
-// acknowledge nothing that was sent after it.
+// work appends until next returns false or the connection is lost. failed notifies all writers of
+// the first unknown outcome. From then on, the hub must acknowledge no append that was sent later.
 func (w *writer) work(h *hubproc.Hub, failed *atomic.Bool, next func(do func()) bool) error {
 	c, err := dial(h, w.id)
 	if err != nil {

@@ -66,7 +66,7 @@ func (c *client) heard(conversation, text string, seq int64) {
 	}
 }
 
-// leaves has the client tell when it speaks again at another hub than this one.
+// leaves makes the client report its first call on another hub.
 func (c *client) leaves(url string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +77,7 @@ func (c *client) leaves(url string) {
 func (c *client) said() []word {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.words // what is there is not changed
+	return c.words // existing elements do not change
 }
 
 // fails notes why the client has stopped by itself.
@@ -184,7 +184,7 @@ func (w *world) create(ctx context.Context, by parley.Client, p *parley.CreateCo
 	}
 }
 
-// waitFor waits until f gives true; what was not to be within a time ends the test.
+// waitFor waits until f returns true. It fails the test at the time limit.
 func waitFor(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(hangTime)

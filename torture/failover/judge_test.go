@@ -30,9 +30,9 @@ func (v *verdict) kept(t *testing.T, faults int, figure string) {
 	promise.ID(9).Kept(t, promise.Tried{Faults: faults, Operations: v.read, Violations: v.unread})
 }
 
-// judge holds the log of a party against what its clients know: what was acknowledged is there, at
-// its place, once; each turn has one final message, and each question one answer; readers got every
-// event once, in order, as it is.
+// judge compares the log of a party with the records of its clients. Acknowledged messages are in
+// the log once, at their seqs. Each turn has one final message, and each question one answer.
+// Readers got every event once, unchanged and in order.
 func (p *party) judge() (v verdict) {
 	t := p.w.t
 	t.Helper()

@@ -103,14 +103,15 @@ func (p *party) works(more int) {
 	}
 }
 
-// leave has each client tell when it speaks again at another hub.
+// leave makes each client report its first call on another hub.
 func (p *party) leave(at *place) {
 	for _, c := range p.clients {
 		c.leaves(at.url)
 	}
 }
 
-// slowest waits until each client spoke again, and gives who did last, and how long after that was.
+// slowest waits for the first call of each client, and returns the last client and the time that it
+// took.
 func (p *party) slowest(after time.Time) (who string, took time.Duration) {
 	p.w.t.Helper()
 	for _, c := range p.clients {

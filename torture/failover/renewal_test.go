@@ -94,8 +94,8 @@ func TestNewerFormat(t *testing.T) {
 	v.kept(t, 2, "")
 }
 
-// renew ends a hub as a service manager does, and starts a build in its place. It gives how long
-// the start took.
+// renew stops a hub as a service manager does, and starts a build instead. It returns the duration
+// of the start.
 func (w *world) renew(p *place, build hubproc.Program) time.Duration {
 	t := w.t
 	t.Helper()

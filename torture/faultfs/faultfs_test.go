@@ -162,7 +162,7 @@ func TestDead(t *testing.T) {
 	below(t, m, "xirst")
 }
 
-// TestUncounted: what is not counted fails all the same.
+// TestUncounted checks that operations that are not counted can fail, too.
 func TestUncounted(t *testing.T) {
 	if missing := faultfs.Missing(); missing != "" {
 		t.Skip("left out: needs " + missing)

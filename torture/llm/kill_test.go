@@ -17,9 +17,10 @@ import (
 // slowest detects a hang in one turn.
 const slowest = 5 * time.Minute
 
-// TestTurnsUnderKills: the process of an LLM agent, or its hub, is killed at each point of a turn
-// with tools and an approval. The turn is completed once; that a tool runs was written before; one
-// that has run does not run again; the approval is asked for once, answered once, and stands.
+// TestTurnsUnderKills kills the process of an LLM agent, or its hub, at each point of a turn with
+// tools and an approval. The turn is completed once. A tool call is recorded before the tool runs,
+// and a tool that ran does not run again. The approval is requested once and decided once, and the
+// decision remains.
 func TestTurnsUnderKills(t *testing.T) {
 	w := newWorld(t)
 	operations, kills, answers := 0, 0, 0

@@ -37,7 +37,7 @@ const workerEnv = "PARLEY_TORTURE_LLM"
 
 func isWorker() bool { return os.Getenv(workerEnv) != "" }
 
-// orders are what a worker is told.
+// orders are the instructions for a worker.
 type orders struct {
 	URL    string `json:"url"`
 	Token  string `json:"token"`

@@ -145,7 +145,7 @@ func (o *office) killed() bool {
 	return o.kills > 0
 }
 
-// close ends the process and tells how often someone was killed before.
+// close ends the process and returns the number of kills.
 func (o *office) close() int {
 	o.mu.Lock()
 	o.closed = true

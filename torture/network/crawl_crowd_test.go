@@ -21,8 +21,8 @@ const (
 	crawlKinds
 )
 
-// crawlConfig is what the process of slow sockets is told. It says a crawlState when all are open,
-// and another whenever it is told something.
+// crawlConfig is the input of the process of slow sockets. It prints a crawlState when all sockets
+// are open, and one for each later input line.
 type crawlConfig struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`
@@ -87,7 +87,8 @@ func (c *crawlers) count(kind int) {
 	c.state.Ended[kind]++
 }
 
-// crawl keeps one socket of a kind open, as long as the process. opened is told of the first.
+// crawl keeps one socket of a kind open until the process ends. opened receives the result of the
+// first attempt.
 func (c *crawlers) crawl(kind int, opened chan<- error) {
 	first := true
 	for pace := time.NewTicker(crawlPace); ; <-pace.C { // at once, where the last one has lasted

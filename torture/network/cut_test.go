@@ -202,9 +202,9 @@ const (
 	loneGap = 3 * time.Millisecond
 )
 
-// loneWords says a few words to readers that wait, and then nothing until each has them: a reader
-// that misses a word while it goes back to wait would not hear of it by another. It gives how many
-// words there were.
+// loneWords posts a few messages to waiting readers, each after all readers have the one before. No
+// later message can hide that a reader missed one while it started its next wait. It returns the
+// number of messages.
 func (rs *readers) loneWords(t *testing.T, url string, ids []string) (words int) {
 	t.Helper()
 	said := map[string]int64{}
@@ -234,7 +234,7 @@ func (rs *readers) loneWords(t *testing.T, url string, ids []string) (words int)
 	return words
 }
 
-// catchUp waits until each reader has come to a seq.
+// catchUp waits until each reader has reached a seq.
 func (rs *readers) catchUp(t *testing.T, ends map[string]int64) {
 	t.Helper()
 	for deadline := time.Now().Add(*cutCatchUp); ; time.Sleep(10 * time.Millisecond) {

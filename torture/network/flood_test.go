@@ -70,8 +70,8 @@ func TestFlood(t *testing.T) {
 	})
 }
 
-// floodConfig is what the process of a flood is told. It says a floodState when all are connected,
-// and another whenever it is told something.
+// floodConfig is the input of the process of a flood. It prints a floodState when all are
+// connected, and one for each later input line.
 type floodConfig struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`

@@ -24,8 +24,9 @@ const (
 	goodStuck = 2 * time.Minute
 )
 
-// good is a client that writes and reads at a steady pace, and notes how long each thing took: from
-// when it was due, so that a hub that stands still is seen by all that is due meanwhile.
+// good is a client that writes and reads at a steady pace, and records the time of each operation.
+// It measures from the due time, so that a pause of the hub affects all operations that are due
+// meanwhile.
 type good struct {
 	url, token, conversation string
 	done                     *atomic.Int64 // calls of all
@@ -221,9 +222,9 @@ func (b *beside) laps(v window, of func(*good) []lap) quantiles {
 	return quantilesOf(all)
 }
 
-// judge compares the windows: p99 of calls, and p50 of new connections, which are few, are at most
-// within percent longer with what is bad; 0: it is only told. It gives how many things were
-// compared, and how often that did not hold.
+// judge compares the windows. The p99 of calls and the p50 of the few new connections may be at
+// most within percent longer next to bad clients. 0 means that the times are only printed. It
+// returns the number of comparisons and of violations.
 func (b *beside) judge(length time.Duration, within int) (done, violations int, figure string) {
 	b.t.Helper()
 	select {

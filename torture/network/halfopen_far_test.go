@@ -14,8 +14,8 @@ import (
 	"github.com/parleyhub/parley/internal/methods"
 )
 
-// farConfig is what a process of peers that are to be gone is told. It says a farReport when all
-// its peers are there, and then reads what comes until it is killed.
+// farConfig is the input of a process of peers that disappear. It prints a farReport when all its
+// peers are connected, and then reads until it is killed.
 type farConfig struct {
 	URL   string `json:"url"`
 	HTTP  string `json:"http"`
@@ -129,8 +129,8 @@ func farWaiter(c *farConfig) error {
 	return err
 }
 
-// farGet asked for something over HTTP on its own connection. What has no end is read on; else the
-// connection is kept.
+// farGet makes an HTTP request on a separate connection. It reads an endless response, and
+// otherwise keeps the connection.
 func farGet(c *farConfig, path string) error {
 	client := http.Client{Transport: &http.Transport{}}
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, c.HTTP+path, nil)
@@ -168,7 +168,7 @@ func farWaitOverHTTP(c *farConfig) error {
 	select {
 	case err := <-began:
 		return fmt.Errorf("a wait over HTTP has ended: %v", err)
-	case <-time.After(time.Second): // nothing tells that it began
+	case <-time.After(time.Second): // no event signals its start
 		return nil
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/parleyhub/parley/internal/methods"
 )
 
-// neighbourConfig is what the process beside the hub is told. It says a neighbourState twice a
-// second, and registers an executor when it is told something.
+// neighbourConfig is the input of the process next to the hub. It prints a neighbourState twice a
+// second, and registers an executor for an input line.
 type neighbourConfig struct {
 	URL   string `json:"url"`
 	HTTP  string `json:"http"`

@@ -42,9 +42,9 @@ const (
 	strayGoroutines = 8
 )
 
-// TestHalfOpen takes the link away under peers of every kind, and stops others: no byte and no end
-// comes from them any more. The hub finds out, gives back what they have held, and offers the turn
-// of an executor among them to another. It runs with the settings that it has by itself.
+// TestHalfOpen removes the link of peers of every kind, and stops others, so that no byte and no
+// end arrives from them. The hub detects this, releases what they held, and offers the turn of
+// their executor to another one. It runs with the default settings.
 func TestHalfOpen(t *testing.T) {
 	t.Parallel()
 	if hubproc.Shared() {

@@ -61,7 +61,7 @@ func (h *history) last() int64 {
 	return h.seq
 }
 
-// seen is a history as a process tells it.
+// seen is a history as printed by a process.
 type seen struct {
 	Conversation string   `json:"conversation"`
 	Seq          int64    `json:"seq"`
@@ -121,8 +121,8 @@ func readLog(url, conversation string) (*record, error) {
 	return l, nil
 }
 
-// differs says how what a reader has seen differs from the log up to where the reader has come;
-// empty: it does not.
+// differs describes the first difference between the events of a reader and the log up to the
+// reader's cursor, or returns "".
 func (l *record) differs(s seen) string {
 	switch {
 	case s.Wrongs > 0:

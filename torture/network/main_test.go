@@ -13,13 +13,13 @@ import (
 // The environment of a process in a role.
 const (
 	envRole   = "PARLEY_TORTURE_ROLE"   // which; set, this program is no test
-	envConfig = "PARLEY_TORTURE_CONFIG" // what it is told, as JSON
+	envConfig = "PARLEY_TORTURE_CONFIG" // its input, as JSON
 )
 
 var program hubproc.Program
 
-// role is what a process does. It is told more on stdin and says what it finds on stdout, a line of
-// JSON each.
+// role is the function of a process. It reads further input from stdin and prints results to
+// stdout, one line of JSON each.
 type role func(config []byte, told *bufio.Scanner, say *json.Encoder) error
 
 var roles = map[string]role{

@@ -28,7 +28,7 @@ type peer struct {
 // note is a notification.
 type note = hubproc.Frame[told]
 
-// told is what is looked at in its params.
+// told has the checked members of its params.
 type told struct {
 	SubscriptionID string          `json:"subscriptionId"`
 	Seq            int64           `json:"seq"`

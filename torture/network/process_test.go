@@ -106,7 +106,7 @@ func (p *process) forget() {
 	}
 }
 
-// tell returns the process one line of JSON.
+// tell sends the process one line of JSON.
 func (p *process) tell(v any) {
 	p.t.Helper()
 	if err := json.NewEncoder(p.in).Encode(v); err != nil {
@@ -121,7 +121,7 @@ func (p *process) signal(s syscall.Signal) {
 	}
 }
 
-// order reads the next line that the process is told.
+// order reads the next input line of the process.
 func order(told *bufio.Scanner, into any) error {
 	if !told.Scan() {
 		return fmt.Errorf("told nothing more: %w", told.Err())

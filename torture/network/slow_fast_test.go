@@ -54,8 +54,8 @@ func (f *fastReader) read() {
 	}
 }
 
-// compareFast waits until the fast ones have everything, ends them and holds them to the log. It
-// gives how many events they had.
+// compareFast waits until the fast subscribers have everything, ends them and compares them with
+// the log. It returns the number of their events.
 func (w *slowWorld) compareFast(l *record) (delivered int) {
 	w.t.Helper()
 	for deadline := time.Now().Add(slowGone); ; time.Sleep(10 * time.Millisecond) {

@@ -18,8 +18,8 @@ import (
 	"github.com/parleyhub/parley/internal/wire"
 )
 
-// laggardConfig is what a process of bad subscribers is told. It says how many are ready, waits for
-// a laggardGoal, and says a laggardFate of each.
+// laggardConfig is the input of a process of bad subscribers. It prints the number of ready ones,
+// waits for a laggardGoal, and prints a laggardFate of each.
 type laggardConfig struct {
 	URL     string `json:"url"`
 	N       int    `json:"n"`
@@ -38,7 +38,7 @@ type laggardFate struct {
 	Dropped   bool             `json:"dropped"`
 	CloseCode int              `json:"closeCode"`
 	Then      []seen           `json:"then"` // when it was dropped
-	Now       []seen           `json:"now"`  // after it has come back
+	Now       []seen           `json:"now"`  // after its return
 	Goal      map[string]int64 `json:"goal"`
 }
 
@@ -196,7 +196,8 @@ const (
 	narrowSegment = 1400
 )
 
-// narrowClient makes connections that hold little, and that give a byte a second while l trickles.
+// narrowClient creates connections with small buffers, which deliver one byte per second while l
+// trickles.
 func (l *laggard) narrowClient() *http.Client {
 	d := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) (err error) {
 		outer := raw.Control(func(fd uintptr) {

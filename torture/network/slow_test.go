@@ -94,7 +94,7 @@ type slowWorld struct {
 	resumed int           // events that they got after
 	later   []seen        // what they had then
 	wrong   int           // histories that are not those of the log
-	harmed  int           // what is promised of bad ones and does not hold
+	harmed  int           // broken promises about bad subscribers
 }
 
 func newSlowWorld(t *testing.T, h *hubproc.Hub) *slowWorld {
@@ -299,7 +299,7 @@ func (w *slowWorld) judgeLaggard(logs map[string]*record, f *laggardFate) {
 		w.resumed -= int(s.Seq)
 	}
 	for _, s := range f.Now {
-		w.later = append(w.later, s) // it may have come further than these logs
+		w.later = append(w.later, s) // its cursor may be beyond these logs
 		if s.Seq < f.Goal[s.Conversation] {
 			fault(&w.wrong, "%s: it has come to %d of %d", s.Conversation, s.Seq, f.Goal[s.Conversation])
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/parleyhub/parley/sdk"
 )
 
-// crowdConfig is what a process of subscribers is told. Subscriber i reads Rooms[i%len(Rooms)]. It
-// says a roundReport when all are there and then for each round, and at the end of its stdin a seen
-// of each.
+// crowdConfig is the input of a process of subscribers. Subscriber i reads Rooms[i%len(Rooms)]. It
+// prints a roundReport when all are connected and after each round. At the end of its stdin it
+// prints a seen of each.
 type crowdConfig struct {
 	URL   string   `json:"url"`
 	First int      `json:"first"`
@@ -117,7 +117,7 @@ func (m *muster) count(round int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.heard[round]++; m.heard[round] == m.n {
-		_ = m.say.Encode(roundReport{Round: round, Back: m.n}) // who does not listen ended
+		_ = m.say.Encode(roundReport{Round: round, Back: m.n}) // an error means that the parent ended
 	}
 }
 

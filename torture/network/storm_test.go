@@ -125,7 +125,8 @@ const crier = "crier"
 
 func cry(round int) string { return fmt.Sprintf("round %d", round) }
 
-// callUp says in each conversation which round it is: who reads that has caught up.
+// callUp posts the number of the round in each conversation. A reader that receives it has caught
+// up.
 func callUp(t *testing.T, url string, ids []string, round int) {
 	t.Helper()
 	p, err := dial(url, crier, nil)
@@ -178,7 +179,7 @@ func compareCrowds(t *testing.T, crowds []crowd, logs map[string]*record) (event
 	for _, c := range crowds {
 		var back roundReport
 		c.hear(stormBack, &back)
-		c.in.Close() // they are to tell what they have
+		c.in.Close() // the end of stdin requests their histories
 		for range c.n {
 			var s seen
 			c.hear(stormBack, &s)
@@ -196,9 +197,9 @@ func compareCrowds(t *testing.T, crowds []crowd, logs map[string]*record) (event
 	return events, violations
 }
 
-// stopBeforeWitnesses stops the hub by SIGTERM. Each witness must be told: its wait is answered
-// unavailable, closing comes, and the close code is that of a hub that stops. It gives how many
-// were not.
+// stopBeforeWitnesses stops the hub by SIGTERM. Each witness must receive the error unavailable for
+// its wait, the notification closing, and the close code of a stopping hub. It returns the number
+// of witnesses that did not.
 func stopBeforeWitnesses(t *testing.T, h *hubproc.Hub, ids []string) (untold int) {
 	t.Helper()
 	found := make(chan error, stormWitnesses)
@@ -223,8 +224,8 @@ func stopBeforeWitnesses(t *testing.T, h *hubproc.Hub, ids []string) (untold int
 	return untold
 }
 
-// witness waits for something that does not come before the hub stops, and reports what it was not
-// told.
+// witness waits for an event that does not arrive before the hub stops, and reports missing signals
+// of the stop.
 func witness(url, room string, ready func()) error {
 	p, err := dial(url, "witness", nil)
 	if err != nil {
@@ -242,7 +243,7 @@ func witness(url, room string, ready func()) error {
 	if err != nil {
 		return err
 	}
-	if err := p.Call(methods.Ping, struct{}{}, nil); err != nil { // what was asked before it is under way
+	if err := p.Call(methods.Ping, struct{}{}, nil); err != nil { // earlier calls are in progress
 		return err
 	}
 	ready()

@@ -34,12 +34,12 @@ type writer struct {
 	pace time.Duration
 
 	acked      []int64 // the seq of message n
-	unknown    int     // attempts whose outcome it was not told
+	unknown    int     // attempts with an unknown outcome
 	duplicates int     // attempts that met the first one
 	written    *atomic.Int64
 }
 
-// payload is message n. It says when it was sent, for who reads it in this process.
+// payload is message n. It has the time of sending, for readers in this process.
 func (w *writer) payload(n int) json.RawMessage {
 	text := fmt.Sprintf("%s-%d ", w.id, n)
 	text += strings.Repeat("x", max(w.size-len(text), 0))
@@ -146,8 +146,7 @@ type office struct {
 	closed  sync.Once
 }
 
-// employ lets writers work until they are told to rest, which they are at the end of the test at
-// the latest.
+// employ runs writers until they are stopped, at the latest at the end of the test.
 func employ(t *testing.T, url string, ws []*writer) *office {
 	o := &office{t: t, writers: ws, stop: make(chan struct{}), failed: make(chan error, len(ws))}
 	for _, w := range ws {
@@ -174,7 +173,7 @@ func (o *office) rest() {
 	}
 }
 
-// unknown is how many attempts had an outcome that their writer was not told.
+// unknown returns the number of attempts with an unknown outcome.
 func (o *office) unknown() (n int) {
 	for _, w := range o.writers {
 		n += w.unknown
@@ -182,8 +181,8 @@ func (o *office) unknown() (n int) {
 	return n
 }
 
-// audit holds the acknowledgements to the logs: each message is there once, in the order in which
-// it was said, at the seq that was told. It gives how many there are.
+// audit compares the acknowledgements with the logs: each message is there once, in the order of
+// sending, at the acknowledged seq. It returns the number of messages.
 func (o *office) audit(logs map[string]*record) int {
 	o.t.Helper()
 	logged := map[string][]int64{}

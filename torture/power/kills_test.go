@@ -71,8 +71,8 @@ func (r *rounds) stop(w *world) {
 	r.slowStop = max(r.slowStop, time.Since(start))
 }
 
-// TestKills: a hub under load is killed at any moment, and stopped now and then; whatever it has
-// told anybody stays true.
+// TestKills kills a hub under load at any moment, and stops it sometimes. All earlier answers must
+// remain true.
 func TestKills(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: kill -9 under load left out")

@@ -27,8 +27,8 @@ const (
 	askAfter = 2  // how many of them come after the kill, at least
 )
 
-// TestLostReplies: a reply that was lost costs nothing: whoever asks again, by another connection
-// or another door, before or after the hub was killed, is told the first answer.
+// TestLostReplies checks that a lost reply has no effect. A caller that repeats the call gets the
+// first answer: over another connection or protocol, before or after a kill of the hub.
 func TestLostReplies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: lost replies left out")
@@ -364,7 +364,7 @@ func (s *lostReplies) check(t *testing.T, h *hubproc.Hub, all []*asker) {
 	}
 }
 
-// told is 1 if the call was acknowledged.
+// told returns 1 if the call was acknowledged.
 func (m *asked) told() int {
 	if m.answer == nil {
 		return 0
@@ -379,7 +379,7 @@ func (m *asked) seq() int64 {
 	return m.answer.Seq
 }
 
-// keysOf counts the keys of an asker in its conversation, and says where each stands.
+// keysOf counts the keys of an asker in its conversation, and returns the seq of each.
 func keysOf(t *testing.T, c *workload.Caller, a *asker) (counts map[string]int, seqs map[string]int64) {
 	t.Helper()
 	var page parley.TailResult

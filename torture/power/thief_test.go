@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// thief is a proxy in front of a hub. It lets all through; but of a connection that it is told to
-// rob it keeps the next answer and ends it: the hub has done what was asked, and who asked does not
-// know.
+// thief is a proxy in front of a hub. On request it drops the next answer of a connection and
+// closes the connection. The hub has then executed the call, and the caller does not know it.
 type thief struct {
 	listener net.Listener
 	hub      atomic.Pointer[string] // HOST:PORT

@@ -12,7 +12,7 @@ import (
 	"github.com/parleyhub/parley/internal/promise"
 )
 
-// history is what everybody was told, and when.
+// history has all answers to all clients, with their times.
 type history struct {
 	stamps atomic.Int64
 
@@ -81,7 +81,7 @@ type try struct {
 	place int
 }
 
-// read is a place in a log that someone was told of as its end.
+// read is a seq that a client received as the end of a log.
 type read struct {
 	conversation string
 	begin, end   int64
@@ -95,7 +95,7 @@ type page struct {
 	events       []parley.Event
 }
 
-// told is guidance that someone was given.
+// told is guidance that a client received.
 type told struct {
 	conversation, who, how string
 	seq                    int64
@@ -154,7 +154,7 @@ func (h *history) problem(id promise.ID, format string, args ...any) {
 	h.noteLocked("PROBLEM "+format, args...)
 }
 
-// says notes that something is said and gives what notes the answer.
+// says records a call that posts a message, and returns the function that records its answer.
 func (h *history) says(s saying) (answered func(seq int64, duplicate bool, err error)) {
 	return h.saysIn(s, "", 0)
 }
@@ -177,7 +177,7 @@ func (h *history) saysIn(s saying, batch string, place int) (answered func(seq i
 	}
 }
 
-// hears notes a place that someone was told of as the end of a log.
+// hears records a seq that a client received as the end of a log.
 func (h *history) hears(conversation string, begin, latest int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -238,7 +238,7 @@ func (f *feed) take(e *parley.Event) bool {
 	return f.closed
 }
 
-// cursor is where it has come to.
+// cursor returns its current seq.
 func (f *feed) cursor() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -75,8 +75,8 @@ func (j *judgement) orders() map[string]*order {
 	return all
 }
 
-// orderHolds: what was said after something else was acknowledged is behind it, and who looks after
-// that finds it.
+// orderHolds checks that a message that is sent after the acknowledgement of another has a later
+// seq. A later read must find it.
 func (j *judgement) orderHolds() {
 	j.batchesHold()
 	all := j.orders()
@@ -103,7 +103,7 @@ func (j *judgement) orderHolds() {
 	}
 }
 
-// batchesHold: what was sent in order on one socket, to one conversation, is in that order.
+// batchesHold checks that messages of one socket to one conversation are in the order of sending.
 func (j *judgement) batchesHold() {
 	batches := make(map[string]map[int]int64) // the seqs, by place
 	for _, s := range j.sayings {

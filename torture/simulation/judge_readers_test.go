@@ -36,8 +36,8 @@ func (j *judgement) feedsHold() {
 	}
 }
 
-// pagesHold: what was read of a log at once are its events behind the cursor, up to where the page
-// says that it goes.
+// pagesHold checks that each page has the events after its cursor, up to the end that the page
+// names.
 func (j *judgement) pagesHold() {
 	for _, p := range j.pages {
 		log := j.logs[p.conversation]
@@ -88,7 +88,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// guidanceHolds: all guidance that anybody was told is what the log says at that seq.
+// guidanceHolds checks that all received guidance matches the log at its seq.
 func (j *judgement) guidanceHolds() {
 	for _, g := range j.told {
 		j.n.told++
@@ -113,8 +113,8 @@ func (j *judgement) guidanceHolds() {
 	}
 }
 
-// sessionsHold: a key begins one session; each session begins and ends once in its parent, and is
-// told of as often as its mode says.
+// sessionsHold checks that a key starts one session. Each session starts and ends once in its
+// parent, and is reported as often as its mode requires.
 func (j *judgement) sessionsHold() {
 	begun, ended, calledBack := make(map[string]int), make(map[string]int), make(map[string]int)
 	for _, c := range j.logs[parent] {

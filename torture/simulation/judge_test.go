@@ -61,7 +61,7 @@ type chapter struct {
 	before, after fold.State
 }
 
-// judgement holds the logs against what everybody was told.
+// judgement compares the logs with the recorded answers.
 type judgement struct {
 	*world
 	logs  map[string][]chapter
@@ -168,7 +168,8 @@ func (j *judgement) turnsEnd(id string, log []chapter) {
 	}
 }
 
-// keysStandOnce: a key of an author stands once in a conversation, except what is withdrawn.
+// keysStandOnce checks that each key of an author is in a conversation once, except withdrawn
+// events.
 func (j *judgement) keysStandOnce(id string, log []chapter) {
 	if len(log) == 0 {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
-// sayingsHold: what was acknowledged is there, once, where it was said to be; what was refused is
-// not; and what no one knows is there once or not at all.
+// sayingsHold checks all messages: an acknowledged one is in the log once, at the acknowledged seq.
+// A refused one is not in the log. One with an unknown outcome is there at most once.
 func (j *judgement) sayingsHold() {
 	keys := make(map[string][]*saying)
 	for _, s := range j.sayings {
@@ -62,8 +62,8 @@ func (j *judgement) count(t try) {
 	}
 }
 
-// keyHolds: of the texts that were sent with one key at most one was taken, and the others were
-// told so.
+// keyHolds checks that of the texts with one key at most one was accepted, and the others were
+// refused.
 func (j *judgement) keyHolds(group []*saying) {
 	first := int64(math.MaxInt64) // when the key was surely taken
 	var text string

@@ -62,8 +62,7 @@ func (w *world) harmBy(s step) {
 	}
 }
 
-// failed waits until the hub has found out that it cannot continue, and starts it again, as whoever
-// runs it would.
+// failed waits until the hub detects that it cannot continue, and restarts it, as an operator does.
 func (w *world) failed(s step) {
 	select {
 	case <-w.run.hub.Failed():

@@ -95,7 +95,7 @@ const (
 	toClient
 )
 
-// cable is the client's end of a connection. It can be told to break after some more bytes.
+// cable is the client's end of a connection. It can be set to break after a number of bytes.
 type cable struct {
 	net.Conn
 	network *network
@@ -111,7 +111,7 @@ func (c *cable) arm(direction, n int) {
 	c.left[direction] = n
 }
 
-// pass takes n bytes and gives how many of them come through.
+// pass receives n bytes and returns how many of them get through.
 func (c *cable) pass(direction, n int) (through int, broken bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -27,7 +27,7 @@ func policyOf(round string) parley.PolicyKind {
 	return parley.PolicyRoundRobin
 }
 
-// lasting are the conversations that stand until the end.
+// lasting returns the conversations that exist until the end.
 func lasting() []string {
 	ids := []string{parent}
 	for i := range talks {
@@ -47,7 +47,7 @@ func seats(kind parley.ParticipantKind, ids ...string) []parley.Participant {
 	return all
 }
 
-// settle makes the conversations that stand until the end.
+// settle creates the conversations that exist until the end.
 func (w *world) settle() {
 	open := &parley.Policy{Kind: parley.PolicyOpen}
 	for i := range talks {
@@ -107,8 +107,8 @@ func (w *world) make(c parley.Client) {
 	}
 }
 
-// make1 makes a conversation with a key, and once more: that meets it. It gives "" when the outcome
-// is unknown.
+// make1 creates a conversation with a key, and repeats the call, which must return the same one. It
+// returns "" if the outcome is unknown.
 func (w *world) make1(c parley.Client, key string) string {
 	ctx, cancel := context.WithTimeout(w.bounded, 5*time.Second)
 	defer cancel()

@@ -14,7 +14,7 @@ type fault string
 const (
 	kill      fault = "kill"      // the hub dies
 	killHeld  fault = "kill held" // it dies while what it has decided is not durable
-	drain     fault = "drain"     // it is told to stop, and started again
+	drain     fault = "drain"     // it is stopped gracefully and started again
 	full      fault = "full"      // the next commit finds no room
 	unknown   fault = "unknown"   // the next commit fails, and no one knows how far it came: nothing was written
 	lose      fault = "lose"      // the same, and all was written

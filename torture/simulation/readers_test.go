@@ -55,7 +55,7 @@ func (w *world) byStream(token string, f *feed, r *rand.Rand) {
 	}
 }
 
-// streamed reads one stream. It gives true at the end of the conversation.
+// streamed reads one stream. It returns true at the end of the conversation.
 func (w *world) streamed(transport http.RoundTripper, token string, f *feed, r *rand.Rand) (end bool) {
 	ctx, cancel := context.WithCancel(w.reading)
 	defer cancel()
@@ -133,8 +133,8 @@ func (w *world) wait(token string) {
 	}
 }
 
-// waitOnce waits behind the last event, or behind some before it. It gives false when the socket is
-// gone.
+// waitOnce waits after the last event, or after an earlier one. It returns false if the socket is
+// closed.
 func (w *world) waitOnce(peer *wire.Peer, conversation string, timeout time.Duration, back int64) bool {
 	latest, err := w.ask(peer, conversation, 0, 0)
 	if err != nil {

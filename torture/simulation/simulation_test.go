@@ -28,7 +28,7 @@ var (
 // judged are the promises that a simulation tries to break.
 var judged = []promise.ID{1, 2, 3, 4, 5, 6, 7, 9, 10, 15}
 
-// TestSimulation is green when the logs are what everybody was told, whatever was broken meanwhile.
+// TestSimulation passes if the logs match all answers to clients, whatever faults were injected.
 func TestSimulation(t *testing.T) {
 	if *oneSeed != 0 {
 		r := play(t, *oneSeed, sound)
@@ -89,7 +89,7 @@ func report(t *testing.T, r result) {
 	}
 }
 
-// result is what a simulation has come to.
+// result is the result of a simulation.
 type result struct {
 	plan plan
 	counts
@@ -135,7 +135,7 @@ func (w *world) play() {
 		_ = c.Close()
 	}
 	w.stop()
-	defer func() { // also where the log is none
+	defer func() { // also if there is no log
 		if err := w.journal.Close(); err != nil {
 			w.t.Error(err)
 		}

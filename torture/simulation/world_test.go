@@ -45,7 +45,7 @@ type world struct {
 	mu       sync.Mutex // guards the fields below
 	journal  *memory.Journal
 	replaced chan struct{} // closed when there is another journal
-	rest     chan struct{} // closed when the rest is over; nil while there is none
+	rest     chan struct{} // closed at the end of the rest; nil outside of a rest
 	broken   int           // how many faults there were
 	crashes  int
 	made     []string // conversations that come and go
@@ -56,7 +56,7 @@ type run struct {
 	hub    *hub.Hub
 	server *rpc.Server
 	http   *http.Server
-	served chan struct{} // closed when http has ended
+	served chan struct{} // closed when http ends
 }
 
 func newWorld(t *testing.T, p plan, b bug) *world {
@@ -87,7 +87,7 @@ func (w *world) open() {
 	w.run = r
 }
 
-// crash ends the hub as kill -9 would. What was durable is left.
+// crash ends the hub as kill -9 does. Only durable data remain.
 func (w *world) crash() {
 	w.net.down()
 	next := w.journal.Crash()
@@ -109,7 +109,7 @@ func (r *run) end() {
 	<-r.served
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_ = r.server.Shutdown(ctx) // no one is left to be told
+	_ = r.server.Shutdown(ctx) // no client is left
 	_ = r.hub.Close()
 }
 
@@ -165,7 +165,7 @@ func (w *world) isOver() bool {
 	}
 }
 
-// pause waits, and longer while everybody rests. It gives false when nothing new is to be begun.
+// pause waits, and waits longer during a rest. It returns false if no new work may start.
 func (w *world) pause(d time.Duration) bool {
 	select {
 	case <-time.After(d):

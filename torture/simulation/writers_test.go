@@ -179,7 +179,7 @@ func (w *world) dial(token string) *wire.Peer {
 		Ended: func(int) {}})
 }
 
-// batch says some things at once. It gives false when the socket is gone.
+// batch posts several messages at once. It returns false if the socket is closed.
 func (w *writer) batch(peer *wire.Peer) bool {
 	var answers sync.WaitGroup
 	defer answers.Wait()

@@ -47,8 +47,8 @@ func TestTriggersUnderKills(t *testing.T) {
 	})
 }
 
-// feedUnderKills feeds all conversations until everything that was woken has come to its end, under
-// kills, and counts these.
+// feedUnderKills posts events to all conversations under kills until every triggered run is over,
+// and counts the kills.
 func (w *world) feedUnderKills(rng *rand.Rand) (kills, runners int) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())

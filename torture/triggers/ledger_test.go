@@ -32,7 +32,7 @@ type ledger struct {
 	// wants is whom the last event must have woken, as the next one says; last is that event.
 	wants []string
 	last  parley.Event
-	// given are the matches of the claim that stands, and claimed is who holds it.
+	// given has the matches of the current claim, and claimed its holder.
 	given   []*match
 	claimed string
 	// told is the session whose answer must come next.

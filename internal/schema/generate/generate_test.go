@@ -27,8 +27,9 @@ func testMethods() []Method {
 	return all
 }
 
-// TestTablesNameWhatThereIs: a bound for a field that is gone would bind nothing, and nobody would see it.
-func TestTablesNameWhatThereIs(t *testing.T) {
+// TestTablesNameExistingFields checks that each bound names an existing field. Otherwise it has no
+// effect, and no test fails.
+func TestTablesNameExistingFields(t *testing.T) {
 	s := sourceOf(t)
 	for name := range bounds {
 		if _, ok := s.comments[name]; !ok {
@@ -78,8 +79,9 @@ func TestKindsAreThoseOfTheCode(t *testing.T) {
 	}
 }
 
-// TestWordsOfTheWire: comments are told in the names of JSON, and constants as their values.
-func TestWordsOfTheWire(t *testing.T) {
+// TestDescriptionsUseJSONNames checks that comments use JSON names for fields, and values for
+// constants.
+func TestDescriptionsUseJSONNames(t *testing.T) {
 	s := sourceOf(t)
 	for _, c := range []struct {
 		of    reflect.Type

@@ -11,7 +11,8 @@ import (
 // kept are the declarations that the console is checked against.
 const kept = "../../../adapters/console/page/js/protocol.d.ts"
 
-// TestDeclarationsAreThoseOfTheSchemas makes the console's declarations anew.
+// TestDeclarationsAreThoseOfTheSchemas compares the console's declarations with the schemas, or
+// writes them with -update.
 func TestDeclarationsAreThoseOfTheSchemas(t *testing.T) {
 	schemas, err := os.ReadFile("../documents/schemas.json")
 	if err != nil {

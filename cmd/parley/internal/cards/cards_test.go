@@ -42,7 +42,7 @@ cards:
 	}
 }
 
-// TestFaults: what is wrong is told with its place.
+// TestFaults checks that each fault is reported at its position.
 func TestFaults(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "good.yaml", seats)

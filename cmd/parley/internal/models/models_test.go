@@ -23,7 +23,7 @@ func TestSchemaIsPublished(t *testing.T) {
 	golden.Compare(t, filepath.Join("..", "..", "..", "..", "docs", "models.schema.json"), models.Schema())
 }
 
-// TestFaults: what is wrong is told with its place.
+// TestFaults checks that each fault is reported at its position.
 func TestFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		"": `m.yaml:1:1: expected models, such as "runtimes: {ollama: {kind: openai, ` +
@@ -99,8 +99,8 @@ func open(t *testing.T, o *models.Options) *models.Open {
 	return m
 }
 
-// TestRuntimes: which runtimes there are follows from the environment, the file and the scripts; of
-// others it is told why they are not there.
+// TestRuntimes checks that the environment, the file and the scripts determine the runtimes, and
+// that a missing runtime has a reason.
 func TestRuntimes(t *testing.T) {
 	const file = `
 runtimes:
@@ -156,8 +156,8 @@ runtimes:
 	}
 }
 
-// TestRefused: what was set and cannot be used is told of, with its setting; scripts with faults
-// only keep the runtime away.
+// TestRefused checks that a setting that cannot be used is an error with its name. Scripts with
+// faults only disable their runtime.
 func TestRefused(t *testing.T) {
 	for setting, o := range map[string]*models.Options{
 		"models": world(t, "runtimes: 1", nil),
@@ -182,8 +182,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestReplay: what models have said is recorded without the key, and played back without any server
-// or key; a look changes nothing.
+// TestReplay checks that answers of models are recorded without the key, and played back without a
+// server or a key. With Look nothing is written.
 func TestReplay(t *testing.T) {
 	vendor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer sk-secret" {

@@ -12,8 +12,8 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// FuzzParse: any text gives a scenario or faults with their places. What is taken, the Schema takes
-// too, and a hub.
+// FuzzParse checks that any text is either a scenario, or has faults with valid positions. The
+// Schema and a hub accept each scenario that Parse accepts.
 func FuzzParse(f *testing.F) {
 	for _, dir := range []string{"good", "faults"} {
 		for _, name := range files(f, "testdata", dir) {
@@ -40,7 +40,7 @@ func FuzzParse(f *testing.F) {
 		if !errors.As(err, &faults) || len(faults) == 0 {
 			t.Fatalf("%T %v", err, err)
 		}
-		// YAML has line ends of its own, and one fault may be of the end
+		// YAML has additional line breaks, and one fault may be at the end
 		lines := bytes.Count(text, []byte("\n")) + 2 + bytes.Count(text, []byte("\r")) + 3*bytes.Count(text,
 			[]byte("\xe2\x80")) + bytes.Count(text, []byte("\xc2\x85"))
 		for _, fault := range faults {

@@ -25,7 +25,8 @@ func files(t testing.TB, dir ...string) []string {
 	return names
 }
 
-// TestFaults: every fault of a file is told, with its place and what was expected, in the order of the file; and no value is repeated.
+// TestFaults checks that each fault is reported at its position with the expected value, in the
+// order of the file, and that no value is quoted.
 func TestFaults(t *testing.T) {
 	for _, name := range files(t, "testdata", "faults") {
 		t.Run(filepath.Base(name), func(t *testing.T) {
@@ -125,7 +126,7 @@ func TestNoFile(t *testing.T) {
 	}
 }
 
-// TestTooMuch: what is larger or deeper than a hub takes is told of.
+// TestTooMuch checks that a file that is larger or deeper than the limits of a hub has a fault.
 func TestTooMuch(t *testing.T) {
 	const seats = "participants: [{id: ann, kind: human}]\n"
 	for text, want := range map[string]string{

@@ -22,8 +22,8 @@ func TestPublished(t *testing.T) {
 	golden.Compare(t, filepath.Join("..", "..", "..", "..", "docs", "scenario.schema.json"), scenario.Schema())
 }
 
-// TestSchemaAgrees: what Parse takes the Schema takes, and what Parse refuses the Schema refuses,
-// but for what it cannot tell.
+// TestSchemaAgrees checks that Parse and the Schema accept the same files, except for rules that a
+// schema cannot express.
 func TestSchemaAgrees(t *testing.T) {
 	s := schematest.Compile(t, scenario.Schema())
 	parseOnly := []string{"alias", "anchor", "strangers", "expressions", "policies", "moderator", "needs", "himself",
@@ -44,9 +44,9 @@ func TestSchemaAgrees(t *testing.T) {
 	}
 }
 
-// TestAllThereIs: a scenario can say all that createConversation takes, but for the ids and the
-// span.
-func TestAllThereIs(t *testing.T) {
+// TestScenarioHasAllParams checks that a scenario has all params of createConversation except the
+// ids and the span.
+func TestScenarioHasAllParams(t *testing.T) {
 	var published struct {
 		Properties map[string]struct {
 			Properties map[string]struct{ Items object }

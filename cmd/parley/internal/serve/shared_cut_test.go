@@ -187,8 +187,8 @@ func TestListenersLeave(t *testing.T) {
 	}
 }
 
-// TestListenersStay: where no other hub takes them, those who listen keep what they have, and hear
-// what comes once the way is there again.
+// TestListenersStay checks that listeners keep their connection when no other hub can take them,
+// and receive new events after the network recovers.
 func TestListenersStay(t *testing.T) {
 	servers, err := natscluster.Start(t.Context(), t.TempDir(), nil)
 	if err != nil {

@@ -22,7 +22,7 @@ func secretOf(letter string) string {
 	return "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat(letter, 24)))
 }
 
-// environment gives variables with good secrets, and one with a bad one.
+// environment returns variables with valid secrets, and one with an invalid one.
 func environment(name string) (string, bool) {
 	value, ok := map[string]string{"ONE": secretOf("a"), "TWO": secretOf("b") + "\n", "BAD": "whsec_canary",
 		"EMPTY": ""}[name]
@@ -31,7 +31,7 @@ func environment(name string) (string, bool) {
 
 var all = &sources.Options{Getenv: environment}
 
-// TestLoad: a file is taken with its secrets, which stand elsewhere.
+// TestLoad checks that a file is loaded with the secrets that it names.
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "secrets", "# the old one\n"+secretOf("c")+"\n\n  "+secretOf("d")+"  \r\n")
@@ -67,7 +67,7 @@ timetable:
 	}
 }
 
-// TestFaults: what is wrong is told with its place, and no secret is.
+// TestFaults checks that each fault is reported at its position, without a secret.
 func TestFaults(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "bad", secretOf("c")+"\nwhsec_canary\n")
