@@ -26,7 +26,7 @@ type SessionStatus string
 
 // The values of SessionStatus.
 const (
-	SessionPending       SessionStatus = "pending" // waits for a runner
+	SessionPending       SessionStatus = "pending"        // waits for a runner
 	SessionRunning       SessionStatus = "running"        // its agent works
 	SessionInputRequired SessionStatus = "input_required" // its agent waits for a message of the caller
 	SessionCompleted     SessionStatus = "completed"

@@ -56,8 +56,8 @@ With --data it writes to the log of a stopped hub. Use this to create the first 
 		"read, write, create, claim, approve, trace, admin (default: read,write,create,claim)")
 	c.Flags().StringSliceVar(&f.conversations, "conversations", nil,
 		"conversations that it may use (default: those of your token)")
-	c.Flags().StringSliceVar(&f.workspaces, "workspaces", nil, "workspaces whose conversations it may read, and bring "+
-		"into context: of those of the token that makes it, any for an admin (default: none)")
+	c.Flags().StringSliceVar(&f.workspaces, "workspaces", nil, "workspaces whose conversations it may read and "+
+		"use as context: a subset of those of your token, or any for an admin (default: none)")
 	c.Flags().DurationVar(&f.expires, "expires", 0,
 		"lifetime, such as 2160h for 90 days (default: that of your token)")
 	c.Flags().BoolVar(&f.admin, "admin", false, "scope admin: every call, as any participant")
