@@ -12,8 +12,8 @@
 //     or this process ends. Its environment has the few variables that programs need to find their
 //     tools, and those of the config.
 //   - A line on the stdout of a command that is not a JSON-RPC message is logged and skipped.
-//   - Data of a server is limited: MaxText for the model, MaxMessage for one message, MaxTools for
-//     the list.
+//   - Data of a server is limited: MaxMessage for one message, MaxTools for the list. Package tool
+//     limits the part of a result that a model reads.
 //   - The values of ${NAME} are in no error and no log.
 //
 // # Goroutines
@@ -38,7 +38,6 @@ import (
 
 // Limits of the data of a server.
 const (
-	MaxText    = 1 << 20  // bytes of the text of one result
 	MaxMessage = 16 << 20 // bytes of one message of the protocol
 	MaxTools   = 1000
 	// ConnectTimeout is the default of Options.ConnectTimeout.

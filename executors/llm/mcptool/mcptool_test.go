@@ -44,8 +44,7 @@ func TestTools(t *testing.T) {
 	})
 }
 
-// Texts are returned unchanged, structured content as JSON, and files by name. The result is
-// limited.
+// Texts are returned unchanged and whole, structured content as JSON, and other files by name.
 func TestResults(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -54,8 +53,9 @@ func TestResults(t *testing.T) {
 	everyWay(t, func(w *world) {
 		for name, wanted := range map[string]string{
 			"echo": `{"x":"1"}`, "structured": "seen\n{\"n\":1}", "both": `{ "n": 1 }`,
-			"files": "[image, image/png, 5 bytes, not shown]\n[audio, audio/wav, 3 bytes, not shown]\n" +
-				"[resource file:///a: a, text/plain]\n[resource file:///b, text/csv, 3 bytes, not shown]",
+			"files": "[image, image/png, 5 bytes, not shown: its content is not a PNG, JPEG, GIF or WebP image]\n" +
+				"[audio, audio/wav, 3 bytes, not shown]\n[resource file:///a: a, text/plain]\n" +
+				"[resource file:///b, text/csv]\n1,2",
 		} {
 			if r := w.must(name, `{"x":"1"}`); r.Text != wanted || r.IsError {
 				w.Errorf("%s returned %+v", name, r)
@@ -65,7 +65,7 @@ func TestResults(t *testing.T) {
 			w.Errorf("%+v", r)
 		}
 		r := w.must("large", "{}")
-		if !strings.HasSuffix(r.Text, "é\n[cut: 1048576 bytes more]") || len(r.Text) > mcptool.MaxText+100 {
+		if len(r.Text) != 2<<20 || strings.Trim(r.Text, "é") != "" {
 			w.Errorf("%d bytes: %s", len(r.Text), r.Text[len(r.Text)-100:])
 		}
 	})

@@ -8,7 +8,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -90,7 +89,7 @@ func (r *remote) Run(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 		l.waitLost(ctx, err)
 		return nil, r.server.secrets.hide(r.explain(ctx, err))
 	}
-	return &tool.Result{Text: textOf(result), IsError: result.IsError}, nil
+	return resultOf(result), nil
 }
 
 // explain adds to an error what is known about the outcome of the call.
@@ -129,73 +128,4 @@ func refusal(err error) (message string, ok bool) {
 func ofTransport(message string) bool {
 	return slices.ContainsFunc([]string{"client is closing", "server is closing", "rejected by transport"},
 		func(own string) bool { return strings.HasPrefix(message, own) })
-}
-
-// textOf returns the text of a result for the model: its texts, then the structured content unless
-// a text equals it. Files are listed with their size.
-func textOf(r *mcp.CallToolResult) string {
-	var parts []string
-	structured := ""
-	if r.StructuredContent != nil {
-		if b, err := json.Marshal(r.StructuredContent); err == nil {
-			structured = string(b)
-		}
-	}
-	for _, c := range r.Content {
-		text := contentText(c)
-		if structured != "" && sameJSON(text, structured) {
-			structured = ""
-		}
-		parts = append(parts, text)
-	}
-	if structured != "" {
-		parts = append(parts, structured)
-	}
-	return cut(strings.Join(parts, "\n"))
-}
-
-func contentText(c mcp.Content) string {
-	switch c := c.(type) {
-	case *mcp.TextContent:
-		return c.Text
-	case *mcp.ImageContent:
-		return fmt.Sprintf("[image, %s, %d bytes, not shown]", c.MIMEType, len(c.Data))
-	case *mcp.AudioContent:
-		return fmt.Sprintf("[audio, %s, %d bytes, not shown]", c.MIMEType, len(c.Data))
-	case *mcp.ResourceLink:
-		return fmt.Sprintf("[resource %s: %s, %s]", c.URI, c.Name, c.MIMEType)
-	case *mcp.EmbeddedResource:
-		if c.Resource == nil {
-			return "[missing resource]"
-		}
-		return fmt.Sprintf("[resource %s, %s, %d bytes, not shown]", c.Resource.URI, c.Resource.MIMEType,
-			len(c.Resource.Text)+len(c.Resource.Blob))
-	}
-	return fmt.Sprintf("[content of the unknown type %T]", c)
-}
-
-// sameJSON reports whether two texts are equal as JSON.
-func sameJSON(a, b string) bool {
-	var x, y any
-	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {
-		return false
-	}
-	p, err := json.Marshal(x)
-	if err != nil {
-		return false
-	}
-	q, err := json.Marshal(y)
-	return err == nil && string(p) == string(q)
-}
-
-// cut limits a text to MaxText.
-func cut(text string) string {
-	if len(text) <= MaxText {
-		return text
-	}
-	end := MaxText
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + fmt.Sprintf("\n[cut: %d bytes more]", len(text)-end)
 }

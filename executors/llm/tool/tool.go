@@ -70,8 +70,10 @@ type Progress struct {
 // Result is the result of a tool.
 type Result struct {
 	// Text is read by the model. If it is large, it is stored as an attachment, and the model reads
-	// its beginning.
+	// its beginning and its end.
 	Text string
+	// Files are images of llm.NewImage that follow the text. They are stored as attachments.
+	Files []llm.File
 	// IsError is true if the call failed.
 	IsError bool
 }
