@@ -146,7 +146,7 @@ func limitFiles(all []Message, images bool) []Message {
 			case !images:
 				why = "the model takes no images"
 			case count == MaxImages || size+len(f.Data) > MaxImagesBytes:
-				why = "there are too many later images"
+				why = "there are too many other images"
 			}
 			if why == "" {
 				count, size, kept = count+1, size+len(f.Data), append(kept, f)

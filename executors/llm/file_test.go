@@ -136,9 +136,9 @@ func TestLimitsImages(t *testing.T) {
 		told, toldNot string
 	}{
 		{"few", "gpt-4o", many[:3], 4, "", "not shown"},
-		{"too many", "gpt-4o", many, llm.MaxImages, "later images", ""},
-		{"too large", "gpt-4o", []llm.File{large, large}, 2, "later images", ""},
-		{"no images", "llama3", many[:1], 0, "takes no images", "later"},
+		{"too many", "gpt-4o", many, llm.MaxImages, "other images", ""},
+		{"too large", "gpt-4o", []llm.File{large, large}, 2, "other images", ""},
+		{"no images", "llama3", many[:1], 0, "takes no images", "other"},
 	} {
 		for place, messages := range map[string][]llm.Message{
 			"messages": {{Role: llm.RoleUser, Text: "look", Files: c.before}, {Role: llm.RoleUser, Text: "and", Files: last}},

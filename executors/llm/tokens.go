@@ -1,6 +1,9 @@
 package llm
 
-import "unicode"
+import (
+	"unicode"
+	"unicode/utf8"
+)
 
 // CountTokens estimates the tokens of a text without a tokenizer. The estimate for English and JSON
 // is rather too high than too low.
@@ -13,6 +16,31 @@ func CountTokens(text string) int64 {
 	var c counter
 	c.add(text)
 	return c.tokens
+}
+
+// HeadTokens returns the number of bytes at the beginning of a text that count at most the given
+// number of tokens.
+func HeadTokens(text string, most int64) int {
+	var c counter
+	for i, r := range text {
+		if c.addRune(r); c.tokens > most {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// TailTokens returns the offset of the end of a text that counts at most the given number of tokens.
+func TailTokens(text string, most int64) int {
+	var c counter
+	for i := len(text); i > 0; {
+		r, n := utf8.DecodeLastRuneInString(text[:i])
+		if c.addRune(r); c.tokens > most {
+			return i
+		}
+		i -= n
+	}
+	return 0
 }
 
 // The tokens that an API adds for each message and each tool.
@@ -85,15 +113,19 @@ const (
 
 func (c *counter) add(text string) {
 	for _, r := range text {
-		kind, each := kindOf(r)
-		if kind != c.kind {
-			c.kind, c.run = kind, 0
-		}
-		if each > 0 && c.run%each == 0 {
-			c.tokens++
-		}
-		c.run++
+		c.addRune(r)
 	}
+}
+
+func (c *counter) addRune(r rune) {
+	kind, each := kindOf(r)
+	if kind != c.kind {
+		c.kind, c.run = kind, 0
+	}
+	if each > 0 && c.run%each == 0 {
+		c.tokens++
+	}
+	c.run++
 }
 
 // kindOf returns the kind of a rune, and how many runes of this kind make a token. 0 means that

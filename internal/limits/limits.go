@@ -191,10 +191,15 @@ const (
 
 // Bounds and defaults of agent configs. The fields of parley.AgentConfig name them.
 const (
-	DefaultMaxSteps   = 12
-	MaxMaxSteps       = 100
-	DefaultSubagents  = 3
-	MaxSubagents      = 7 // seed 002, section 6
+	DefaultMaxSteps  = 12
+	MaxMaxSteps      = 100
+	DefaultSubagents = 3
+	MaxSubagents     = 7 // seed 002, section 6
+	// DefaultToolOutputTokens limits a result of a tool, and a file in the prompt, in tokens.
+	DefaultToolOutputTokens = 25_000
+	MinToolOutputTokens     = 256
+	MaxToolOutputTokens     = 1_000_000
+
 	DefaultMaxRetries = 2
 	MaxMaxRetries     = 10
 	// MaxIdleMs and MaxRequestMs bound idle_timeout and request_timeout.

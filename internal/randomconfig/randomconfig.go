@@ -61,6 +61,7 @@ func options(r *rand.Rand, maybe func(func()), text func() string) *parley.Agent
 	maybe(func() { o.Strict, o.Stream = new(r.IntN(2) == 0), new(r.IntN(2) == 0) })
 	maybe(func() { o.UserTemplate = text() + "{prompt} {{}}" })
 	maybe(func() { o.MaxToolCalls = 1 + r.IntN(10_000) })
+	maybe(func() { o.ToolOutputTokenLimit = 256 + r.IntN(100_000) })
 	maybe(func() { o.MaxRetries = new(r.IntN(limits.MaxMaxRetries + 1)) })
 	maybe(func() { o.IdleTimeout, o.RequestTimeout = "1m30s", "15m" })
 	maybe(func() { o.Metadata = map[string]string{"team": text(), "x": ""} })

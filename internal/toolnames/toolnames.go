@@ -13,6 +13,13 @@ const (
 	Parallel  = "run_parallel_subagents"
 )
 
+// The names of the built-in tool that reads a file of the conversation. The second one is for agents
+// that have another tool with the first name.
+const (
+	ReadFile       = "read_file"
+	ReadStoredFile = "read_stored_file"
+)
+
 // ChildSuffix is the end of the name of the agent that child sessions run: the name of their parent
 // and ChildSuffix.
 const ChildSuffix = ".child"

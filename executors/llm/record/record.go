@@ -110,11 +110,13 @@ type ToolEnded struct {
 	Tool   string `json:"tool"`
 	// Text is the result that the model reads. Success, Error and DurationMs are members of the
 	// trace as in seed 002.
-	Text       string   `json:"text"`
-	Success    bool     `json:"success"`
-	Error      string   `json:"error,omitempty"`
-	DurationMs float64  `json:"duration_ms"`
-	Metadata   Metadata `json:"metadata"`
+	Text string `json:"text"`
+	// Files are the images of the result. They are files of the conversation.
+	Files      []llm.File `json:"files,omitempty"`
+	Success    bool       `json:"success"`
+	Error      string     `json:"error,omitempty"`
+	DurationMs float64    `json:"duration_ms"`
+	Metadata   Metadata   `json:"metadata"`
 }
 
 // Metadata is the record of a tool call in seed 002, section 7.

@@ -3,6 +3,7 @@ package replay
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 	"unicode/utf8"
 
@@ -155,8 +156,35 @@ func (k *response) response() *llm.Response {
 }
 
 type result struct {
-	Text    text `json:"text"`
-	IsError bool `json:"is_error,omitempty"`
+	Text    text   `json:"text"`
+	Files   []file `json:"files,omitempty"`
+	IsError bool   `json:"is_error,omitempty"`
+}
+
+// file is an image of a result. Data is in base64.
+type file struct {
+	Name string `json:"name,omitempty"`
+	Data []byte `json:"data"`
+}
+
+func resultOf(r *tool.Result) *result {
+	k := &result{Text: text(r.Text), IsError: r.IsError}
+	for _, f := range r.Files {
+		k.Files = append(k.Files, file{f.Name, f.Data})
+	}
+	return k
+}
+
+func (k *result) result() (*tool.Result, error) {
+	r := &tool.Result{Text: string(k.Text), IsError: k.IsError}
+	for i, f := range k.Files {
+		image, err := llm.NewImage(f.Name, f.Data)
+		if err != nil {
+			return nil, fmt.Errorf("files[%d]: %w", i, err)
+		}
+		r.Files = append(r.Files, image)
+	}
+	return r, nil
 }
 
 // failure is an error. An error of a provider is replayed as a ProviderError without its cause, and

@@ -60,7 +60,7 @@ func (r *recorded) record(ctx context.Context, call *tool.Call, e *entry) (*tool
 	e.Progress = progress.all()
 	switch {
 	case err == nil && res != nil:
-		e.Result = &result{text(res.Text), res.IsError}
+		e.Result = resultOf(res)
 	case err == nil:
 		e.Result = &result{}
 	case ctx.Err() != nil:
@@ -86,5 +86,5 @@ func (e *entry) replay(ctx context.Context, call *tool.Call) (*tool.Result, erro
 	case e.Error != nil:
 		return nil, e.Error.err()
 	}
-	return &tool.Result{Text: string(e.Result.Text), IsError: e.Result.IsError}, nil
+	return e.Result.result()
 }

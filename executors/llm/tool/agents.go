@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/parleyhub/parley"
@@ -73,7 +74,33 @@ func (a *agent) Run(ctx context.Context, c *Call) (*Result, error) {
 		return startFailure(a.name, err)
 	}
 	c.span.Set(parley.Attribute{Key: spannames.AttrChildConversationID, Value: s.SessionID})
+	if err := readWhole(ctx, c, s); err != nil {
+		return nil, err
+	}
 	return a.resultOf(ctx, c, s), nil
+}
+
+// readWhole replaces the beginning of a long result by its whole text, which is a file of the
+// session. If the file cannot be read, the result remains. An error means that the turn cannot
+// continue.
+func readWhole(ctx context.Context, c *Call, s *parley.Session) error {
+	if s.Result == nil || s.Result.Attachment == nil {
+		return nil
+	}
+	data, err := io.ReadAll(parley.ReadAttachment(ctx, c.Turn.Client, s.SessionID, s.Result.Attachment.SHA256))
+	switch {
+	case err == nil:
+		text, whole := string(data), *s.Result
+		whole.ResultText, whole.Attachment = &text, nil
+		s.Result = &whole
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case EndsTurn(err):
+		return turnLost{err}
+	case c.Turn.Logger != nil:
+		c.Turn.Logger.Warn("reading the file of a result failed", "session", s.SessionID, "error", err)
+	}
+	return nil
 }
 
 // sessionKey returns the key of a session, which includes the parameters. An attempt with other
@@ -95,8 +122,8 @@ var endingErrors = []error{
 	parley.ErrUnavailable, parley.ErrOutcomeUnknown, parley.ErrUnauthenticated,
 }
 
-// endsTurn reports whether the turn cannot continue after an error of the hub.
-func endsTurn(err error) bool {
+// EndsTurn reports whether the turn cannot continue after an error of the hub.
+func EndsTurn(err error) bool {
 	return slices.ContainsFunc(endingErrors, func(e error) bool { return errors.Is(err, e) })
 }
 
@@ -113,7 +140,7 @@ func runSession(ctx context.Context, c *Call, p *parley.StartSessionParams) (*pa
 		return s, nil
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case endsTurn(err):
+	case EndsTurn(err):
 		return nil, turnLost{err}
 	}
 	return nil, err

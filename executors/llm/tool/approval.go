@@ -75,7 +75,7 @@ func (c *call) requestApproval(ctx context.Context) (*grant, error) {
 		return c.readDecision(a), nil
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case endsTurn(err):
+	case EndsTurn(err):
 		return nil, err
 	}
 	c.box.o.Logger.Error("requesting an approval failed", "tool", c.Name, "error", err)

@@ -34,10 +34,14 @@ type Options struct {
 	Wrap func(Tool) Tool
 	// Child restricts the tools to those of children. Only, if it is not nil, restricts them
 	// further.
-	Child  bool
-	Only   []string
-	Meter  *llm.Meter
-	Logger *slog.Logger
+	Child bool
+	Only  []string
+	// ResultTokens limits the text of each result that the model reads; 0 means
+	// limits.DefaultToolOutputTokens. Images keeps the images of results.
+	ResultTokens int
+	Images       bool
+	Meter        *llm.Meter
+	Logger       *slog.Logger
 }
 
 // Box has the tools of one agent. It is safe for concurrent use.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -69,7 +70,8 @@ func (b *Box) Run(ctx context.Context, r *Round) ([]llm.ToolResult, error) {
 				cancel(err)
 				return
 			}
-			results[i] = llm.ToolResult{CallID: c.ID, Name: c.Name, Text: ended.Text, IsError: !ended.Success}
+			results[i] = llm.ToolResult{CallID: c.ID, Name: c.Name, Text: ended.Text, Files: ended.Files,
+				IsError: !ended.Success}
 		})
 	}
 	all.Wait()
@@ -126,6 +128,7 @@ func (r *round) prepare() []*call {
 type outcome struct {
 	status     record.MetadataStatus
 	text       string
+	files      []llm.File
 	began      time.Time
 	approval   record.ApprovalStatus
 	approvalID string
@@ -145,7 +148,7 @@ func (c *call) endWithout(ctx context.Context, p *problem) (*record.ToolEnded, e
 func (c *call) complete(ctx context.Context) (*record.ToolEnded, error) {
 	started, ended := c.Record.Tool(c.key)
 	if ended != nil && ended.Tool == c.Name {
-		return ended, nil
+		return c.loadImages(ctx, ended)
 	}
 	ctx, span := c.startSpan(ctx)
 	defer span.End()
@@ -239,7 +242,7 @@ func (c *call) run(ctx context.Context, g *grant) (*record.ToolEnded, error) {
 	case err != nil:
 		o.status, o.text = record.ToolError, err.Error()
 	default:
-		o.text = result.Text
+		o.text, o.files = result.Text, slices.Clone(result.Files)
 		if result.IsError {
 			o.status = record.ToolError
 		}
@@ -295,6 +298,9 @@ func (c *call) end(ctx context.Context, o *outcome) (*record.ToolEnded, error) {
 		t.Error = truncate(text, maxError)
 	}
 	var err error
+	if text, t.Files, err = c.attachImages(ctx, text, o.files); err != nil {
+		return nil, err
+	}
 	if t.Text, t.Metadata.OffloadedArtifactID, err = c.offload(ctx, text); err != nil {
 		return nil, err
 	}

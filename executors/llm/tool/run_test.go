@@ -1,10 +1,14 @@
 package tool_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"maps"
 	"slices"
 	"strconv"
@@ -12,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm"
@@ -204,38 +209,197 @@ func TestInjected(t *testing.T) {
 	}
 }
 
-// A large result becomes a file of the conversation.
+// A large result becomes a file of the conversation. The model reads its beginning and its end, and
+// the rest with read_file. An error is a result too.
 func TestOffload(t *testing.T) {
-	sizes := map[string]int{"small": 32 << 10, "large": 32<<10 + 1, "huge": 2 << 20}
+	lines := strings.Repeat("one line of a long result\n", 1024)
+	texts := map[string]string{
+		"a small": lines, // 26 KiB
+		"b most":  strings.Repeat("é", 25_000),
+		"c large": strings.Repeat("é", 25_001),
+		"d huge":  "BEGIN" + strings.Repeat(lines, 80) + "END",
+		"e space": strings.Repeat(" ", 300<<10), // counts no tokens
+		"f marks": strings.Repeat("<", 24_000) + strings.Repeat("words ", 40_000),
+		"g error": strings.Repeat("no! ", 25_000),
+		"h json":  `{"a":"` + strings.Repeat("é,", 25_000) + `"}`,
+	}
 	f := function(t, "give", func(_ context.Context, c *tool.Call) (*tool.Result, error) {
-		return &tool.Result{Text: strings.Repeat("é", (sizes[c.ID]+1)/2)[:sizes[c.ID]]}, nil
+		if strings.Contains(c.ID, "error") {
+			return nil, errors.New(texts[c.ID])
+		}
+		return &tool.Result{Text: texts[c.ID]}, nil
 	})
 	w := newWorld(t)
 	b := w.box(tool.Options{Functions: []tool.Tool{f}, Config: &parley.AgentConfig{Tools: []string{"give"}}})
-	names := slices.Sorted(maps.Keys(sizes))
+	names := slices.Sorted(maps.Keys(texts))
 	var calls []llm.ToolCall
 	for _, n := range names {
 		calls = append(calls, call(n, "give", "{}"))
 	}
-	results := w.once(b, calls...)
-	hashes := map[string]any{}
-	for _, tr := range w.traces("llm_tool_result") {
-		hashes[tr.Data["call_id"].(string)] = tr.Data["metadata"].(map[string]any)["offloaded_artifact_id"]
+	hashes := func() map[string]string {
+		all := map[string]string{}
+		for _, tr := range w.traces("llm_tool_result") {
+			all[tr.Data["call_id"].(string)], _ = tr.Data["metadata"].(map[string]any)["offloaded_artifact_id"].(string)
+		}
+		return all
 	}
+	var reader llm.ToolSpec
+	var parts []llm.ToolResult
+	var results []llm.ToolResult
+	w.attempts(func(ctx context.Context, turn *parley.Turn) {
+		results = w.run(ctx, turn, b, calls...)
+		var ok bool
+		var err error
+		if reader, ok, err = b.ReaderSpec(ctx, turn.Client); err != nil || !ok {
+			t.Errorf("there is no read_file: %v", err)
+		}
+		for i := 0; i < len(texts["d huge"]); i += 64 << 10 {
+			w.steps++
+			parts = append(parts, w.run(ctx, turn, b, call("read", reader.Name,
+				fmt.Sprintf(`{"sha256":%q,"offset":%d,"limit":65536}`, hashes()["d huge"], i)))...)
+		}
+	})
 	for i, n := range names {
-		hash, large := hashes[n].(string)
-		if large != (n != "small") {
-			t.Errorf("%s: the file is %v", n, hashes[n])
+		hash, text := hashes()[n], results[i].Text
+		if large := n > "c"; large != (hash != "") || results[i].IsError != (n == "g error") {
+			t.Errorf("%s: the file is %q, error %t", n, hash, results[i].IsError)
 			continue
 		}
-		if !large {
-			want(t, n, strconv.Itoa(len(results[i].Text)), strconv.Itoa(sizes[n]))
+		if hash == "" {
+			want(t, n, text, texts[n])
 			continue
 		}
-		contains(t, n, results[i].Text, "sha256 "+hash, "é\n[These are the first 8192 bytes of ")
+		contains(t, n, text[:300], "sha256 "+hash+". Read the rest with read_file, from offset ")
+		if llm.CountTokens(text) > 25_000+200 || len(text) > 400<<10 || !utf8.ValidString(text) {
+			t.Errorf("%s: %d bytes, %d tokens", n, len(text), llm.CountTokens(text))
+		}
 		a, err := w.ann.GetAttachment(t.Context(), &parley.GetAttachmentParams{ConversationID: w.id, SHA256: hash})
-		if err != nil || a.Size < int64(sizes[n]) {
+		if err != nil || a.Size < int64(len(texts[n])) {
 			t.Errorf("%s: the file is %+v: %v", n, a, err)
+		}
+	}
+	contains(t, "the beginning", results[3].Text[:400], "BEGIN")
+	contains(t, "the end", results[3].Text[len(results[3].Text)-10:], "END")
+	whole := ""
+	for _, r := range parts {
+		_, text, _ := strings.Cut(r.Text, "]\n")
+		whole += text
+	}
+	if whole != texts["d huge"] {
+		t.Errorf("read_file returned %d bytes in %d parts: expected the %d of the file", len(whole), len(parts),
+			len(texts["d huge"]))
+	}
+	if reader.Name != "read_file" {
+		t.Errorf("the tool is %q", reader.Name)
+	}
+}
+
+// TestReadFile reads parts of files. It never splits a character.
+func TestReadFile(t *testing.T) {
+	w := newWorld(t)
+	b := w.box(tool.Options{ResultTokens: 500,
+		Config: &parley.AgentConfig{InjectedToolArgs: map[string]string{"why": "a reason"}}})
+	w.attempts(func(ctx context.Context, turn *parley.Turn) {
+		file := func(data string) string {
+			a, err := turn.Attach(ctx, "f", "text/plain", []byte(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a.SHA256
+		}
+		letters, euros := file("abcdefghij"), file("a€€€")
+		many, binary := file(strings.Repeat("word ", 5000)), file("\x89PNG\r\n\x1a\n\x00\x00")
+		latin, empty := file("caf\xe9 au lait"), file(" ")
+		for _, c := range []struct{ arguments, want string }{
+			{`{"sha256":"` + letters + `"}`, "[Bytes 0 to 10 of 10. This is the end of the file.]\nabcdefghij"},
+			{`{"sha256":"` + letters + `","offset":2,"limit":3}`, "[Bytes 2 to 5 of 10. Continue at offset 5.]\ncde"},
+			{`{"sha256":"sha256:` + strings.ToUpper(letters) + `","offset":8.0,"limit":99999999999999999999}`,
+				"[Bytes 8 to 10 of 10. This is the end of the file.]\nij"},
+			{`{"sha256":"` + letters + `","offset":10}`, "[The file has 10 bytes. There is nothing at offset 10.]"},
+			{`{"sha256":"` + letters + `","offset":11}`, "[The file has 10 bytes. There is nothing at offset 11.]"},
+			{`{"sha256":"` + letters + `","offset":9000000}`, "The offset 9000000 is beyond the end of the file."},
+			{`{"sha256":"` + letters + `","offset":-1}`, "$.offset"},
+			{`{"sha256":"` + letters + `","limit":0}`, "$.limit"},
+			{`{"sha256":"` + letters + `","why":"to know"}`, "abcdefghij"},
+			{`{"sha256":"` + euros + `","offset":1,"limit":4}`, "[Bytes 1 to 4 of 10. Continue at offset 4.]\n€"},
+			{`{"sha256":"` + euros + `","offset":2,"limit":1}`, "[Bytes 1 to 4 of 10. Continue at offset 4.]\n€"},
+			{`{"sha256":"` + euros + `","offset":6,"limit":100}`, "[Bytes 4 to 10 of 10. This is the end of the file.]\n€€"},
+			{`{"sha256":"` + euros + `","offset":9,"limit":100}`, "[Bytes 7 to 10 of 10. This is the end of the file.]\n€"},
+			{`{"sha256":"` + many + `"}`, "[Bytes 0 to 2180 of 25000. Continue at offset 2180.]\nword word "},
+			{`{"sha256":"` + binary + `"}`, binary + " has 10 bytes and is not text"},
+			{`{"sha256":"` + latin + `"}`, "is not text"},
+			{`{"sha256":"` + latin + `","limit":3}`, "[Bytes 0 to 3 of 12. Continue at offset 3.]\ncaf"},
+			{`{"sha256":"` + empty + `"}`, "[Bytes 0 to 1 of 1. This is the end of the file.]\n "},
+			{`{"sha256":"` + strings.Repeat("0", 64) + `"}`, "This conversation has no file with the sha256 000"},
+			{`{"sha256":"all.txt"}`, "sha256 is not the hash of a file."},
+			{`{}`, "is a required property"},
+		} {
+			w.steps++
+			got := w.run(ctx, turn, b, call("a", "read_file", c.arguments))[0].Text
+			if strings.HasPrefix(c.want, "[") && !strings.HasSuffix(c.want, "word ") {
+				want(t, c.arguments, got, c.want)
+			}
+			contains(t, c.arguments, got, c.want)
+		}
+	})
+	for _, tr := range w.traces("llm_tool_result") {
+		if id := tr.Data["metadata"].(map[string]any)["offloaded_artifact_id"]; id != nil {
+			t.Errorf("an answer of read_file was stored: %v", id)
+		}
+	}
+}
+
+// TestReadFileBesideAnother has a function named read_file.
+func TestReadFileBesideAnother(t *testing.T) {
+	w := newWorld(t)
+	b := w.box(tool.Options{ResultTokens: 300, Functions: []tool.Tool{function(t, "read_file",
+		func(context.Context, *tool.Call) (*tool.Result, error) {
+			return &tool.Result{Text: strings.Repeat("own words ", 1000)}, nil
+		})}, Config: &parley.AgentConfig{Tools: []string{"read_file"}}})
+	contains(t, "the result", w.once(b, call("a", "read_file", "{}"))[0].Text, "own words", "with read_stored_file,")
+}
+
+// TestImagesOfResults stores images, and reads them from the conversation in the next attempt.
+func TestImagesOfResults(t *testing.T) {
+	var buf bytes.Buffer
+	if err := png.Encode(&buf, image.NewGray(image.Rect(0, 0, 2, 2))); err != nil {
+		t.Fatal(err)
+	}
+	one, err := llm.NewImage("", buf.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ran atomic.Int32
+	f := function(t, "look", func(context.Context, *tool.Call) (*tool.Result, error) {
+		ran.Add(1)
+		return &tool.Result{Text: "see", Files: []llm.File{one}}, nil
+	})
+	for _, images := range []bool{true, false} {
+		w := newWorld(t)
+		b := w.box(tool.Options{Images: images, Functions: []tool.Tool{f},
+			Config: &parley.AgentConfig{Tools: []string{"look"}}})
+		var all [][]llm.ToolResult
+		do := func(ctx context.Context, turn *parley.Turn) {
+			all = append(all, w.run(ctx, turn, b, call("a", "look", "{}")))
+		}
+		ran.Store(0)
+		w.attempts(do, do)
+		if n := ran.Load(); n != 1 {
+			t.Errorf("the tool ran %d times", n)
+		}
+		for _, results := range all {
+			switch r := results[0]; {
+			case !images:
+				want(t, "the result", r.Text, "see\n[The image 1 of this result is not shown, because the model takes no images.]")
+			case r.Text != "see" || len(r.Files) != 1 || !bytes.Equal(r.Files[0].Data, buf.Bytes()) ||
+				r.Files[0].MediaType != "image/png" || r.Files[0].Name != "look.png":
+				t.Errorf("the result is %+v", r)
+			}
+		}
+		raw, err := json.Marshal(w.traces("llm_tool_result"))
+		if err != nil || strings.Contains(string(raw), one.SHA256) != images ||
+			strings.Contains(string(raw), base64.StdEncoding.EncodeToString(buf.Bytes()[:30])) {
+			t.Errorf("the record is %s", raw)
 		}
 	}
 }

@@ -17,6 +17,8 @@ import (
 type set struct {
 	entries []*entry
 	byName  map[string]*entry
+	// reader is read_file, which is not in entries. It is nil if its names are taken.
+	reader *entry
 }
 
 // entry is a tool in a Box.
@@ -62,6 +64,9 @@ func (b *Box) buildSet(ctx context.Context, c parley.Client) (*set, error) {
 		if err := b.addSpawners(s); err != nil {
 			return nil, err
 		}
+	}
+	if err := b.addReader(s); err != nil {
+		return nil, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -274,6 +274,9 @@ func (t *spawner) run(ctx context.Context, c *Call, j *job, key string, r *repor
 		return nil
 	}
 	r.SessionID = s.SessionID
+	if err := readWhole(ctx, c, s); err != nil {
+		return err
+	}
 	t.readResult(ctx, c, s, schema, r)
 	return nil
 }

@@ -29,6 +29,7 @@ type world struct {
 	ann     parley.Client
 	between func(parley.Client) parley.Client // wraps the client of bot; may be nil
 	dial    func() parley.Client              // returns the client of bot; nil for one inside the hub
+	steps   int                               // earlier steps of the turn
 }
 
 func newWorld(t *testing.T) *world {
@@ -155,7 +156,7 @@ func (w *world) box(o tool.Options) *tool.Box {
 	return b
 }
 
-// run runs the calls of step 1.
+// run runs the calls of a step.
 func (w *world) run(ctx context.Context, turn *parley.Turn, b *tool.Box, calls ...llm.ToolCall) []llm.ToolResult {
 	w.Helper()
 	results, err := w.try(ctx, turn, b, calls...)
@@ -175,7 +176,7 @@ func (w *world) try(ctx context.Context, turn *parley.Turn, b *tool.Box, calls .
 	if _, err := b.Specs(ctx, turn.Client); err != nil {
 		return nil, err
 	}
-	return b.Run(ctx, &tool.Round{Turn: turn, Record: l, Phase: record.PhaseExecute, Step: 1, Calls: calls})
+	return b.Run(ctx, &tool.Round{Turn: turn, Record: l, Phase: record.PhaseExecute, Step: 1 + w.steps, Calls: calls})
 }
 
 // once runs calls in a turn of a new world.
@@ -239,11 +240,18 @@ func (w *world) traces(kind string) (all []trace) {
 
 func (w *world) events() []parley.Event {
 	w.Helper()
-	page, err := w.hub.Admin(w.T).Tail(w.Context(), &parley.TailParams{ConversationID: w.id, Limit: parley.MaxPage})
-	if err != nil {
-		w.Fatal(err)
+	var all []parley.Event
+	for since := int64(0); ; {
+		page, err := w.hub.Admin(w.T).Tail(w.Context(),
+			&parley.TailParams{ConversationID: w.id, SinceSeq: since, Limit: parley.MaxPage})
+		if err != nil {
+			w.Fatal(err)
+		}
+		if all = append(all, page.Events...); page.NextSeq >= page.LatestSeq {
+			return all
+		}
+		since = page.NextSeq
 	}
-	return page.Events
 }
 
 // system counts the system events of a kind.
