@@ -104,6 +104,10 @@ type AgentRunOptions struct {
 	// MaxToolCalls is the maximum number of calls of tools in one turn: 1 to 10,000; default: only
 	// max_steps bounds them.
 	MaxToolCalls int `json:"max_tool_calls,omitempty"`
+	// ToolOutputTokenLimit is the maximum number of tokens of a tool result, and of the text of an
+	// attachment, that the model reads: 256 to 1,000,000; default 25,000, and at most half of a known
+	// context window. The rest is in a file, which the tool read_file reads.
+	ToolOutputTokenLimit int `json:"tool_output_token_limit,omitempty"`
 	// MaxRetries is how often a call of the model that can succeed later is repeated: 0 to 10; default
 	// 2.
 	MaxRetries *int `json:"max_retries,omitempty"`
@@ -396,6 +400,7 @@ func (o *AgentRunOptions) members(f *configFaults) map[string]any {
 		"responses_use_instructions": &o.ResponsesUseInstructions,
 		"user_template":              &o.UserTemplate, "max_tool_calls": &o.MaxToolCalls, "max_retries": &o.MaxRetries,
 		"stream": &o.Stream, "metadata": &o.Metadata, "idle_timeout": &o.IdleTimeout, "request_timeout": &o.RequestTimeout,
+		"tool_output_token_limit": &o.ToolOutputTokenLimit,
 		"budget": func(path string, raw json.RawMessage) {
 			o.Budget = &AgentBudget{}
 			f.object(

@@ -187,6 +187,8 @@ func (o *AgentRunOptions) check(f *configFaults) {
 	f.text(path+".user_template", o.UserTemplate, limits.MaxInstructionsBytes)
 	f.template(path+".user_template", o.UserTemplate)
 	f.optional(path+".max_tool_calls", int64(o.MaxToolCalls), 1, 10_000)
+	f.optional(path+".tool_output_token_limit", int64(o.ToolOutputTokenLimit), limits.MinToolOutputTokens,
+		limits.MaxToolOutputTokens)
 	if o.MaxRetries != nil {
 		f.within(path+".max_retries", int64(*o.MaxRetries), 0, limits.MaxMaxRetries)
 	}

@@ -2,7 +2,9 @@ package agent_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"os"
 	"reflect"
 	"strings"
@@ -168,6 +170,47 @@ func TestMaxToolCalls(t *testing.T) {
 	stop()
 	w.run(blueprint(`"tools":["add"],"run_options":{"max_tool_calls":3}`))
 	w.completed(w.hello(), "done")
+}
+
+// TestToolOutputTokenLimit cuts a result. read_file is offered from then on, and reads the rest.
+func TestToolOutputTokenLimit(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("some words ", 1000) + "THE NEEDLE"
+	hash := fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
+	for fields, c := range map[string]struct {
+		window int
+		cut    bool
+	}{
+		`"run_options":{"tool_output_token_limit":2200}`: {0, false},
+		`"run_options":{"tool_output_token_limit":500}`:  {0, true},
+		`"max_tokens":500`:      {0, false}, // the default
+		`"max_tokens":400`:      {3000, true},
+		`"context_window":3000`: {1_000_000, true},
+		`"context_window":3000,"run_options":{"tool_output_token_limit":2200}`: {0, false},
+	} {
+		w := newWorld(t, inTurn(wants("give", "{}"), wants("read_file", `{"sha256":"`+hash+`","offset":11000}`),
+			says("done")))
+		w.models = llm.Models{{Capabilities: llm.Capabilities{ContextWindow: c.window}}}
+		w.options.Functions = []tool.Tool{&adder{name: "give", do: func(context.Context, *tool.Call) (*tool.Result, error) {
+			return &tool.Result{Text: text}, nil
+		}}}
+		w.run(blueprint(`"tools":["give"],` + fields))
+		s := w.hello()
+		w.completed(s, "done")
+		calls := w.vendor.calls()
+		for i, r := range calls {
+			if want := 1 + map[bool]int{true: min(i, 1)}[c.cut]; len(r.Tools) != want {
+				t.Errorf("%s: call %d has %d tools, expected %d", fields, i, len(r.Tools), want)
+			}
+		}
+		result := calls[1].Messages[2].Results[0].Text
+		if whole := result == text; whole == c.cut || c.cut && !strings.Contains(result, hash) {
+			t.Errorf("%s: the result is %s", fields, result)
+		}
+		if got := calls[2].Messages[4].Results[0].Text; c.cut && !strings.HasSuffix(got, "\nTHE NEEDLE") {
+			t.Errorf("%s: read_file returned %s", fields, got)
+		}
+	}
 }
 
 func TestMaxRetries(t *testing.T) {
@@ -455,6 +498,7 @@ func TestEveryFieldIsNamed(t *testing.T) {
 		"on_exceeded":    "TestBudgetTokens",
 		"max_tool_calls": "TestMaxToolCalls", "max_retries": "TestMaxRetries", "stream": "TestStream",
 		"metadata": "TestRunOptions", "idle_timeout": "TestTimeouts", "request_timeout": "TestTimeouts",
+		"tool_output_token_limit": "TestToolOutputTokenLimit",
 	}
 	there := map[string]bool{}
 	for _, file := range []string{"fields_test.go", "budget_test.go", "tools_test.go", "turn_test.go"} {

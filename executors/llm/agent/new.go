@@ -162,7 +162,7 @@ func (a *Agent) makeBox() (err error) {
 func (a *Agent) boxOptions(c *parley.AgentConfig) *tool.Options {
 	o := &tool.Options{
 		Name: a.blueprint.Name, Config: c, RunnerID: a.o.RunnerID, Functions: slices.Clone(a.o.Functions), Wrap: a.o.Wrap,
-		Meter: a.o.Meter, Logger: a.log,
+		ResultTokens: a.resultTokens(), Images: a.acceptsImages(), Meter: a.o.Meter, Logger: a.log,
 	}
 	if a.o.Connect != nil {
 		o.Connect = a.servers.connect

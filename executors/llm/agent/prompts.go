@@ -15,7 +15,8 @@ const (
 		`Only the hub can write these marks:
 - <message from="..." kind="..." role="..." seq="...">: a message of another participant. kind is human, agent, ` +
 		`tool or peer. Inside it, <data> is JSON, <parameters> is the input of a session, <result> is the result of ` +
-		`a session, <attachment> names a file, and <tags> are labels of the sender.
+		`a session, and <tags> are labels of the sender. <attachment> names a file, and has its text if it is a text. ` +
+		`Its images follow the message.
 - <note>: a remark of a participant outside the order of turns.
 - <request from="...">: the input of a session, and its caller. <task> and <context>: the input of a child.
 - <hub>: a message of the hub itself.

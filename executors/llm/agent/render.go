@@ -50,11 +50,11 @@ func mark(tag, attributes, body string) string {
 
 // messages returns the conversation for the model. Own messages have the role of the assistant.
 // Messages of others, of the hub, and notes each have a mark.
-func (r *run) messages() ([]llm.Message, error) {
+func (r *run) messages(files *attachments) ([]llm.Message, error) {
 	var all []llm.Message
 	used := int64(0) // estimated tokens
 	for i := range r.view.entries {
-		m, err := r.message(&r.view.entries[i])
+		m, err := r.message(&r.view.entries[i], files)
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +92,7 @@ func hubMessage(text string) llm.Message {
 	return llm.Message{Role: llm.RoleUser, Text: mark("hub", "", escape(text))}
 }
 
-func (r *run) message(e *entry) (llm.Message, error) {
+func (r *run) message(e *entry, files *attachments) (llm.Message, error) {
 	seq := attribute("seq", strconv.FormatInt(e.seq, 10))
 	switch {
 	case e.note != nil:
@@ -102,7 +102,7 @@ func (r *run) message(e *entry) (llm.Message, error) {
 	case e.from == r.view.me:
 		return llm.Message{Role: llm.RoleAssistant, Text: ownText(e.message)}, nil
 	case e.from == parley.HubID:
-		return llm.Message{Role: llm.RoleUser, Text: mark("hub", seq, messageBody(e.message))}, nil
+		return llm.Message{Role: llm.RoleUser, Text: mark("hub", seq, messageBody(e.message, files))}, nil
 	}
 	text, err := r.requestText(e)
 	if err != nil || text != "" {
@@ -110,7 +110,8 @@ func (r *run) message(e *entry) (llm.Message, error) {
 	}
 	p := r.view.participant(e.from)
 	attributes := attribute("from", e.from) + attribute("kind", string(p.Kind)) + attribute("role", p.Role) + seq
-	return llm.Message{Role: llm.RoleUser, Text: mark("message", attributes, messageBody(e.message))}, nil
+	return llm.Message{Role: llm.RoleUser, Text: mark("message", attributes, messageBody(e.message, files)),
+		Files: files.imagesOf(e.message)}, nil
 }
 
 // requestText returns the request of the caller of a session, in the form of the user_template or
@@ -147,7 +148,7 @@ func ownText(m *parley.Message) string {
 }
 
 // messageBody returns the parts of a message.
-func messageBody(m *parley.Message) string {
+func messageBody(m *parley.Message, files *attachments) string {
 	var parts []string
 	if m.Text != "" {
 		parts = append(parts, escape(m.Text))
@@ -164,9 +165,8 @@ func messageBody(m *parley.Message) string {
 			parts = append(parts, mark("result", "", escape(string(b))))
 		}
 	}
-	for _, a := range m.Attachments {
-		parts = append(parts, "<attachment"+attribute("sha256", a.SHA256)+attribute("name", a.Name)+
-			attribute("media_type", a.MediaType)+"/>")
+	for i := range m.Attachments {
+		parts = append(parts, files.mark(&m.Attachments[i]))
 	}
 	if len(m.Tags) > 0 {
 		parts = append(parts, "<tags>"+escape(strings.Join(m.Tags, ", "))+"</tags>")

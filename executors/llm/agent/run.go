@@ -29,6 +29,7 @@ type run struct {
 	log     *slog.Logger
 
 	specs  []llm.ToolSpec
+	reader string // name of read_file; empty if it is not offered for attachments
 	totals totals
 	// retryAt is when a vendor allows the next call of a model, in Unix milliseconds.
 	retryAt map[string]int64
@@ -59,13 +60,13 @@ func (r *run) answer(ctx context.Context) (*answer, error) {
 	if r.child != nil {
 		defer r.child.close(r.log)
 	}
-	messages, err := r.messages()
-	if err != nil {
-		return nil, err
-	}
-	messages = append(messages, r.contextMessages()...)
+	var err error
 	if r.specs, err = r.box.Specs(ctx, r.turn.Client); err != nil {
 		return nil, r.toolsFailure(err)
+	}
+	messages, err := r.prompt(ctx)
+	if err != nil {
+		return nil, err
 	}
 	r.deltas = newDeltaSender(ctx, r.turn, r.log)
 	defer r.deltas.close()
@@ -78,6 +79,29 @@ func (r *run) answer(ctx context.Context) (*answer, error) {
 		return r.budgetExceeded(over)
 	}
 	return got, err
+}
+
+// prompt returns the messages for the model: the conversation with its files, and the context. If
+// the text of a file is not whole, the model may read the rest with read_file.
+func (r *run) prompt(ctx context.Context) ([]llm.Message, error) {
+	var reader llm.ToolSpec
+	var ok bool
+	var err error
+	if r.offersReader() {
+		if reader, ok, err = r.box.ReaderSpec(ctx, r.turn.Client); err != nil {
+			return nil, err
+		}
+		r.reader = reader.Name
+	}
+	files, err := r.readAttachments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if ok && files.cut {
+		r.specs = append(r.specs, reader)
+	}
+	messages, err := r.messages(files)
+	return append(messages, r.contextMessages()...), err
 }
 
 // toolsFailure converts an error of the tool list. An unknown tool is a permanent failure.

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -77,6 +78,25 @@ func (t *thread) runTools(ctx context.Context, s *record.Step) error {
 	}
 	t.totals.ToolsInvoked += len(calls)
 	t.addStep(s, results)
+	return t.offerReader(ctx, len(calls))
+}
+
+// offerReader adds read_file to the tools if a result of the last step was cut.
+func (t *thread) offerReader(ctx context.Context, calls int) error {
+	cut := false
+	for i := range calls {
+		_, ended := t.record.Tool(record.ToolKey(t.phase, t.number, strconv.Itoa(i)))
+		cut = cut || ended != nil && ended.Metadata.OffloadedArtifactID != nil
+	}
+	if !cut {
+		return nil
+	}
+	reader, ok, err := t.box.ReaderSpec(ctx, t.turn.Client)
+	there := func(s llm.ToolSpec) bool { return s.Name == reader.Name }
+	if err != nil || !ok || slices.ContainsFunc(t.definition.Tools, there) {
+		return err
+	}
+	t.definition.Tools = append(slices.Clip(t.definition.Tools), reader)
 	return nil
 }
 
