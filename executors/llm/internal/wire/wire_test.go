@@ -421,7 +421,7 @@ func TestSilentServer(t *testing.T) {
 				context.AfterFunc(r.Context(), func() { w.CloseWithError(r.Context().Err()) })
 				go func() {
 					answer(r.Context(), w)
-					w.Close()
+					w.CloseWithError(r.Context().Err()) // without an error, the body ends
 				}()
 				return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
 			})
