@@ -113,7 +113,7 @@ func isStream(res *http.Response) bool {
 	}{body, res.Body}
 	for {
 		first, err := body.Peek(1)
-		if err != nil || !strings.ContainsRune(" \t\r\n\xef\xbb\xbf", rune(first[0])) {
+		if err != nil || strings.IndexByte(" \t\r\n\xef\xbb\xbf", first[0]) < 0 { // space, or a byte order mark
 			break
 		}
 		_, _ = body.Discard(1) // it is in the buffer
