@@ -21,6 +21,7 @@ type stream struct {
 
 	begun   bool
 	message wire.Joined // without the content
+	usage   wire.Joined
 	blocks  []*block
 	open    map[int]*block // by the index of the vendor; the last one if an index is used twice
 	calls   int
@@ -82,6 +83,7 @@ func (s *stream) event(data []byte) (*llm.Response, error) {
 		}
 		s.begun = true
 		s.message.Add(e.Message)
+		s.addUsage(message["usage"])
 		return nil, nil
 	case "message_delta", "content_block_start", "content_block_delta", "content_block_stop", "message_stop":
 		if !s.begun {
@@ -115,11 +117,20 @@ func (s *stream) part(e *event) (*llm.Response, error) {
 		for name, value := range wire.Members(e.Delta) {
 			s.message.SetMember(name, value)
 		}
-		s.message.AddMember("usage", e.Usage)
+		s.addUsage(e.Usage)
 	case "message_stop":
 		return s.end()
 	}
 	return nil, nil
+}
+
+// addUsage replaces the counts of the usage. Those of the end are totals.
+func (s *stream) addUsage(raw json.RawMessage) {
+	for name, count := range wire.Members(raw) {
+		if string(count) != "null" {
+			s.usage.SetMember(name, count)
+		}
+	}
 }
 
 func (s *stream) startBlock(place int, raw json.RawMessage) error {
@@ -208,6 +219,7 @@ func (s *stream) end() (*llm.Response, error) {
 		}
 		a.addBlock(b.all.JSON(), b.input.String())
 	}
+	s.message.SetMember("usage", s.usage.JSON())
 	r, err := a.response(s.res, s.message.JSON())
 	if err == nil && r.Refusal != "" {
 		err = s.emit(llm.Chunk{Refusal: r.Refusal})
