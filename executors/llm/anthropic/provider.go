@@ -109,9 +109,8 @@ func (p *Provider) call(ctx context.Context, req *llm.Request, emit func(llm.Chu
 	r, err := p.exchange(ctx, req, params, emit)
 	for n := 1; err == nil && r.Finish == finishPause; n++ {
 		var paused []anthropic.ContentBlockParamUnion
-		if r.Opaque != nil {
-			m := r.Message()
-			paused = p.ownBlocks(&m)
+		if m := r.Message(); r.Opaque != nil {
+			paused = p.ownBlocks(withoutFinalSpace(m))
 		}
 		if n > maxPauses || len(paused) == 0 {
 			r.Finish = llm.FinishOther
@@ -132,6 +131,27 @@ func (p *Provider) call(ctx context.Context, req *llm.Request, emit func(llm.Chu
 		return nil, err
 	}
 	return r, nil
+}
+
+// withoutFinalSpace returns a message whose last block has no space at its end. The vendor refuses
+// such space at the end of a request.
+func withoutFinalSpace(m llm.Message) *llm.Message {
+	var blocks []json.RawMessage
+	if json.Unmarshal(m.Opaque.Data, &blocks) != nil || len(blocks) == 0 {
+		return &m
+	}
+	last := &blocks[len(blocks)-1]
+	b := wire.Members(*last)
+	if wire.Text(b["type"]) != "text" {
+		return &m
+	}
+	*last = wire.WithMembers(*last, b, map[string]any{"text": strings.TrimRight(wire.Text(b["text"]), " \t\r\n")})
+	data, err := json.Marshal(blocks)
+	if err != nil {
+		return &m
+	}
+	m.Opaque = &llm.Opaque{Provider: m.Opaque.Provider, Data: data}
+	return &m
 }
 
 // joinTurns returns the answer of a paused turn and of its continuation.
