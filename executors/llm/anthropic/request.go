@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go"
@@ -30,8 +31,9 @@ func (p *Provider) params(req *llm.Request) (*anthropic.MessageNewParams, error)
 	if !isBlank(req.Instructions) {
 		params.System = []anthropic.TextBlockParam{{Text: req.Instructions}}
 	}
-	for i := range req.Messages {
-		if m := p.message(&req.Messages[i]); len(m.Content) > 0 { // the vendor refuses empty messages
+	messages := callIDs(req.Model).Rename(req.Messages)
+	for i := range messages {
+		if m := p.message(&messages[i]); len(m.Content) > 0 { // the vendor refuses empty messages
 			params.Messages = append(params.Messages, m)
 		}
 	}
@@ -51,6 +53,16 @@ func (p *Provider) params(req *llm.Request) (*anthropic.MessageNewParams, error)
 		}
 	}
 	return params, p.output(params, req.Output)
+}
+
+// claudeIDs are the ids of calls that Claude accepts behind any server.
+var claudeIDs = wire.CallIDs{Valid: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`), Most: 64}
+
+func callIDs(model string) *wire.CallIDs {
+	if strings.Contains(strings.ToLower(model), "claude") {
+		return &claudeIDs
+	}
+	return nil
 }
 
 func tool(t *llm.ToolSpec, schema map[string]any) *anthropic.ToolParam {

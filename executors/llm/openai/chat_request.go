@@ -39,8 +39,9 @@ func (p *Provider) chatParams(req *llm.Request, stream bool) (*openai.ChatComple
 		params.Messages = append(params.Messages, openai.SystemMessage(req.Instructions))
 	}
 	legacy := false // the results are those of a function_call
-	for i := range req.Messages {
-		m := &req.Messages[i]
+	messages := p.callIDs(req.Model, &chatIDs).Rename(req.Messages)
+	for i := range messages {
+		m := &messages[i]
 		own := p.ownMessage(m)
 		switch m.Role {
 		case llm.RoleTool:
@@ -180,6 +181,24 @@ func chatParts(text string, files []llm.File) []openai.ChatCompletionContentPart
 // noUserAfterTools matches the models whose API refuses a user message after the results of tools.
 var noUserAfterTools = regexp.MustCompile(
 	`(?i)(^|/)(open-)?(mistral|mixtral|ministral|magistral|pixtral|codestral|devstral)`)
+
+// The ids of calls that the models of OpenAI accept, and those of Mistral.
+var (
+	chatIDs      = wire.CallIDs{Valid: regexp.MustCompile(`^.{1,40}$`), Most: 40}
+	responsesIDs = wire.CallIDs{Valid: regexp.MustCompile(`^.{1,64}$`), Most: 64}
+	mistralIDs   = wire.CallIDs{Valid: regexp.MustCompile(`^[a-zA-Z0-9]{9}$`), Most: 9}
+)
+
+// callIDs returns the ids that a model accepts. own are those of OpenAI.
+func (p *Provider) callIDs(model string, own *wire.CallIDs) *wire.CallIDs {
+	switch {
+	case p.own, isOpenAIReasoning(model), strings.HasPrefix(familyName(model), "gpt-"):
+		return own
+	case noUserAfterTools.MatchString(model):
+		return &mistralIDs
+	}
+	return nil
+}
 
 // chatResults returns the results of tools. The API takes only text in them, so their images follow
 // in a user message. legacy is true if the call was a function_call.

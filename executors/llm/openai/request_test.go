@@ -140,10 +140,11 @@ func TestImages(t *testing.T) {
 		return &llm.Request{Model: model, API: api, Messages: []llm.Message{
 			{Role: llm.RoleUser, Text: "Look.", Files: []llm.File{png, gif}},
 			{Role: llm.RoleUser, Files: []llm.File{png}},
-			{Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{{ID: "c1", Name: "look"}, {ID: "c2", Name: "look"}}},
-			{Role: llm.RoleTool, Results: []llm.ToolResult{{CallID: "c1", Text: "a door", Files: []llm.File{png}},
-				{CallID: "c2", Text: "dark", IsError: true, Files: []llm.File{gif}}, {CallID: "c3", Text: "plain"},
-				{CallID: "c4", Files: []llm.File{png}}}},
+			{Role: llm.RoleAssistant,
+				ToolCalls: []llm.ToolCall{{ID: "id0000001", Name: "look"}, {ID: "id0000002", Name: "look"}}},
+			{Role: llm.RoleTool, Results: []llm.ToolResult{{CallID: "id0000001", Text: "a door", Files: []llm.File{png}},
+				{CallID: "id0000002", Text: "dark", IsError: true, Files: []llm.File{gif}}, {CallID: "id0000003", Text: "plain"},
+				{CallID: "id0000004", Files: []llm.File{png}}}},
 		}}
 	}
 	_, body, _ := vendor.Sent(t, "", req(llm.APIResponses, "gpt-4.1"))
@@ -152,17 +153,17 @@ func TestImages(t *testing.T) {
 			"image_url":"data:image/png;base64,UA=="},{"type":"input_image","detail":"auto",
 			"image_url":"data:image/gif;base64,R0k="}]},
 		{"role":"user","content":[{"type":"input_image","detail":"auto","image_url":"data:image/png;base64,UA=="}]},
-		{"type":"function_call","call_id":"c1","name":"look","arguments":"{}"},{"type":"function_call",
-			"call_id":"c2","name":"look","arguments":"{}"},
-		{"type":"function_call_output","call_id":"c1","output":[{"type":"input_text","text":"a door"},
+		{"type":"function_call","call_id":"id0000001","name":"look","arguments":"{}"},{"type":"function_call",
+			"call_id":"id0000002","name":"look","arguments":"{}"},
+		{"type":"function_call_output","call_id":"id0000001","output":[{"type":"input_text","text":"a door"},
 			{"type":"input_image","image_url":"data:image/png;base64,UA=="}]},
-		{"type":"function_call_output","call_id":"c2","output":[{"type":"input_text","text":"Error: dark"},
+		{"type":"function_call_output","call_id":"id0000002","output":[{"type":"input_text","text":"Error: dark"},
 			{"type":"input_image","image_url":"data:image/gif;base64,R0k="}]},
-		{"type":"function_call_output","call_id":"c3","output":"plain"},
-		{"type":"function_call_output","call_id":"c4","output":[{"type":"input_image",
+		{"type":"function_call_output","call_id":"id0000003","output":"plain"},
+		{"type":"function_call_output","call_id":"id0000004","output":[{"type":"input_image",
 			"image_url":"data:image/png;base64,UA=="}]}]}`)
-	calls := `{"role":"assistant","tool_calls":[{"type":"function","id":"c1","function":{"name":"look",
-			"arguments":"{}"}},{"type":"function","id":"c2","function":{"name":"look","arguments":"{}"}}]}`
+	calls := `{"role":"assistant","tool_calls":[{"type":"function","id":"id0000001","function":{"name":"look",
+			"arguments":"{}"}},{"type":"function","id":"id0000002","function":{"name":"look","arguments":"{}"}}]}`
 	first := `"messages":[
 		{"role":"user","content":[{"type":"text","text":"Look."},{"type":"image_url",
 			"image_url":{"url":"data:image/png;base64,UA=="}},{"type":"image_url",
@@ -170,18 +171,21 @@ func TestImages(t *testing.T) {
 		{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,UA=="}}]},` + calls
 	_, body, _ = vendor.Sent(t, "", req(llm.APIChat, "gpt-4.1"))
 	wiretest.SameJSON(t, body, `{"model":"gpt-4.1",`+first+`,
-		{"role":"tool","tool_call_id":"c1","content":"a door"},{"role":"tool","tool_call_id":"c2","content":"Error: dark"},
-		{"role":"tool","tool_call_id":"c3","content":"plain"},{"role":"tool","tool_call_id":"c4","content":""},
-		{"role":"user","content":[{"type":"text","text":"The images of the result of the tool call c1:"},
+		{"role":"tool","tool_call_id":"id0000001","content":"a door"},
+		{"role":"tool","tool_call_id":"id0000002","content":"Error: dark"},
+		{"role":"tool","tool_call_id":"id0000003","content":"plain"},
+		{"role":"tool","tool_call_id":"id0000004","content":""},
+		{"role":"user","content":[{"type":"text","text":"The images of the result of the tool call id0000001:"},
 			{"type":"image_url","image_url":{"url":"data:image/png;base64,UA=="}},
-			{"type":"text","text":"The images of the result of the tool call c2:"},{"type":"image_url",
+			{"type":"text","text":"The images of the result of the tool call id0000002:"},{"type":"image_url",
 			"image_url":{"url":"data:image/gif;base64,R0k="}},
-			{"type":"text","text":"The images of the result of the tool call c4:"},{"type":"image_url",
+			{"type":"text","text":"The images of the result of the tool call id0000004:"},{"type":"image_url",
 			"image_url":{"url":"data:image/png;base64,UA=="}}]}]}`)
 	mark := `\n[The images of this result are not shown, because the API takes none.]`
 	_, body, _ = vendor.Sent(t, "", req(llm.APIChat, "mistralai/pixtral-12b"))
 	wiretest.SameJSON(t, body, `{"model":"mistralai/pixtral-12b",`+first+`,
-		{"role":"tool","tool_call_id":"c1","content":"a door`+mark+`"},{"role":"tool","tool_call_id":"c2",
+		{"role":"tool","tool_call_id":"id0000001","content":"a door`+mark+`"},{"role":"tool","tool_call_id":"id0000002",
 			"content":"Error: dark`+mark+`"},
-		{"role":"tool","tool_call_id":"c3","content":"plain"},{"role":"tool","tool_call_id":"c4","content":"`+mark+`"}]}`)
+		{"role":"tool","tool_call_id":"id0000003","content":"plain"},
+		{"role":"tool","tool_call_id":"id0000004","content":"`+mark+`"}]}`)
 }

@@ -58,8 +58,9 @@ func (p *Provider) responsesParams(req *llm.Request) (*responses.ResponseNewPara
 		input = append(
 			input, responses.ResponseInputItemParamOfMessage(req.Instructions, responses.EasyInputMessageRoleSystem))
 	}
-	for i := range req.Messages {
-		input = append(input, p.items(&req.Messages[i])...)
+	messages := p.callIDs(req.Model, &responsesIDs).Rename(req.Messages)
+	for i := range messages {
+		input = append(input, p.items(&messages[i])...)
 	}
 	params.Input.OfInputItemList = input
 	for _, t := range req.Tools {
