@@ -4,16 +4,15 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley/executors/llm"
-	"github.com/parleyhub/parley/executors/llm/internal/wiretest"
 	"github.com/parleyhub/parley/executors/llm/llmtest"
 	"github.com/parleyhub/parley/executors/llm/openai"
 )
 
 func TestResponsesConform(t *testing.T) {
 	llmtest.Conformance(t, func(t *testing.T) llmtest.Setup {
-		return llmtest.Setup{Model: "gpt-5-mini", API: llm.APIResponses,
+		return llmtest.Setup{Model: "gpt-4.1-mini", API: llm.APIResponses,
 			Provider: func(t *testing.T, s *llmtest.Script) llm.Provider {
-				return vendor.Provider(t, wiretest.Serve(t, &responsesDialect, s)+"/v1", "", nil)
+				return vendor.Provider(t, llmtest.Responses.Serve(t, s, checkResponses)+"/v1", "", nil)
 			}}
 	})
 }
@@ -23,7 +22,7 @@ func TestChatConforms(t *testing.T) {
 		return llmtest.Setup{Model: "llama3", API: llm.APIChat, NoOpaque: true,
 			Provider: func(t *testing.T, s *llmtest.Script) llm.Provider {
 				p, err := openai.New(
-					&openai.Options{Name: "ollama", APIKey: key, BaseURL: wiretest.Serve(t, &chatDialect, s) + "/v1"})
+					&openai.Options{Name: "ollama", APIKey: key, BaseURL: llmtest.Chat.Serve(t, s, checkChat) + "/v1"})
 				if err != nil {
 					t.Fatal(err)
 				}
