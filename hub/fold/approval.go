@@ -285,11 +285,6 @@ func extendDigest(before [16]byte, answer json.RawMessage) [16]byte {
 	return idempotency.DigestTexts(string(before[:]), string(answer))
 }
 
-// questionHash returns the digest of a request, to compare requests with the same key.
-func questionHash(r *parley.ApprovalRecord) [16]byte {
-	return idempotency.DigestTexts(r.Title, string(r.Details), string(r.AnswerSchema))
-}
-
 // PastApproval is an approval that the state dropped. ReadEvent reads it from the events that begin
 // with its approval_requested, in order.
 type PastApproval struct {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 	"github.com/parleyhub/parley/internal/limits"
 )
 
@@ -16,7 +17,7 @@ func (q *RequestApproval) decide(d *decision) {
 		return
 	}
 	q.Hash = ""
-	hash := questionHash(&q.ApprovalRecord)
+	hash := idempotency.DigestTexts(q.Title, string(q.Details), string(q.AnswerSchema))
 	if i := d.s.approvalWithKey(d.s.CurrentTurn(), q.Key); i >= 0 {
 		a := &d.s.Approvals[i]
 		if a.Hash != hash {

@@ -169,7 +169,8 @@ func applyClaimed(s *State, e *parley.Event, sys *parley.System) error {
 		LastMessages: s.LastMessages, Internal: sys.Internal, UpTo: sys.UpTo,
 	}
 	s.ClaimedAt = e.At
-	s.recordExecutor(seat, sys.ExecutorID)
+	s.Activities = slices.Clone(s.Activities)
+	s.Activities[seat].ExecutorID = sys.ExecutorID
 	return nil
 }
 

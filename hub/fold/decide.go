@@ -19,8 +19,8 @@ func Decide(s State, keys idempotency.Keys, c Command) Decision {
 	return out
 }
 
-// DecideInto is Decide without copies of large values. It neither changes nor keeps s and c. It overwrites the Events of
-// out and their Data.
+// DecideInto is Decide without copies of large values. It neither changes nor keeps s and c. It overwrites the Events
+// of out and their Data.
 func DecideInto(out *Decision, s *State, keys idempotency.Keys, c *Command) {
 	*out = Decision{State: *s, Events: out.Events[:0], encoded: out.encoded[:0]}
 	out.run = decision{before: s, s: &out.State, c: c, out: out, keys: keys}
@@ -372,11 +372,13 @@ func (a *AddParticipant) decide(d *decision) {
 		d.refuse(parley.ErrForbidden, "only the creator and admins add participants", "")
 		return
 	}
+	private := p.Private
+	p.Private = ""
 	seat := d.s.Seat(p.ID)
 	switch {
 	case d.s.Session != nil:
 		d.refuse(parley.ErrForbidden, "a session has no participants except its caller and its agent", "")
-	case seat >= 0 && isSameSeat(&d.s.Roster, seat, p):
+	case seat >= 0 && d.s.Participants[seat] == p && d.s.SeatPrivates[seat] == idempotency.DigestPrivate(private):
 		d.out.Seq, d.out.Duplicate = d.s.SeatSeqs[seat], true
 	case seat >= 0:
 		d.refuse(parley.ErrAlreadyExists, fmt.Sprintf("%s takes part already, as another kind or agent, "+
@@ -385,19 +387,10 @@ func (a *AddParticipant) decide(d *decision) {
 		d.refuse(parley.ErrTooLarge,
 			"the conversation has as many participants as it can", fmt.Sprintf("at most %d", limits.MaxParticipants))
 	default:
-		private := p.Private
-		p.Private = ""
 		if d.add(systemEvent(parley.System{Kind: parley.KindParticipantAdded, Participant: &p, AddedBy: d.c.From})) {
 			d.addPrivate(p.ID, private)
 		}
 	}
-}
-
-// isSameSeat reports whether a participant was added with the same data as p.
-func isSameSeat(r *Roster, seat int, p parley.Participant) bool {
-	private := p.Private
-	p.Private = ""
-	return r.Participants[seat] == p && r.SeatPrivates[seat] == idempotency.DigestPrivate(private)
 }
 
 func (d *decision) addPrivate(id, text string) {

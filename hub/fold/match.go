@@ -90,12 +90,7 @@ func (t *Triggers) firstMatch() *Match {
 
 // dropMatchesOf removes the matches that the turn of a participant received.
 func (t *Triggers) dropMatchesOf(id string, claim *Claim) {
-	if len(t.Matches) == 0 {
-		return
-	}
-	t.dropMatches(func(m *Match) bool {
-		return m.isGivenTo(id, claim)
-	})
+	t.dropMatches(func(m *Match) bool { return m.isGivenTo(id, claim) })
 }
 
 func (t *Triggers) dropMatches(over func(*Match) bool) {

@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/parleyhub/parley"
@@ -77,15 +78,5 @@ func (r *Roster) recordFinal(id string, seq int64) {
 	}
 }
 
-func (r *Roster) recordExecutor(seat int, executor string) {
-	r.Activities = slices.Clone(r.Activities)
-	r.Activities[seat].ExecutorID = executor
-}
-
 // AgentName is the name of the agent that has a seat.
-func AgentName(p parley.Participant) string {
-	if p.Agent != "" {
-		return p.Agent
-	}
-	return p.ID
-}
+func AgentName(p parley.Participant) string { return cmp.Or(p.Agent, p.ID) }

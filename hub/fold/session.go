@@ -74,10 +74,8 @@ func (s *State) CallbackRecipient() string {
 	if seat := s.Seat(s.CallbackFor); seat < 0 || !s.Participants[seat].Kind.Claims() {
 		return s.Callbacks[0].By
 	}
-	for _, c := range s.Callbacks {
-		if c.By == s.CallbackFor {
-			return c.By
-		}
+	if slices.ContainsFunc(s.Callbacks, func(c EndedChild) bool { return c.By == s.CallbackFor }) {
+		return s.CallbackFor
 	}
 	return ""
 }
@@ -351,15 +349,13 @@ const (
 	noRunnerText    = "No matching runner available within timeout"
 )
 
-// NoRunnerOutcome returns how a session ends that no runner took in time.
-func NoRunnerOutcome() (parley.Outcome, string) {
-	return parley.Outcome{Status: parley.OutcomeFailed, Reason: parley.ReasonNoRunner}, noRunnerText
-}
-
-// InterruptedOutcome returns how a session ends whose runner was lost.
-func InterruptedOutcome() (parley.Outcome, string) {
-	return parley.Outcome{Status: parley.OutcomeFailed, Reason: parley.ReasonInterrupted}, interruptedText
-}
+// NoRunner ends a session that no runner took in time. Interrupted ends a session whose runner was lost.
+var (
+	NoRunner    = EndSession{parley.Outcome{Status: parley.OutcomeFailed, Reason: parley.ReasonNoRunner}, noRunnerText}
+	Interrupted = EndSession{
+		parley.Outcome{Status: parley.OutcomeFailed, Reason: parley.ReasonInterrupted}, interruptedText,
+	}
+)
 
 // sessionPayload returns the message with which the hub closes a session.
 func sessionPayload(r *parley.SessionRecord, text string) parley.Message {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/parleyhub/parley"
 )
@@ -274,7 +275,9 @@ func applyTurnEnded(s *State, e *parley.Event, sys *parley.System, size int) err
 	if s.kindOf(sys.AgentID) != parley.KindHuman {
 		s.Autonomous++
 	}
-	s.addPassed(sys.AgentID)
+	if !slices.Contains(s.Passed, sys.AgentID) {
+		s.Passed = append(slices.Clone(s.Passed), sys.AgentID)
+	}
 	s.Choice = chooseAfterPass(s, sys.AgentID)
 	return nil
 }

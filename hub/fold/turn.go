@@ -1,10 +1,6 @@
 package fold
 
-import (
-	"slices"
-
-	"github.com/parleyhub/parley"
-)
+import "github.com/parleyhub/parley"
 
 // TurnOrder is whose turn it is and whose turn it was.
 type TurnOrder struct {
@@ -51,12 +47,6 @@ func (m *LastMessages) addMessage(from string, seq int64) {
 		m.OtherSeq, m.MessageBy = m.MessageSeq, from
 	}
 	m.MessageSeq = seq
-}
-
-func (m *LastMessages) addPassed(id string) {
-	if !slices.Contains(m.Passed, id) {
-		m.Passed = append(slices.Clone(m.Passed), id)
-	}
 }
 
 // spokenByOtherSince reports whether a participant except from added a message after seq.

@@ -3,6 +3,7 @@ package approvals
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -41,11 +42,7 @@ func (s *Service) Committed(c conv.Commit) {
 func (s *Service) openStates() []*fold.State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make([]*fold.State, 0, len(s.open))
-	for _, state := range s.open {
-		out = append(out, state)
-	}
-	return out
+	return slices.Collect(maps.Values(s.open))
 }
 
 // List returns the approvals with a status that the caller may answer or requested, the oldest first.

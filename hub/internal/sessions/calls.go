@@ -152,7 +152,7 @@ func (s *Service) Stop(ctx context.Context, p *auth.Principal, q *parley.StopSes
 		text = fmt.Sprintf("The session was stopped by %s: %s", by.AgentID, q.Reason)
 	}
 	stopped := parley.Outcome{Status: parley.OutcomeCanceled, Reason: parley.ReasonStopped}
-	if err := s.end(c.ID(), func() (parley.Outcome, string) { return stopped, text }); err != nil {
+	if err := s.end(c.ID(), fold.EndSession{Outcome: stopped, Detail: text}); err != nil {
 		return nil, err
 	}
 	out, err := s.await(ctx, by, c, 0, nil)

@@ -275,21 +275,20 @@ func (s *Service) updateSession(state *fold.State) error {
 	case !runnerIs && r.Hosted:
 		return nil // its turn is in the log, and the runner may return before the turn is over
 	case !runnerIs && state.Claim != nil:
-		return s.end(state.ID, fold.InterruptedOutcome)
+		return s.end(state.ID, fold.Interrupted)
 	case !agentIs && state.Claim == nil:
-		return s.end(state.ID, fold.NoRunnerOutcome)
+		return s.end(state.ID, fold.NoRunner)
 	}
 	return nil
 }
 
-func (s *Service) end(id string, how func() (parley.Outcome, string)) error {
-	o, text := how()
-	return s.engine.Command(id, fold.Command{Do: &fold.EndSession{Outcome: o, Detail: text}})
+func (s *Service) end(id string, how fold.EndSession) error {
+	return s.engine.Command(id, fold.Command{Do: &how})
 }
 
-func parentClosed() (parley.Outcome, string) {
-	return parley.Outcome{Status: parley.OutcomeCanceled, Reason: parley.ReasonParentClosed},
-		"The conversation out of which the session was started is closed."
+var parentClosed = fold.EndSession{
+	Outcome: parley.Outcome{Status: parley.OutcomeCanceled, Reason: parley.ReasonParentClosed},
+	Detail:  "The conversation out of which the session was started is closed.",
 }
 
 // maxStale is how often a task tries at once to write to a parent whose head moved.
