@@ -192,6 +192,7 @@ var only = []struct {
 		[]string{"internal/telemetry"},
 		"One package knows OpenTelemetry; whatever else runs begins spans with parley.StartSpan.",
 	},
+	{"hub/internal/hubtest", nil, "Tests of rooms share an engine; the program does not."},
 	{"internal/worktest", nil, "Tests run agents against a real hub; the program does not."},
 	{"internal/telemetry",
 		[]string{"cmd/parley/internal/cli", "cmd/parley/internal/runner", "cmd/parley/internal/serve"},

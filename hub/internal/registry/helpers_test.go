@@ -2,26 +2,23 @@ package registry
 
 import (
 	"encoding/json"
-	"log/slog"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/cluster"
-	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/hubtest"
 	"github.com/parleyhub/parley/hub/internal/turns"
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
-// noSessions is a hub without agent sessions, in which every request is allowed.
+// noSessions is a hub without agent sessions.
 type noSessions struct{}
 
-func (noSessions) MayRun(string) bool                                 { return true }
-func (noSessions) FinishRecovery()                                    {}
-func (noSessions) Authorize(*conv.Request, *fold.State) *conv.Refusal { return nil }
+func (noSessions) MayRun(string) bool { return true }
+func (noSessions) FinishRecovery()    {}
 
 // recorder records the notifications of a registry.
 type recorder struct {
@@ -70,21 +67,14 @@ func newJournal(t *testing.T) *memory.Journal {
 // newRegistry returns a registry that has read the log of j, on an engine that ends with the test.
 func newRegistry(t *testing.T, j *memory.Journal, observer Observer) *Registry {
 	t.Helper()
-	e := conv.New(conv.Options{
-		Journal: j, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
-		MaxLoaded: 10, MaxLoadedBytes: 1 << 20, IdleEvict: time.Minute,
-	})
-	t.Cleanup(e.Close)
+	e := hubtest.NewEngine(t, j)
 	a := auth.New(e, auth.Options{})
 	d := turns.New(turns.Options{Engine: e, Auth: a, StartedAt: time.Now()})
 	r := New(e, a, d)
 	alone := cluster.NewPresence(e, nil, nil)
 	r.Connect(alone, observer)
 	d.Connect(alone, noSessions{}, r)
-	e.Connect(conv.Parts{
-		Authorizer: noSessions{}, Observers: []conv.Observer{d},
-		Guide: func(s *fold.State, id string) parley.Guidance { return s.Guidance(id, false) },
-	})
+	e.Connect(hubtest.Parts(d))
 	if err := r.Load(); err != nil {
 		t.Fatal(err)
 	}

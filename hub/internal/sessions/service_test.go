@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/hubtest"
 	"github.com/parleyhub/parley/hub/internal/turns"
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/memory"
@@ -20,12 +20,10 @@ import (
 
 // The parts of a hub that shares its journal and has no triggers.
 type (
-	allowAll   struct{}
 	alwaysNew  struct{}
 	noTriggers struct{}
 )
 
-func (allowAll) Authorize(*conv.Request, *fold.State) *conv.Refusal           { return nil }
 func (alwaysNew) CatchUp(context.Context) error                               { return nil }
 func (alwaysNew) Scanned(string, int64) []journal.Record                      { return nil }
 func (alwaysNew) Yields(string) time.Duration                                 { return 0 }
@@ -36,18 +34,14 @@ func (noTriggers) AddAnswer(_, _ *fold.State, _ *fold.Answer) (string, error) { 
 func newService(t *testing.T) *Service {
 	t.Helper()
 	j := memory.New()
-	e := conv.New(conv.Options{
-		Journal: j, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
-		MaxLoaded: 10, MaxLoadedBytes: 1 << 20, IdleEvict: time.Minute,
-	})
+	t.Cleanup(func() { _ = j.Close() })
+	e := hubtest.NewEngine(t, j)
 	s := New(Options{Engine: e, Turns: turns.New(turns.Options{Engine: e})})
 	s.Connect(noTriggers{})
-	e.Connect(conv.Parts{
-		Authorizer: allowAll{}, Freshness: alwaysNew{}, Observers: []conv.Observer{s},
-		Guide: func(s *fold.State, id string) parley.Guidance { return s.Guidance(id, false) },
-	})
+	parts := hubtest.Parts(s)
+	parts.Freshness = alwaysNew{}
+	e.Connect(parts)
 	e.Start()
-	t.Cleanup(func() { e.Close(); _ = j.Close() })
 	return s
 }
 

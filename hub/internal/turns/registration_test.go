@@ -2,7 +2,6 @@ package turns
 
 import (
 	"errors"
-	"log/slog"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -12,7 +11,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/cluster"
-	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/hubtest"
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
@@ -31,13 +30,10 @@ func (noRunners) Narrow(*auth.Principal, parley.RunnerRef) error { return nil }
 func newDispatcher(t *testing.T) *Dispatcher {
 	t.Helper()
 	j := memory.New()
-	e := conv.New(conv.Options{
-		Journal: j, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
-		MaxLoaded: 10, MaxLoadedBytes: 1 << 20, IdleEvict: time.Minute,
-	})
+	t.Cleanup(func() { _ = j.Close() })
+	e := hubtest.NewEngine(t, j)
 	d := New(Options{Engine: e, Auth: auth.New(e, auth.Options{}), StartedAt: time.Now()})
 	d.Connect(cluster.NewPresence(e, nil, nil), noSessions{}, noRunners{})
-	t.Cleanup(func() { e.Close(); _ = j.Close() })
 	return d
 }
 
