@@ -18,7 +18,7 @@ import (
 // The errors of a client. They are wrapped with a reason that may be shown to the user who supplied
 // the URL.
 var (
-	ErrRefused  = errors.New("refused")                          // the rules of this package forbid the request; nothing was sent
+	ErrRefused  = errors.New("refused")                          // forbidden by this package; nothing was sent
 	ErrRedirect = errors.New("redirects are not followed")       // the server answered with a redirect
 	ErrTooLarge = errors.New("the response's body is too large") // returned by reads of the body
 )

@@ -236,7 +236,7 @@ func (n *nemesis) losePower(all []*machine) {
 		n.c.apart.fail(names...)
 		time.Sleep(n.upTo(20 * time.Millisecond))
 	} else {
-		n.c.apart.freeze(all) // otherwise a process could see its disk disappear and report a sync that failed: disks.Disk.Cut
+		n.c.apart.freeze(all) // otherwise a process could report a sync that failed: disks.Disk.Cut
 	}
 	n.c.apart.cut(names...)
 	for _, m := range all {
