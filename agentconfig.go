@@ -32,6 +32,21 @@ type AgentConfig struct {
 	// MaxTokens is the maximum number of tokens of one answer of the model. 1 to 10,000,000; default:
 	// the bound of the model.
 	MaxTokens int `json:"max_tokens,omitempty"`
+	// ReasoningEffort is how much the model thinks: none, minimal, low, medium, high, xhigh or max.
+	// Thinking is a budget of thoughts instead, for models of Anthropic. The default is that of the
+	// model.
+	ReasoningEffort string         `json:"reasoning_effort,omitempty"`
+	Thinking        *AgentThinking `json:"thinking,omitempty"`
+	// Stop are the texts at which the model stops: at most 4.
+	Stop []string `json:"stop,omitempty"`
+	// ToolChoice is auto, none, required, or the name of a tool that the model must call first. After
+	// the first calls of tools, the model decides. Default auto.
+	ToolChoice string `json:"tool_choice,omitempty"`
+	// ParallelToolCalls is false if the model may call one tool at a time; default: that of the model.
+	ParallelToolCalls *bool `json:"parallel_tool_calls,omitempty"`
+	// Fallbacks are the models that are called, in this order, after a call of the model failed for a
+	// reason that another model may not have. At most 4.
+	Fallbacks []string `json:"fallbacks,omitempty"`
 	// ContextWindow is the size of the context window of the model in tokens. 256 to 10,000,000;
 	// default: the known size of the model.
 	ContextWindow int `json:"context_window,omitempty"`
@@ -86,6 +101,11 @@ type MCPServer struct {
 	Tools []string `json:"tools,omitzero"`
 }
 
+// AgentThinking is the budget of the thoughts of one answer: 1,024 tokens and more.
+type AgentThinking struct {
+	BudgetTokens int `json:"budget_tokens"`
+}
+
 // AgentRunOptions are the run options of seed 003.
 type AgentRunOptions struct {
 	// Deterministic restricts sampling. Seed is sent to models that accept one.
@@ -117,6 +137,9 @@ type AgentRunOptions struct {
 	// same way: from 1s to 24h; default 10m.
 	IdleTimeout    string `json:"idle_timeout,omitempty"`
 	RequestTimeout string `json:"request_timeout,omitempty"`
+	// PromptCaching marks the stable beginning of the prompt for the cache of Anthropic; default: for
+	// Anthropic's own server.
+	PromptCaching *bool `json:"prompt_caching,omitempty"`
 	// Stream forwards the text of the model while it is generated; default true.
 	Stream *bool `json:"stream,omitempty"`
 	// Metadata is sent with each call to a provider that accepts metadata. At most 16 entries.
@@ -360,7 +383,13 @@ func (f *configFaults) names(path string, list []string, expected string, ok fun
 func (c *AgentConfig) members(f *configFaults) map[string]any {
 	return map[string]any{
 		"model": &c.Model, "instructions": &c.Instructions, "max_steps": &c.MaxSteps, "temperature": &c.Temperature,
-		"top_p":      &c.TopP,
+		"top_p":            &c.TopP,
+		"reasoning_effort": &c.ReasoningEffort, "stop": &c.Stop, "tool_choice": &c.ToolChoice,
+		"parallel_tool_calls": &c.ParallelToolCalls, "fallbacks": &c.Fallbacks,
+		"thinking": func(path string, raw json.RawMessage) {
+			c.Thinking = &AgentThinking{}
+			f.object(path, raw, map[string]any{"budget_tokens": &c.Thinking.BudgetTokens})
+		},
 		"max_tokens": &c.MaxTokens, "context_window": &c.ContextWindow,
 		"planning_enabled": &c.PlanningEnabled, "planning_model": &c.PlanningModel,
 		"planning_instructions": &c.PlanningInstructions,
@@ -400,7 +429,7 @@ func (o *AgentRunOptions) members(f *configFaults) map[string]any {
 		"responses_use_instructions": &o.ResponsesUseInstructions,
 		"user_template":              &o.UserTemplate, "max_tool_calls": &o.MaxToolCalls, "max_retries": &o.MaxRetries,
 		"stream": &o.Stream, "metadata": &o.Metadata, "idle_timeout": &o.IdleTimeout, "request_timeout": &o.RequestTimeout,
-		"tool_output_token_limit": &o.ToolOutputTokenLimit,
+		"tool_output_token_limit": &o.ToolOutputTokenLimit, "prompt_caching": &o.PromptCaching,
 		"budget": func(path string, raw json.RawMessage) {
 			o.Budget = &AgentBudget{}
 			f.object(

@@ -41,10 +41,36 @@ func (c *AgentConfig) check(f *configFaults) {
 	if c.BudgetAwareness != "" && c.BudgetAwareness != BudgetPerMessage && !budgetLimit.MatchString(c.BudgetAwareness) {
 		f.add("$.budget_awareness", "expected %s, or limit: and a percentage from 0 to 100", BudgetPerMessage)
 	}
+	c.checkParameters(f)
 	c.checkInjected(f)
 	c.checkTools(f)
 	if c.RunOptions != nil {
 		c.RunOptions.check(f)
+	}
+}
+
+// checkParameters reports values that no model accepts. The runner checks them for the model.
+func (c *AgentConfig) checkParameters(f *configFaults) {
+	const efforts = "none minimal low medium high xhigh max"
+	if e := c.ReasoningEffort; e != "" && !slices.Contains(strings.Fields(efforts), e) {
+		f.add("$.reasoning_effort", "expected one of %s", strings.ReplaceAll(efforts, " ", ", "))
+	}
+	if c.Thinking != nil {
+		f.within("$.thinking.budget_tokens", int64(c.Thinking.BudgetTokens), 1024, limits.MaxModelTokens)
+	}
+	if len(c.Stop) > limits.MaxStop || slices.Contains(c.Stop, "") {
+		f.add("$.stop", "expected at most %d texts that are not empty", limits.MaxStop)
+	}
+	if t := c.ToolChoice; t != "" && !toolName.MatchString(t) {
+		f.add("$.tool_choice", "expected auto, none, required or the name of a tool")
+	}
+	if len(c.Fallbacks) > limits.MaxFallbacks {
+		f.add("$.fallbacks", "expected at most %d", limits.MaxFallbacks)
+	}
+	for i, m := range c.Fallbacks {
+		if !toolnames.ValidModel(m) || m == c.Model || slices.Contains(c.Fallbacks[:i], m) {
+			f.add(fmt.Sprintf("$.fallbacks[%d]", i), "expected another model, such as anthropic:claude-sonnet-4-5")
+		}
 	}
 }
 

@@ -12,6 +12,13 @@ type Capabilities struct {
 	NoTemperature bool `json:"no_temperature,omitempty"`
 	NoTopP        bool `json:"no_top_p,omitempty"`
 	NoSeed        bool `json:"no_seed,omitempty"`
+	// A reasoning effort, a thinking budget or stop sequences that the model does not support are
+	// refused. APIResponses never has stop sequences. With EffortAsBudget, an effort is sent as a
+	// thinking budget.
+	NoReasoningEffort bool `json:"no_reasoning_effort,omitempty"`
+	NoThinkingBudget  bool `json:"no_thinking_budget,omitempty"`
+	NoStop            bool `json:"no_stop,omitempty"`
+	EffortAsBudget    bool `json:"effort_as_budget,omitempty"`
 	// Images reports whether the model accepts images. Nil means that the name of the model decides.
 	// See AcceptsImages.
 	Images *bool `json:"images,omitempty"`

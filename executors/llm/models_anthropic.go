@@ -8,18 +8,18 @@ func AnthropicModels() Models {
 	return Models{
 		{Prefix: "", Capabilities: unsampled(200_000, 0)},
 
-		{Prefix: "claude-3", Capabilities: sampled(200_000, 4_096, noSchema)},
-		{Prefix: "claude-3-5", Capabilities: sampled(200_000, 8_192, noSchema)},
-		{Prefix: "claude-3-7", Capabilities: sampled(200_000, 64_000, noSchema)},
-		{Prefix: "claude-opus-4-0", Capabilities: sampled(200_000, 32_000, noSchema)},
-		{Prefix: "claude-opus-4-2025", Capabilities: sampled(200_000, 32_000, noSchema)},
-		{Prefix: "claude-sonnet-4-0", Capabilities: sampled(200_000, 64_000, noSchema)},
-		{Prefix: "claude-sonnet-4-2025", Capabilities: sampled(200_000, 64_000, noSchema)},
+		{Prefix: "claude-3", Capabilities: sampled(200_000, 4_096, noSchema, noThoughts)},
+		{Prefix: "claude-3-5", Capabilities: sampled(200_000, 8_192, noSchema, noThoughts)},
+		{Prefix: "claude-3-7", Capabilities: sampled(200_000, 64_000, noSchema, budgeted)},
+		{Prefix: "claude-opus-4-0", Capabilities: sampled(200_000, 32_000, noSchema, budgeted)},
+		{Prefix: "claude-opus-4-2025", Capabilities: sampled(200_000, 32_000, noSchema, budgeted)},
+		{Prefix: "claude-sonnet-4-0", Capabilities: sampled(200_000, 64_000, noSchema, budgeted)},
+		{Prefix: "claude-sonnet-4-2025", Capabilities: sampled(200_000, 64_000, noSchema, budgeted)},
 
-		{Prefix: "claude-opus-4-1", Capabilities: sampled(200_000, 32_000, oneSampler)},
-		{Prefix: "claude-opus-4-5", Capabilities: sampled(200_000, 64_000, oneSampler)},
-		{Prefix: "claude-sonnet-4-5", Capabilities: sampled(200_000, 64_000, oneSampler)},
-		{Prefix: "claude-haiku-4-5", Capabilities: sampled(200_000, 64_000, oneSampler)},
+		{Prefix: "claude-opus-4-1", Capabilities: sampled(200_000, 32_000, oneSampler, budgeted)},
+		{Prefix: "claude-opus-4-5", Capabilities: sampled(200_000, 64_000, oneSampler, budgeted)},
+		{Prefix: "claude-sonnet-4-5", Capabilities: sampled(200_000, 64_000, oneSampler, budgeted)},
+		{Prefix: "claude-haiku-4-5", Capabilities: sampled(200_000, 64_000, oneSampler, budgeted)},
 		{Prefix: "claude-opus-4-6", Capabilities: sampled(1_000_000, 128_000, oneSampler)},
 		{Prefix: "claude-sonnet-4-6", Capabilities: sampled(1_000_000, 128_000, oneSampler)},
 
@@ -49,10 +49,16 @@ func sampled(window, output int, also ...func(*Capabilities)) Capabilities {
 	return c
 }
 
+// noThoughts is of models without thoughts, and budgeted of models that take only a budget for them.
+func noThoughts(c *Capabilities) { c.NoReasoningEffort, c.NoThinkingBudget = true, true }
+
+func budgeted(c *Capabilities) { c.EffortAsBudget = true }
+
 func oneSampler(c *Capabilities) { c.TemperatureOrTopP = true }
 
 // unsampled returns the capabilities of a model that accepts neither temperature nor top_p.
 func unsampled(window, output int) Capabilities {
-	return Capabilities{NoSeed: true, NoTemperature: true, NoTopP: true, DefaultMaxTokens: reasoningTokens,
-		ContextWindow: window, MaxOutputTokens: output}
+	return Capabilities{NoSeed: true, NoTemperature: true, NoTopP: true, NoThinkingBudget: true,
+		DefaultMaxTokens: reasoningTokens,
+		ContextWindow:    window, MaxOutputTokens: output}
 }

@@ -7,7 +7,7 @@ func OpenAIModels() Models {
 	return Models{
 		{Prefix: "",
 			Capabilities: Capabilities{API: APIResponses, MaxTokensParam: completionTokens, MinOutputTokens: leastTokens,
-				StrictSchema: SchemasOpenAI, MaxTemperature: number(2)}},
+				StrictSchema: SchemasOpenAI, MaxTemperature: number(2), NoThinkingBudget: true}},
 		{Prefix: "gpt-", Capabilities: reasoningModel(0, 0)},
 
 		{Prefix: "gpt-3.5-turbo", Capabilities: chatModel(16_385, 4_096, noSchema)},
@@ -50,13 +50,14 @@ const leastTokens = 16
 // reasoningModel returns the capabilities of a model that reasons before it answers.
 func reasoningModel(window, output int) Capabilities {
 	return Capabilities{API: APIResponses, MaxTokensParam: completionTokens, MinOutputTokens: leastTokens,
-		StrictSchema: SchemasOpenAI, NoTemperature: true, NoTopP: true, ContextWindow: window, MaxOutputTokens: output}
+		StrictSchema: SchemasOpenAI, NoTemperature: true, NoTopP: true, NoThinkingBudget: true, NoStop: true,
+		ContextWindow: window, MaxOutputTokens: output}
 }
 
 // chatModel returns the capabilities of a model without reasoning.
 func chatModel(window, output int, lacks ...func(*Capabilities)) Capabilities {
 	c := Capabilities{API: APIResponses, MaxTokensParam: completionTokens, MinOutputTokens: leastTokens,
-		StrictSchema: SchemasOpenAI, MaxTemperature: number(2), ContextWindow: window, MaxOutputTokens: output}
+		StrictSchema: SchemasOpenAI, NoReasoningEffort: true, NoThinkingBudget: true, MaxTemperature: number(2), ContextWindow: window, MaxOutputTokens: output}
 	for _, lack := range lacks {
 		lack(&c)
 	}

@@ -21,6 +21,7 @@ type Definition struct {
 	Temperature  *float64
 	TopP         *float64
 	MaxTokens    int
+	Parameters
 }
 
 // Options are the run options of seed 003. Nil and the zero value are ready to use.

@@ -42,7 +42,8 @@ func (r *Runtime) Prepare(ctx context.Context, d *Definition, o *Options) (*Prep
 		o = &Options{}
 	}
 	p := &Prepared{options: *o, can: r.Capabilities(d.Model)}
-	err := errors.Join(ctx.Err(), d.check(), o.check(d), p.prepareOutput(d), p.prepareTemplate(d))
+	err := errors.Join(ctx.Err(), d.check(), o.check(d), p.prepareOutput(d), p.prepareTemplate(d),
+		p.can.checkParameters(d, o.ToolChoice))
 	if d.MaxTokens > 0 && d.MaxTokens < p.can.MinOutputTokens {
 		err = errors.Join(err, fmt.Errorf("max_tokens: the model %s takes at least %d", d.Model, p.can.MinOutputTokens))
 	}
@@ -61,6 +62,7 @@ func (r *Runtime) Prepare(ctx context.Context, d *Definition, o *Options) (*Prep
 	p.request.UseInstructions, p.request.ThinkTags = o.ResponsesUseInstructions, p.can.ThinkTags
 	p.request.IdleTimeout = o.IdleTimeout
 	p.request.IdempotencyKey, p.request.TraceID, p.request.Metadata = o.IdempotencyKey, o.TraceID, o.Metadata
+	p.request.Parameters = p.can.parameters(d)
 	p.prepareSampling(d)
 	p.prepareMaxTokens(d)
 	return p, nil
@@ -123,7 +125,11 @@ func (o *Options) check(d *Definition) error {
 			errs = append(errs, fmt.Errorf("tool_choice: %s requires at least one tool", o.ToolChoice))
 		}
 	default:
-		errs = append(errs, fmt.Errorf("tool_choice: invalid value %q: expected nothing, %s or %s", o.ToolChoice, ToolsNone, ToolsRequired))
+		name, ok := o.ToolChoice.Tool()
+		if !ok || !slices.ContainsFunc(d.Tools, func(t ToolSpec) bool { return t.Name == name }) {
+			errs = append(errs, fmt.Errorf("tool_choice: invalid value %q: expected nothing, %s, %s or a tool",
+				o.ToolChoice, ToolsNone, ToolsRequired))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -187,6 +193,9 @@ func (p *Prepared) prepareSampling(d *Definition) {
 	if can.NoTopP || can.TemperatureOrTopP && temperature != nil {
 		topP = nil
 	}
+	if p.request.ThinkingTokens > 0 { // the vendor refuses both
+		temperature, topP = nil, nil
+	}
 	p.request.Temperature, p.request.TopP = temperature, topP
 	if !can.NoSeed && can.API != APIResponses {
 		p.request.Seed = p.options.Seed
@@ -197,6 +206,9 @@ func (p *Prepared) prepareMaxTokens(d *Definition) {
 	p.request.MaxTokens, p.request.MaxTokensParam = d.MaxTokens, p.can.MaxTokensParam
 	if d.MaxTokens == 0 {
 		p.request.MaxTokens = p.can.DefaultMaxTokens
+	}
+	if d.MaxTokens == 0 && p.request.ThinkingTokens > 0 { // thoughts count as output
+		p.request.MaxTokens += p.request.ThinkingTokens
 	}
 	if most := p.can.MaxOutputTokens; most > 0 && p.request.MaxTokens > most {
 		p.request.MaxTokens = most

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -32,6 +33,7 @@ type Request struct {
 	Temperature  *float64      `json:"temperature,omitempty"`
 	TopP         *float64      `json:"top_p,omitempty"`
 	Seed         *int64        `json:"seed,omitempty"`
+	Parameters
 	// MaxTokens limits the output. 0 means the limit of the vendor. MaxTokensParam is the model's
 	// name for the parameter; empty means the vendor's usual name.
 	MaxTokens      int    `json:"max_tokens,omitempty"`
@@ -69,6 +71,32 @@ const (
 	ToolsNone     ToolChoice = "none"
 	ToolsRequired ToolChoice = "required"
 )
+
+// ToolNamed returns the choice of one tool, which the model must call.
+func ToolNamed(name string) ToolChoice { return ToolChoice("tool:" + name) }
+
+// Tool returns the name of the tool of a choice by ToolNamed.
+func (c ToolChoice) Tool() (name string, ok bool) { return strings.CutPrefix(string(c), "tool:") }
+
+// Parameters are further parameters of a call. A Runtime refuses those that the model does not
+// support.
+type Parameters struct {
+	// ReasoningEffort is one of Efforts, or empty for the default of the model.
+	ReasoningEffort string `json:"reasoning_effort,omitempty"`
+	// ThinkingTokens is the budget of thoughts, or 0. Only the models of Anthropic have it.
+	ThinkingTokens int `json:"thinking_tokens,omitempty"`
+	// Stop are the texts at which the model stops. They are not part of the answer.
+	Stop []string `json:"stop,omitempty"`
+	// ParallelTools is false if the model may call one tool at a time. nil is the default of the
+	// model.
+	ParallelTools *bool `json:"parallel_tool_calls,omitempty"`
+	// PromptCaching marks the stable beginning of the prompt for the cache of Anthropic. nil means
+	// that the provider decides.
+	PromptCaching *bool `json:"prompt_caching,omitempty"`
+}
+
+// Efforts are the values of ReasoningEffort. Not every model has all of them.
+var Efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
 // Response is the result of an exchange.
 type Response struct {

@@ -202,6 +202,9 @@ const (
 
 	DefaultMaxRetries = 2
 	MaxMaxRetries     = 10
+	// MaxStop is the maximum number of stop sequences, and MaxFallbacks that of fallback models.
+	MaxStop      = 4
+	MaxFallbacks = 4
 	// MaxIdleMs and MaxRequestMs bound idle_timeout and request_timeout.
 	MaxIdleMs    = 3600 * 1000
 	MaxRequestMs = 24 * 3600 * 1000

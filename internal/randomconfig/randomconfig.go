@@ -39,6 +39,10 @@ func New(r *rand.Rand) *parley.AgentConfig {
 	maybe(func() { c.EmitMCPProgress = new(r.IntN(2) == 0) })
 	maybe(func() { c.InjectedToolArgs = map[string]string{"ui_request_id": text(), "_o": ""} })
 	maybe(func() { c.AllowSelfSpawn = true })
+	maybe(func() { c.ReasoningEffort, c.Stop = "high", []string{"END", text() + "."} })
+	maybe(func() { c.Thinking = &parley.AgentThinking{BudgetTokens: 1024 + r.IntN(5000)} })
+	maybe(func() { c.ToolChoice, c.ParallelToolCalls = "required", new(r.IntN(2) == 0) })
+	maybe(func() { c.Fallbacks = []string{"anthropic:claude-sonnet-4-5"} })
 	maybe(func() { c.AllowParallelSubagents, c.MaxParallelSubagents = true, r.IntN(limits.MaxSubagents+1) })
 	maybe(func() {
 		c.Tools, c.HITLTools, c.HITLTimeoutMs = []string{"now", "refund"}, []string{"refund"}, limits.MinApprovalMs+r.Int64N(1e6)
@@ -64,6 +68,7 @@ func options(r *rand.Rand, maybe func(func()), text func() string) *parley.Agent
 	maybe(func() { o.ToolOutputTokenLimit = 256 + r.IntN(100_000) })
 	maybe(func() { o.MaxRetries = new(r.IntN(limits.MaxMaxRetries + 1)) })
 	maybe(func() { o.IdleTimeout, o.RequestTimeout = "1m30s", "15m" })
+	maybe(func() { o.PromptCaching = new(r.IntN(2) == 0) })
 	maybe(func() { o.Metadata = map[string]string{"team": text(), "x": ""} })
 	maybe(func() { o.Budget = &parley.AgentBudget{Tokens: 1 + r.Int64N(1e9)} })
 	maybe(func() {

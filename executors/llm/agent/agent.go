@@ -71,6 +71,7 @@ type Agent struct {
 	template  *template           // nil without user_template
 	main      *model
 	planner   *model // nil without planning_enabled
+	fallbacks []*model
 	servers   *servers
 	box       *tool.Box
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/parleyhub/parley"
@@ -23,6 +24,7 @@ type question struct {
 	choice     llm.ToolChoice
 	messages   []llm.Message
 	live       bool
+	fallback   string // the model that is asked if this one fails
 }
 
 // hash identifies a question. Budgets and ids are not part of it.
@@ -30,7 +32,7 @@ func (q *question) hash(o *parley.AgentRunOptions) (string, error) {
 	d := &q.definition
 	b, err := json.Marshal(map[string]any{
 		"model": q.model.full, "instructions": d.Instructions, "tools": d.Tools, "output_schema": d.OutputSchema,
-		"temperature": d.Temperature, "top_p": d.TopP,
+		"temperature": d.Temperature, "top_p": d.TopP, "parameters": d.Parameters,
 		"max_tokens": d.MaxTokens, "deterministic": o.Deterministic, "seed": o.Seed, "strict": o.Strict,
 		"use_instructions": o.ResponsesUseInstructions,
 		"tool_choice":      q.choice, "messages": q.messages,
@@ -56,20 +58,55 @@ func (r *run) ask(ctx context.Context, q *question) (*record.Step, error) {
 	if s, ok := r.record.Step(q.phase, q.number, hash); ok {
 		return r.countStep(s, false)
 	}
-	options, err := r.runOptions(q, hash)
+	result, answered, err := r.askModels(ctx, q, hash)
 	if err != nil {
 		return nil, err
 	}
-	result, err := r.exchange(ctx, q, hash, options)
-	if err != nil {
-		return nil, err
-	}
-	s := stepOf(q, hash, result)
+	s := stepOf(answered, hash, result)
 	s.ConfigHash = r.configHash()
 	if err := r.record.AddStep(ctx, s); err != nil {
 		return nil, err
 	}
 	return r.countStep(s, true)
+}
+
+// askModels asks the model of a question, and its fallbacks after a failure that another model may
+// not have. A model that failed is not asked again in this attempt. It returns the question of the
+// model that answered.
+func (r *run) askModels(ctx context.Context, q *question, hash string) (*llm.Result, *question, error) {
+	all := slices.DeleteFunc(append([]*model{q.model}, r.fallbacks...), func(m *model) bool { return r.gaveUp[m.full] })
+	if len(all) == 0 {
+		all = []*model{q.model}
+	}
+	for i, m := range all {
+		own := *q
+		own.model, own.definition.Model = m, m.name
+		if i+1 < len(all) {
+			own.fallback = all[i+1].full
+		}
+		options, err := r.runOptions(&own, hash)
+		if err != nil {
+			return nil, nil, err
+		}
+		result, err := r.exchange(ctx, &own, hash, options)
+		var f *failure
+		if err == nil || own.fallback == "" || !errors.As(err, &f) || !isOfModel(f) {
+			return result, &own, err
+		}
+		r.gaveUp[m.full] = true
+		r.log.Warn("a fallback is asked", "model", m.full, "fallback", own.fallback)
+	}
+	return nil, nil, nil // not reached: the last model has no fallback
+}
+
+// isOfModel reports whether another model may not fail in the same way. The request itself is at
+// fault in the other cases.
+func isOfModel(f *failure) bool {
+	switch llm.Category(f.reason) {
+	case llm.CategoryInvalid, llm.CategoryContext, llm.CategoryFilter:
+		return false
+	}
+	return errors.Is(f.err, llm.ErrProvider)
 }
 
 // runOptions returns the options of one exchange. It fails with *llm.BudgetError if the budget is
@@ -179,7 +216,7 @@ func (r *run) recordFailure(ctx context.Context, q *question, hash string, resul
 	f := &record.CallFailed{
 		Phase: q.phase, Number: q.number, InputHash: hash, Model: q.model.full, Category: llm.CategoryTimeout,
 		Usage: result.Usage, CostUSD: result.CostUSD, ElapsedMs: ms(result.Elapsed), Chunks: result.Timings.Chunks,
-		Retries: result.Timings.Retries,
+		Retries: result.Timings.Retries, Fallback: q.fallback,
 	}
 	var vendor *llm.ProviderError
 	switch {
@@ -202,7 +239,7 @@ func (r *run) recordFailure(ctx context.Context, q *question, hash string, resul
 
 // readFailures counts the failed calls of earlier attempts.
 func (r *run) readFailures() {
-	r.retryAt = map[string]int64{}
+	r.retryAt, r.gaveUp = map[string]int64{}, map[string]bool{}
 	for _, raw := range r.record.Traces(record.KindCallFailed) {
 		var f record.CallFailed
 		if json.Unmarshal(raw, &f) == nil {

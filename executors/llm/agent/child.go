@@ -49,6 +49,7 @@ type child struct {
 func (a *Agent) childBlueprint() parley.Blueprint {
 	c := *a.config
 	c.AllowSelfSpawn, c.AllowParallelSubagents, c.MaxParallelSubagents, c.ChildTools = false, false, 0, nil
+	c.ToolChoice = ""
 	c.PlanningEnabled, c.PlanningModel, c.PlanningInstructions = false, "", ""
 	c.HITLTools = slices.DeleteFunc(slices.Clone(c.HITLTools),
 		func(t string) bool { return t == toolnames.SpawnSelf || t == toolnames.Parallel })

@@ -93,6 +93,91 @@ func TestRunOptions(t *testing.T) {
 	_ = w
 }
 
+// Parameters reach the provider, and a model that does not support one refuses the file.
+func TestParameters(t *testing.T) {
+	t.Parallel()
+	_, req := one(t, `"reasoning_effort":"low","stop":["END"],"parallel_tool_calls":false,`+
+		`"run_options":{"prompt_caching":false}`, nil)
+	if req.ReasoningEffort != "low" || len(req.Stop) != 1 || req.ParallelTools == nil || *req.ParallelTools ||
+		req.PromptCaching == nil || *req.PromptCaching {
+		t.Errorf("asked with %+v", req.Parameters)
+	}
+	if _, req := one(t, `"thinking":{"budget_tokens":2048},"temperature":0.5`, nil); req.ThinkingTokens != 2048 ||
+		req.Temperature != nil || req.MaxTokens != 2048 {
+		t.Errorf("asked with %+v", req)
+	}
+	w := newWorld(t, nil)
+	for fields, text := range map[string]string{
+		`"reasoning_effort":"huge"`:                                  "reasoning_effort",
+		`"thinking":{"budget_tokens":5}`:                             "budget_tokens",
+		`"thinking":{"budget_tokens":2048},"max_tokens":2000`:        "less than max_tokens",
+		`"thinking":{"budget_tokens":2048},"tool_choice":"add"`:      "mutually exclusive",
+		`"thinking":{"budget_tokens":2048},"reasoning_effort":"low"`: "mutually exclusive",
+		`"stop":["a","b","c","d","e"]`:                               "stop",
+		`"fallbacks":["fake:m"]`:                                     "fallbacks",
+		`"fallbacks":["nobody:m"]`:                                   "nobody",
+	} {
+		refused(t, w, blueprint(fields), text)
+	}
+	w.models = llm.Models{{Capabilities: llm.Capabilities{NoReasoningEffort: true, NoThinkingBudget: true, NoStop: true}}}
+	for _, fields := range []string{`"reasoning_effort":"low"`, `"thinking":{"budget_tokens":2048}`, `"stop":["END"]`} {
+		refused(t, w, blueprint(fields), "the model m")
+	}
+}
+
+// A tool that the model must call is called first. Then the model decides.
+func TestToolChoice(t *testing.T) {
+	t.Parallel()
+	for choice, want := range map[string]llm.ToolChoice{"auto": "", "none": llm.ToolsNone, "required": llm.ToolsRequired,
+		"add": llm.ToolNamed("add")} {
+		w := newWorld(t, inTurn(wants("add", `{"n":1}`), says("done")))
+		w.options.Functions = []tool.Tool{&adder{name: "add"}}
+		w.run(blueprint(`"tools":["add"],"tool_choice":"` + choice + `"`))
+		w.completed(w.hello(), "done")
+		then := llm.ToolsAuto
+		if choice == "none" {
+			then = llm.ToolsNone
+		}
+		if calls := w.vendor.calls(); len(calls) != 2 || calls[0].ToolChoice != want || calls[1].ToolChoice != then {
+			t.Errorf("%s: asked with %+v", choice, calls)
+		}
+	}
+}
+
+// A fallback answers after a failure of the model, but not after one of the request.
+func TestFallbacks(t *testing.T) {
+	t.Parallel()
+	for category, used := range map[llm.Category]bool{llm.CategoryQuota: true, llm.CategoryServer: true,
+		llm.CategoryInvalid: false, llm.CategoryContext: false} {
+		w := newWorld(t, nil)
+		w.options.Functions = []tool.Tool{&adder{name: "add"}}
+		w.vendor.answer = func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+			if req.Model == "m" {
+				return nil, &llm.ProviderError{Provider: "fake", Category: category, Status: 418}
+			}
+			return inTurn(wants("add", `{"n":1}`), says("from "+req.Model))(ctx, req)
+		}
+		w.run(blueprint(`"tools":["add"],"fallbacks":["fake:second","fake:third"]`))
+		s := w.hello()
+		if !used {
+			w.failed(s, string(category))
+			continue
+		}
+		w.completed(s, "from second")
+		failures := w.traces(s.SessionID, record.KindCallFailed)
+		if len(failures) != 1 || !strings.Contains(string(failures[0].Data), `"fallback":"fake:second"`) {
+			t.Errorf("%s: the traces are %+v", category, failures)
+		}
+		if n := len(w.vendor.calls()); n != 3 {
+			t.Errorf("%s: %d calls", category, n)
+		}
+		usage := w.traces(s.SessionID, record.KindUsage)
+		if len(usage) != 1 || !strings.Contains(string(usage[0].Data), `"models":["second"]`) {
+			t.Errorf("%s: the usage is %+v", category, usage)
+		}
+	}
+}
+
 // strict: false sends the schema without enforcement. The answer is checked in any case.
 func TestStrict(t *testing.T) {
 	t.Parallel()
@@ -497,7 +582,10 @@ func TestEveryFieldIsNamed(t *testing.T) {
 		"user_template":              "TestUserTemplate", "budget": "TestBudgetTokens", "tokens": "TestBudgetTokens", "ms": "TestBudgetMs",
 		"on_exceeded":    "TestBudgetTokens",
 		"max_tool_calls": "TestMaxToolCalls", "max_retries": "TestMaxRetries", "stream": "TestStream",
-		"metadata": "TestRunOptions", "idle_timeout": "TestTimeouts", "request_timeout": "TestTimeouts",
+		"metadata": "TestRunOptions", "reasoning_effort": "TestParameters", "thinking": "TestParameters",
+		"stop": "TestParameters", "parallel_tool_calls": "TestParameters", "prompt_caching": "TestParameters",
+		"tool_choice": "TestToolChoice", "fallbacks": "TestFallbacks",
+		"idle_timeout": "TestTimeouts", "request_timeout": "TestTimeouts",
 		"tool_output_token_limit": "TestToolOutputTokenLimit",
 	}
 	there := map[string]bool{}

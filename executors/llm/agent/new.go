@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/executors/llm/tool"
 	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/paramschema"
@@ -94,6 +95,13 @@ func (a *Agent) findModels() (err error) {
 	if w := a.config.ContextWindow; w > 0 {
 		a.main.window = w
 	}
+	for _, full := range a.config.Fallbacks {
+		m, err := a.find(full)
+		if err != nil {
+			return fmt.Errorf("fallbacks: %w", err)
+		}
+		a.fallbacks = append(a.fallbacks, m)
+	}
 	if !a.config.PlanningEnabled {
 		return nil
 	}
@@ -123,7 +131,34 @@ func (a *Agent) find(full string) (*model, error) {
 		return nil, parley.Refuse(parley.ErrValidationFailed,
 			fmt.Sprintf("max_tokens is %d, but %s needs at least %d", a.config.MaxTokens, full, least), "a larger max_tokens, or none")
 	}
+	d := &llm.Definition{Model: name, MaxTokens: a.config.MaxTokens, Parameters: a.parameters()}
+	if err := r.CheckParameters(d, a.toolChoice()); err != nil {
+		return nil, parley.Refuse(parley.ErrValidationFailed, err.Error(), "another value, or another model")
+	}
 	return &model{runtime: r, name: name, full: full, window: r.Capabilities(name).ContextWindow}, nil
+}
+
+// parameters returns the parameters of the config for calls of models.
+func (a *Agent) parameters() llm.Parameters {
+	c := a.config
+	p := llm.Parameters{ReasoningEffort: c.ReasoningEffort, Stop: c.Stop, ParallelTools: c.ParallelToolCalls,
+		PromptCaching: a.options().PromptCaching}
+	if c.Thinking != nil {
+		p.ThinkingTokens = c.Thinking.BudgetTokens
+	}
+	return p
+}
+
+// toolChoice returns the choice of tools in the config.
+func (a *Agent) toolChoice() llm.ToolChoice {
+	switch t := a.config.ToolChoice; t {
+	case "", "auto":
+		return llm.ToolsAuto
+	case string(llm.ToolsNone), string(llm.ToolsRequired):
+		return llm.ToolChoice(t)
+	default:
+		return llm.ToolNamed(t)
+	}
 }
 
 func (a *Agent) hasTools() bool {

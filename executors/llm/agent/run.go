@@ -33,6 +33,7 @@ type run struct {
 	totals totals
 	// retryAt is when a vendor allows the next call of a model, in Unix milliseconds.
 	retryAt map[string]int64
+	gaveUp  map[string]bool // models whose fallback is asked
 	// said is the last text of the model. compactions counts the summaries.
 	said        string
 	compactions int
@@ -133,7 +134,7 @@ func (r *run) work(ctx context.Context, messages []llm.Message) (*answer, error)
 func (r *run) definition(m *model, instructions string, output *paramschema.Schema) llm.Definition {
 	c := r.config
 	d := llm.Definition{Model: m.name, Instructions: instructions, Tools: r.specs, Temperature: c.Temperature,
-		TopP: c.TopP, MaxTokens: c.MaxTokens}
+		TopP: c.TopP, MaxTokens: c.MaxTokens, Parameters: r.parameters()}
 	if output != nil {
 		d.OutputSchema = output.Raw()
 	}

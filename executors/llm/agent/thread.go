@@ -44,6 +44,9 @@ func (t *thread) next(ctx context.Context) (*record.Step, error) {
 		return nil, err
 	}
 	t.number++
+	if t.phase == record.PhaseExecute {
+		t.choice = t.toolChoiceNow()
+	}
 	s, err := t.ask(ctx, &question{
 		phase: t.phase, number: t.number, model: t.model, definition: t.definition, choice: t.choice, messages: t.messages,
 		live: t.live,
@@ -52,6 +55,16 @@ func (t *thread) next(ctx context.Context) (*record.Step, error) {
 		t.said = s.Message.Text
 	}
 	return s, err
+}
+
+// toolChoiceNow returns the choice of tools for the next call of the agent. A tool that the model
+// must call is called once: otherwise the model could never answer. Children decide themselves.
+func (t *thread) toolChoiceNow() llm.ToolChoice {
+	choice := t.toolChoice()
+	if t.child != nil || len(t.definition.Tools) == 0 || choice != llm.ToolsNone && t.totals.ToolsInvoked > 0 {
+		return llm.ToolsAuto
+	}
+	return choice
 }
 
 // runTools runs the tool calls of a step, and adds both to the history.

@@ -35,6 +35,10 @@ type Options struct {
 	// HTTPClient makes the calls. It is copied; the copy follows no redirects and reads at most 64
 	// MiB of an answer. It may be nil.
 	HTTPClient *http.Client
+	// Headers and Query are added to each call, and replace equal ones. ExtraBody has members that
+	// replace those of each request. The values are secret: no error has them.
+	Headers, Query map[string]string
+	ExtraBody      map[string]json.RawMessage
 }
 
 // Provider is the llm.Provider of one server. It is safe for concurrent use.
@@ -50,7 +54,9 @@ func New(o *Options) (*Provider, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	s, err := wire.NewServer(wire.Options(*o), defaultName, defaultBase, "Request-Id", "X-Request-Id", "Apim-Request-Id")
+	s, err := wire.NewServer(wire.Options{Name: o.Name, BaseURL: o.BaseURL, APIKey: o.APIKey, HTTPClient: o.HTTPClient,
+		Extras: wire.Extras{Headers: o.Headers, Query: o.Query, ExtraBody: o.ExtraBody}},
+		defaultName, defaultBase, "Request-Id", "X-Request-Id", "Apim-Request-Id")
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +75,7 @@ func FromEnv(getenv func(string) string) (*Provider, error) {
 	if o == nil {
 		return nil, nil
 	}
-	return New((*Options)(o))
+	return New(&Options{APIKey: o.APIKey, BaseURL: o.BaseURL})
 }
 
 // Name returns the name of the provider.
@@ -93,8 +99,11 @@ func (p *Provider) thinks(req *llm.Request) bool {
 	if req.ThinkTags != nil {
 		return *req.ThinkTags
 	}
-	return strings.TrimRight(p.server.BaseURL, "/") != defaultBase
+	return !p.isOwn()
 }
+
+// isOwn reports whether the server is Anthropic's.
+func (p *Provider) isOwn() bool { return strings.TrimRight(p.server.BaseURL, "/") == defaultBase }
 
 // maxPauses limits the requests that continue one paused turn.
 const maxPauses = 16

@@ -44,15 +44,81 @@ func (p *Provider) params(req *llm.Request) (*anthropic.MessageNewParams, error)
 		}
 		params.Tools = append(params.Tools, anthropic.ToolUnionParam{OfTool: tool(&t, schema)})
 	}
-	if len(req.Tools) > 0 {
-		switch req.ToolChoice {
-		case llm.ToolsNone:
-			params.ToolChoice.OfNone = &anthropic.ToolChoiceNoneParam{}
-		case llm.ToolsRequired:
-			params.ToolChoice.OfAny = &anthropic.ToolChoiceAnyParam{}
-		}
+	chooseTool(params, req)
+	think(params, req)
+	params.StopSequences = req.Stop
+	err := p.output(params, req.Output)
+	if caches := req.PromptCaching; caches != nil && *caches || caches == nil && p.isOwn() {
+		cachePrefix(params)
 	}
-	return params, p.output(params, req.Output)
+	return params, err
+}
+
+// chooseTool sets tool_choice. It is absent if the model decides, without a limit.
+func chooseTool(params *anthropic.MessageNewParams, req *llm.Request) {
+	if len(req.Tools) == 0 {
+		return
+	}
+	var one param.Opt[bool] // disable_parallel_tool_use
+	if req.ParallelTools != nil {
+		one = param.NewOpt(!*req.ParallelTools)
+	}
+	name, named := req.ToolChoice.Tool()
+	switch choice := &params.ToolChoice; {
+	case named:
+		choice.OfTool = &anthropic.ToolChoiceToolParam{Name: name, DisableParallelToolUse: one}
+	case req.ToolChoice == llm.ToolsNone:
+		choice.OfNone = &anthropic.ToolChoiceNoneParam{}
+	case req.ToolChoice == llm.ToolsRequired:
+		choice.OfAny = &anthropic.ToolChoiceAnyParam{DisableParallelToolUse: one}
+	case req.ParallelTools != nil:
+		choice.OfAuto = &anthropic.ToolChoiceAutoParam{DisableParallelToolUse: one}
+	}
+}
+
+// think sets the budget or the effort of thoughts. With thoughts, the vendor accepts neither a
+// temperature, nor a tool that the model must call.
+func think(params *anthropic.MessageNewParams, req *llm.Request) {
+	forced := params.ToolChoice.OfAny != nil || params.ToolChoice.OfTool != nil
+	switch effort := req.ReasoningEffort; {
+	case req.ThinkingTokens > 0 && !forced:
+		params.Thinking = anthropic.ThinkingConfigParamOfEnabled(int64(req.ThinkingTokens))
+	case effort == "", req.ThinkingTokens > 0:
+		return
+	case effort == "none":
+		params.Thinking.OfDisabled = &anthropic.ThinkingConfigDisabledParam{}
+		return
+	default:
+		if effort == "minimal" {
+			effort = "low"
+		}
+		params.OutputConfig.Effort = anthropic.OutputConfigEffort(effort)
+		if forced {
+			return
+		}
+		params.Thinking.OfAdaptive = &anthropic.ThinkingConfigAdaptiveParam{}
+	}
+	params.Temperature, params.TopP = param.Opt[float64]{}, param.Opt[float64]{}
+}
+
+// cachePrefix marks the stable beginning of the prompt: the tools, the system prompt and, if there
+// are tools and so another call is likely, the last message.
+func cachePrefix(params *anthropic.MessageNewParams) {
+	mark := anthropic.NewCacheControlEphemeralParam()
+	if n := len(params.Tools); n > 0 && params.Tools[n-1].OfTool != nil {
+		params.Tools[n-1].OfTool.CacheControl = mark
+	}
+	if n := len(params.System); n > 0 {
+		params.System[n-1].CacheControl = mark
+	}
+	n := len(params.Messages)
+	if len(params.Tools) == 0 || n == 0 || len(params.Messages[n-1].Content) == 0 {
+		return
+	}
+	content := params.Messages[n-1].Content
+	if c := content[len(content)-1].GetCacheControl(); c != nil {
+		*c = mark
+	}
 }
 
 // claudeIDs are the ids of calls that Claude accepts behind any server.

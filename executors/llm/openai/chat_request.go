@@ -65,8 +65,19 @@ func (p *Provider) chatParams(req *llm.Request, stream bool) (*openai.ChatComple
 		}
 		params.Tools = append(params.Tools, openai.ChatCompletionFunctionTool(f))
 	}
-	if req.ToolChoice != llm.ToolsAuto && len(req.Tools) > 0 {
+	if name, ok := req.ToolChoice.Tool(); ok {
+		params.ToolChoice.OfFunctionToolChoice = &openai.ChatCompletionNamedToolChoiceParam{
+			Function: openai.ChatCompletionNamedToolChoiceFunctionParam{Name: name}}
+	} else if req.ToolChoice != llm.ToolsAuto && len(req.Tools) > 0 {
 		params.ToolChoice.OfAuto = param.NewOpt(string(req.ToolChoice))
+	}
+	if len(req.Tools) > 0 {
+		params.ParallelToolCalls = optional(req.ParallelTools)
+	}
+	params.ReasoningEffort = shared.ReasoningEffort(req.ReasoningEffort)
+	params.Stop.OfStringArray = req.Stop
+	if req.ThinkingTokens > 0 {
+		return nil, p.server.Invalid(noBudget)
 	}
 	if o := req.Output; o != nil {
 		schema, err := wire.Object(o.Schema)

@@ -3,6 +3,7 @@ package openai
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -36,6 +37,10 @@ type Options struct {
 	// HTTPClient makes the calls. It is copied; the copy follows no redirects and reads at most 64
 	// MiB of an answer. It may be nil.
 	HTTPClient *http.Client
+	// Headers and Query are added to each call, and replace equal ones. ExtraBody has members that
+	// replace those of each request. The values are secret: no error has them.
+	Headers, Query map[string]string
+	ExtraBody      map[string]json.RawMessage
 }
 
 // Provider is the llm.Provider of one server. It is safe for concurrent use.
@@ -55,7 +60,8 @@ func New(o *Options) (*Provider, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	s, err := wire.NewServer(wire.Options{Name: o.Name, BaseURL: o.BaseURL, APIKey: o.APIKey, HTTPClient: o.HTTPClient},
+	s, err := wire.NewServer(wire.Options{Name: o.Name, BaseURL: o.BaseURL, APIKey: o.APIKey, HTTPClient: o.HTTPClient,
+		Extras: wire.Extras{Headers: o.Headers, Query: o.Query, ExtraBody: o.ExtraBody}},
 		defaultName, defaultBase, "X-Request-Id", "Request-Id", "Apim-Request-Id")
 	if err != nil {
 		return nil, err

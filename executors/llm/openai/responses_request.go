@@ -8,6 +8,7 @@ import (
 
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/responses"
+	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/executors/llm/internal/wire"
@@ -34,6 +35,8 @@ func familyName(model string) string {
 func returnsThoughts(model string) bool {
 	return isOpenAIReasoning(model) && !strings.Contains(model, "-chat")
 }
+
+const noBudget = "thinking: this API has no thinking budget: expected reasoning_effort"
 
 func (p *Provider) responsesParams(req *llm.Request) (*responses.ResponseNewParams, error) {
 	params := &responses.ResponseNewParams{
@@ -74,8 +77,20 @@ func (p *Provider) responsesParams(req *llm.Request) (*responses.ResponseNewPara
 		}
 		params.Tools = append(params.Tools, responses.ToolUnionParam{OfFunction: f})
 	}
-	if req.ToolChoice != llm.ToolsAuto && len(req.Tools) > 0 {
+	if name, ok := req.ToolChoice.Tool(); ok {
+		params.ToolChoice.OfFunctionTool = &responses.ToolChoiceFunctionParam{Name: name}
+	} else if req.ToolChoice != llm.ToolsAuto && len(req.Tools) > 0 {
 		params.ToolChoice.OfToolChoiceMode = param.NewOpt(responses.ToolChoiceOptions(req.ToolChoice))
+	}
+	if len(req.Tools) > 0 {
+		params.ParallelToolCalls = optional(req.ParallelTools)
+	}
+	params.Reasoning.Effort = shared.ReasoningEffort(req.ReasoningEffort)
+	switch {
+	case req.ThinkingTokens > 0:
+		return nil, p.server.Invalid(noBudget)
+	case len(req.Stop) > 0:
+		return nil, p.server.Invalid("stop: the Responses API does not support it")
 	}
 	if o := req.Output; o != nil {
 		schema, err := wire.Object(o.Schema)

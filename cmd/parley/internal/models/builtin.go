@@ -33,12 +33,15 @@ func (o *Runtime) over(known llm.Models) (llm.Models, error) {
 
 // builtIn is what is known of the models of a runtime. A server that only speaks like a vendor has other models.
 // How it is asked is said by api, or else by its provider where the server is not the vendor's: most have chat alone.
-func builtIn(name string, api llm.API, foreign bool) llm.Models {
+func builtIn(name, kind string, api llm.API, foreign bool) llm.Models {
 	switch name {
 	case KindOpenAI:
 		return asked(llm.OpenAIModels(), api, foreign)
 	case KindAnthropic:
 		return llm.AnthropicModels()
+	}
+	if kind == KindOpenAI { // the API has no thinking budget
+		return llm.Models{{Capabilities: llm.Capabilities{NoThinkingBudget: true}}}
 	}
 	return nil
 }

@@ -34,6 +34,10 @@ type Runtime struct {
 	BaseURL string  `json:"base_url"`
 	KeyEnv  string  `json:"key_env"`
 	API     llm.API `json:"api"`
+	// Headers, Query and ExtraBody are added to each call.
+	Headers   map[string]string          `json:"headers"`
+	Query     map[string]string          `json:"query"`
+	ExtraBody map[string]json.RawMessage `json:"extra_body"`
 	// Rows is the JSON of a list of llm.ModelRow. Models is the parsed form.
 	Rows   json.RawMessage `json:"models"`
 	Models llm.Models      `json:"-"`
@@ -50,6 +54,7 @@ const (
 const (
 	maxRuntimes = 32
 	maxRows     = 256 << 10
+	maxExtras   = 32
 )
 
 var root = &shape.Shape{Kind: shape.Object, Members: []shape.Member{
@@ -68,6 +73,11 @@ var runtime = &shape.Shape{Kind: shape.Object, Doc: "a server of models; openai,
 		Expected: "the name of a variable: letters, digits and _"}),
 	shape.May("api", shape.Among("how a server of kind openai is asked; absent, responses of OpenAI's own and chat of "+
 		"others", llm.APIResponses, llm.APIChat)),
+	shape.May("headers", shape.MapOf("headers of each call, with ${NAME} for variables of the environment", maxExtras,
+		shape.Line("the value", 2048))),
+	shape.May("query", shape.MapOf("parameters of the URL of each call, with ${NAME} for variables of the environment",
+		maxExtras, shape.Line("the value", 2048))),
+	shape.May("extra_body", shape.Open("members that replace those of each request", maxRows)),
 	shape.May("models", shape.Any("what its models are like, besides what is known: rows of prefix, context_window, "+
 		"max_output_tokens, price {input, output} in US dollars for a million tokens, no_tools, ...", maxRows)),
 }}
@@ -118,7 +128,8 @@ func (o *Runtime) check(r *shape.Reader, name string) {
 	switch {
 	case !runtimeName.MatchString(name):
 		r.At(path, "expected a name of 1 to 32 of a-z 0-9 _ -, which begins with a letter")
-	case name == kindScripted && (o.Kind != "" || o.BaseURL != "" || o.KeyEnv != "" || o.API != ""):
+	case name == kindScripted && (o.Kind != "" || o.BaseURL != "" || o.KeyEnv != "" || o.API != "" || o.Headers != nil ||
+		o.Query != nil || o.ExtraBody != nil):
 		r.At(path, "expected models alone: scripted answers from files")
 	case builtIn && o.Kind != "" && o.Kind != name:
 		r.At(path+".kind", "expected "+name+", or nothing: it is what its name says")

@@ -50,7 +50,7 @@ func TestFaults(t *testing.T) {
 		"runtimes: {openai: {key_env: 'sk-1'}}": `m.yaml:1:30: ` +
 			`runtimes.openai.key_env: expected the name of a variable: letters, digits and _`,
 		"runtimes: {openai: {key: x}}": `m.yaml:1:21: ` +
-			`unknown: "runtimes.openai.key": expected kind, base_url, key_env, api, models`,
+			`unknown: "runtimes.openai.key": expected kind, base_url, key_env, api, headers, query, extra_body, models`,
 		"runtimes:\n  openai:\n    models:\n      - {prefix: a}\n      - {prefix: b, contextwindow: 1}\n": "m.yaml:5:9: " +
 			"runtimes.openai.models[1]: ",
 	} {
@@ -294,6 +294,49 @@ func TestAPI(t *testing.T) {
 	r, one, err := m.Runtimes.Find("openai:gpt-4o")
 	if err != nil || r.Capabilities(one).API != llm.APIChat {
 		t.Errorf("%v: api: chat does not count", err)
+	}
+}
+
+// TestExtras calls a deployment of classic Azure: its key is a header, and its version a parameter.
+func TestExtras(t *testing.T) {
+	var got *http.Request
+	var body string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		got, body = r, string(raw)
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(w, `{"error":{"code":"401","message":"no access with `+r.Header.Get("Api-Key")+`"}}`)
+	}))
+	defer s.Close()
+	for kind, path := range map[string]string{"openai": "/chat/completions", "anthropic": "/v1/messages"} {
+		m := open(t, world(t, "runtimes: {azure: {kind: "+kind+", base_url: '"+s.URL+"/openai/deployments/gpt', "+
+			"headers: {api-key: '${AZURE_KEY}', X-Team: a}, query: {api-version: '2024-10-21'}, "+
+			"extra_body: {top_k: 5, max_tokens: 7}}}", map[string]string{"AZURE_KEY": "azure-secret-1"}))
+		r, one, err := m.Runtimes.Find("azure:gpt-4o")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := r.Prepare(t.Context(), &llm.Definition{Model: one, MaxTokens: 100}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Run(t.Context(), p, &llm.Input{Messages: []llm.Message{{Role: llm.RoleUser, Text: "Hello."}}})
+		if err == nil || strings.Contains(err.Error(), "azure-secret-1") || !strings.Contains(err.Error(), "no access") {
+			t.Errorf("%s: %v", kind, err)
+		}
+		if got.URL.Path != "/openai/deployments/gpt"+path || got.URL.RawQuery != "api-version=2024-10-21" ||
+			got.Header.Get("Api-Key") != "azure-secret-1" || got.Header.Get("X-Team") != "a" ||
+			got.Header.Get("Authorization") != "" {
+			t.Errorf("%s: asked at %s with %v", kind, got.URL, got.Header)
+		}
+		if !strings.Contains(body, `"top_k":5`) || !strings.Contains(body, `"max_tokens":7`) ||
+			!strings.Contains(body, "Hello.") {
+			t.Errorf("%s: asked with %s", kind, body)
+		}
+	}
+	m := open(t, world(t, "runtimes: {azure: {kind: openai, base_url: 'http://a', headers: {api-key: '${NONE}'}}}", nil))
+	if m.Missing["azure"] != "NONE is not set" {
+		t.Errorf("missing: %v", m.Missing)
 	}
 }
 

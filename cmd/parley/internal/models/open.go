@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -82,7 +83,7 @@ func New(o *Options) (*Open, error) {
 	var all []*llm.Runtime
 	for _, name := range slices.Sorted(maps.Keys(b.providers)) {
 		one := file.Runtimes[name]
-		rows, err := one.over(builtIn(name, one.API, b.foreign[name]))
+		rows, err := one.over(builtIn(name, one.kind(name), one.API, b.foreign[name]))
 		if err != nil {
 			return nil, &SettingError{"models", errors.Join(err, b.close())}
 		}
@@ -194,10 +195,51 @@ func (b *building) vendor(name string) (llm.Provider, error) {
 		return nil, nil
 	}
 	b.secrets = append(b.secrets, key)
-	if r.kind(name) == KindAnthropic {
-		return anthropic.New(&anthropic.Options{Name: name, BaseURL: base, APIKey: key})
+	headers, query, unset := b.expand(r.Headers), b.expand(r.Query), b.unset(r.Headers, r.Query)
+	if unset != "" {
+		b.missing[name] = unset + " is not set"
+		return nil, nil
 	}
-	return openai.New(&openai.Options{Name: name, BaseURL: base, APIKey: key, API: r.API})
+	if r.kind(name) == KindAnthropic {
+		return anthropic.New(&anthropic.Options{Name: name, BaseURL: base, APIKey: key, Headers: headers, Query: query,
+			ExtraBody: r.ExtraBody})
+	}
+	return openai.New(&openai.Options{Name: name, BaseURL: base, APIKey: key, API: r.API, Headers: headers, Query: query,
+		ExtraBody: r.ExtraBody})
+}
+
+var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// expand replaces the variables in the values of headers or of a query. The values are secret.
+func (b *building) expand(values map[string]string) map[string]string {
+	out := maps.Clone(values)
+	for name, value := range out {
+		out[name] = variable.ReplaceAllStringFunc(value, func(m string) string {
+			got := strings.TrimSpace(b.Getenv(m[2 : len(m)-1]))
+			if len(got) >= leastSecret {
+				b.secrets = append(b.secrets, got)
+			}
+			return got
+		})
+	}
+	return out
+}
+
+// leastSecret is the shortest value of a variable that is hidden. Shorter ones occur in other text.
+const leastSecret = 8
+
+// unset returns a variable of the values that is not set, or nothing.
+func (b *building) unset(all ...map[string]string) string {
+	for _, values := range all {
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			for _, m := range variable.FindAllStringSubmatch(values[name], -1) {
+				if strings.TrimSpace(b.Getenv(m[1])) == "" {
+					return m[1]
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // scripts creates the provider of the scripts, if there are scripts.

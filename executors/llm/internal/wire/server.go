@@ -13,6 +13,7 @@ import (
 type Options struct {
 	Name, BaseURL, APIKey string
 	HTTPClient            *http.Client
+	Extras
 }
 
 // FromEnv reads the options of a vendor from PREFIX_API_KEY and PREFIX_BASE_URL. It returns nil if
@@ -22,7 +23,7 @@ func FromEnv(getenv func(string) string, prefix string) *Options {
 		APIKey:  strings.TrimSpace(getenv(prefix + "_API_KEY")),
 		BaseURL: strings.TrimSpace(getenv(prefix + "_BASE_URL")),
 	}
-	if o == (Options{}) {
+	if o.APIKey == "" && o.BaseURL == "" {
 		return nil
 	}
 	return &o
@@ -45,7 +46,11 @@ func NewServer(o Options, vendor, base string, idHeaders ...string) (*Server, er
 			return nil, fmt.Errorf("%s: %w", vendor, err)
 		}
 	}
-	s.Faults = Faults{Provider: s.Name, Key: key, IDHeaders: idHeaders}
+	s.Faults = Faults{Provider: s.Name, Key: key, Secrets: o.secrets(), IDHeaders: idHeaders}
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", vendor, err)
+	}
+	s.HTTP.Transport = &extended{next: s.HTTP.Transport, extras: o.Extras}
 	s.Lifetime = NewLifetime(s.Faults)
 	return s, nil
 }
