@@ -140,7 +140,7 @@ func runOptionsSchema() yamlfile.Object {
 		"responses_use_instructions": flag(),
 		"user_template":              prose(limits.MaxInstructionsBytes), "budget": budget, "max_tool_calls": whole(1, 10_000),
 		"max_retries": whole(0, limits.MaxMaxRetries), "stream": flag(), "metadata": mapOf("string", 16),
-		"idle_timeout":            duration("the time until the first byte of an answer, and between two parts of it; absent, 90s"),
+		"idle_timeout":            duration("the time until the first byte of an answer, and between two parts; absent, 90s"),
 		"request_timeout":         duration("the time of one whole call of the model; absent, 10m"),
 		"tool_output_token_limit": whole(limits.MinToolOutputTokens, limits.MaxToolOutputTokens),
 		"prompt_caching":          flag(),
