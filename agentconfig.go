@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/spelling"
 )
 
 // AgentConfig is the configuration of an LLM agent (seed 002, section 1). The hub checks every
@@ -87,18 +88,6 @@ type AgentConfig struct {
 	ChildTools []string `json:"child_tools,omitzero"`
 
 	RunOptions *AgentRunOptions `json:"run_options,omitempty"`
-}
-
-// MCPServer is a server of the Model Context Protocol: a Command or a URL. In Args, Env, URL and
-// Headers, ${NAME} is replaced by a variable of the process that runs the agent.
-type MCPServer struct {
-	Command string            `json:"command,omitempty"`
-	Args    []string          `json:"args,omitempty"`
-	Env     map[string]string `json:"env,omitempty"`
-	URL     string            `json:"url,omitempty"`
-	Headers map[string]string `json:"headers,omitempty"`
-	// Tools are the tools to offer; default: all tools of the server. An empty list offers none.
-	Tools []string `json:"tools,omitzero"`
 }
 
 // AgentThinking is the budget of the thoughts of one answer: 1,024 tokens and more.
@@ -259,11 +248,11 @@ func (f *configFaults) object(path string, raw json.RawMessage, into map[string]
 		to, known := into[name]
 		switch value := members[name]; {
 		case !known:
-			f.add(
-				path+"."+name,
-				"there is no such field: expected one of %s",
-				strings.Join(slices.Sorted(maps.Keys(into)), ", "),
-			)
+			near := spelling.Nearest(name, slices.Collect(maps.Keys(into)))
+			if near == "" {
+				near = "one of " + strings.Join(slices.Sorted(maps.Keys(into)), ", ")
+			}
+			f.add(path+"."+name, "there is no such field: expected %s", near)
 		case string(bytes.TrimSpace(value)) == "null":
 		default:
 			f.member(path+"."+name, value, to)
@@ -404,22 +393,6 @@ func (c *AgentConfig) members(f *configFaults) map[string]any {
 			c.RunOptions = &AgentRunOptions{}
 			f.object(path, raw, c.RunOptions.members(f))
 		},
-	}
-}
-
-func (c *AgentConfig) readServers(f *configFaults, path string, raw json.RawMessage) {
-	var servers map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &servers); err != nil {
-		f.add(path, "expected an object of servers")
-		return
-	}
-	c.MCPServers = map[string]MCPServer{}
-	for _, name := range slices.Sorted(maps.Keys(servers)) {
-		var s MCPServer
-		f.object(path+"."+name, servers[name], map[string]any{
-			"command": &s.Command, "args": &s.Args, "env": &s.Env, "url": &s.URL, "headers": &s.Headers, "tools": &s.Tools,
-		})
-		c.MCPServers[name] = s
 	}
 }
 

@@ -3,7 +3,6 @@ package parley
 import (
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -177,35 +176,6 @@ func (c *AgentConfig) known(own []string) string {
 		return "it has none"
 	}
 	return strings.Join(all, ", ")
-}
-
-func (s *MCPServer) check(f *configFaults, path string) {
-	switch {
-	case (s.Command == "") == (s.URL == ""):
-		f.add(path, "expected either command or url")
-	case s.URL != "" && (len(s.Args) > 0 || len(s.Env) > 0):
-		f.add(path, "expected args and env with command only")
-	case s.Command != "" && len(s.Headers) > 0:
-		f.add(path, "expected headers with url only")
-	}
-	if u, err := url.Parse(s.URL); s.URL != "" && !strings.Contains(s.URL, "${") &&
-		(err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
-		f.add(path+".url", "expected an address that begins with https:// or http://")
-	}
-	if strings.ContainsRune(s.Command+strings.Join(s.Args, ""), 0) {
-		f.add(path+".command", "expected no NUL in it, or in args")
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		if !variableName.MatchString(name) || strings.ContainsRune(s.Env[name], 0) {
-			f.add(path+".env."+name, "expected a variable whose name has letters, digits and _, without NUL in its value")
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
-		if !headerName.MatchString(name) || strings.ContainsAny(s.Headers[name], "\r\n\x00") {
-			f.add(path+".headers."+name, "expected a header of HTTP on one line")
-		}
-	}
-	f.names(path+".tools", s.Tools, "the name of a tool", func(t string) bool { return t != "" && len(t) <= MaxKeyBytes })
 }
 
 func (o *AgentRunOptions) check(f *configFaults) {

@@ -238,8 +238,11 @@ var only = []struct {
 	{"internal/history", []string{"torture"}, "Tests check histories; the program does not."},
 }
 
-// constants are the packages of constants that every package of the module may import.
-var constants = []string{"internal/limits", "internal/methods", "internal/spannames", "internal/toolnames"}
+// constants are the packages of constants and spellings that every package of the module may import.
+var constants = []string{
+	"internal/limits", "internal/mcpentry", "internal/methods", "internal/spannames", "internal/spelling",
+	"internal/toolnames",
+}
 
 // within says all that a package may import besides the standard library and the nouns.
 var within = []struct {

@@ -30,6 +30,9 @@ func (c *checker) checkAgent() {
 	if c.file.Config = config; config != nil && config.Spawns() && len(c.content.Name) > toolnames.MaxSpawnerName {
 		c.fault("name", "expected at most %d bytes, because its children have the name NAME%s", toolnames.MaxSpawnerName, toolnames.ChildSuffix)
 	}
+	if config != nil {
+		c.servers(config)
+	}
 	if config != nil && config.RunOptions != nil && !c.Faulty("parameters_schema") {
 		c.template(config.RunOptions.UserTemplate)
 	}

@@ -1,10 +1,13 @@
 package blueprint
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/mcpentry"
 	"github.com/parleyhub/parley/internal/shape"
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
@@ -106,17 +109,40 @@ func orNull(o yamlfile.Object) yamlfile.Object {
 }
 
 func serversSchema() yamlfile.Object {
+	text := func(doc string) yamlfile.Object {
+		return yamlfile.Object{"type": nullable("string"), "description": doc}
+	}
+	switched := func(doc string) yamlfile.Object {
+		return yamlfile.Object{"type": nullable("boolean"), "description": doc}
+	}
+	values := func() yamlfile.Object {
+		o := mapOf("string", 64)
+		o["additionalProperties"] = yamlfile.Object{"type": []string{"string", "number", "boolean", "null"}}
+		return o
+	}
 	server := yamlfile.Closed(yamlfile.Object{
-		"command": yamlfile.Object{"type": nullable("string"),
+		"type": text("stdio, http, streamable-http or sse; absent, stdio for a command and http for a url"),
+		"command": yamlfile.Object{"type": []string{"string", "array", "null"},
 			"description": "a program that speaks MCP over stdin and stdout; alternative to url"},
-		"args": list(), "env": mapOf("string", 64),
-		"url":     yamlfile.Object{"type": nullable("string"), "description": "the address of a server over HTTP"},
-		"headers": mapOf("string", 64),
+		"args": list(), "env": values(),
+		"env_file": text("a file with variables of the command, relative to the directory of this file"),
+		"cwd":      text("the working directory of the command, relative to the directory of this file"),
+		"url":      text("the address of a server over HTTP"),
+		"headers":  values(),
 		"tools": yamlfile.Object{"type": nullable("array"), "items": yamlfile.Object{"type": "string"},
 			"description": "the tools to use; absent, all"},
+		"disabled":      switched("whether the server is not started and has no tools; absent, false"),
+		"optional":      switched("whether sessions run without the server if it cannot be reached; absent, false"),
+		"start_timeout": text("the longest time to connect, and to list the tools: 100ms to 10m; absent, 30s"),
 	})
+	others := slices.Sorted(maps.Keys(mcpentry.OtherNames))
+	others = append(others, slices.Sorted(maps.Keys(mcpentry.Ignored))...)
+	server["patternProperties"] = yamlfile.Object{"^(" + strings.Join(others, "|") + "|enabled)$": yamlfile.Object{
+		"description": "another name of a key, or a key of other products without an effect"}}
+	wrapped := yamlfile.Object{"type": "object", "additionalProperties": server,
+		"description": "the servers of an mcp.json file, which may be copied here as a whole"}
 	return yamlfile.Object{"type": nullable("object"), "maxProperties": limits.MaxMCPServers,
-		"additionalProperties": server}
+		"properties": yamlfile.Object{"mcpServers": wrapped}, "additionalProperties": server}
 }
 
 // duration returns the schema of a duration such as 90s. The agent config has its bounds.
@@ -125,7 +151,8 @@ func duration(doc string) yamlfile.Object {
 }
 
 func list() yamlfile.Object {
-	return yamlfile.Object{"type": nullable("array"), "items": yamlfile.Object{"type": "string"}}
+	return yamlfile.Object{"type": nullable("array"),
+		"items": yamlfile.Object{"type": []string{"string", "number", "boolean"}}}
 }
 
 func runOptionsSchema() yamlfile.Object {

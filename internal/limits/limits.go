@@ -216,5 +216,8 @@ const (
 	MaxModelTokens      = 10_000_000
 	MaxAgentTools       = 128
 	MaxMCPServers       = 16
-	MaxInjectedArgs     = 32
+	// DefaultMCPStartMs and MaxMCPStartMs limit the start_timeout of an MCP server.
+	DefaultMCPStartMs = 30_000
+	MaxMCPStartMs     = 600_000
+	MaxInjectedArgs   = 32
 )

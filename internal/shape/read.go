@@ -9,6 +9,7 @@ import (
 
 	yaml "go.yaml.in/yaml/v4"
 
+	"github.com/parleyhub/parley/internal/spelling"
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
@@ -216,7 +217,7 @@ func (r *Reader) unknown(path, name string, names []string) string {
 			return hint
 		}
 	}
-	if near := yamlfile.Nearest(name, names); near != "" {
+	if near := spelling.Nearest(name, names); near != "" {
 		return "; is it " + near + "?"
 	}
 	return ": expected " + strings.Join(names, ", ")

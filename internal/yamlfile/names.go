@@ -1,7 +1,5 @@
 package yamlfile
 
-import "strings"
-
 // Brief shortens an invalid name for a message.
 func Brief(name string) string {
 	const most = 64
@@ -9,40 +7,4 @@ func Brief(name string) string {
 		return string(runes[:most]) + "..."
 	}
 	return name
-}
-
-// Nearest returns the most similar name to a misspelled one, or "" if more than a third of its
-// letters differ.
-func Nearest(misspelt string, names []string) string {
-	best, least := "", len(misspelt)/3+1
-	for _, name := range names {
-		if len(misspelt) > 2*len(name) {
-			continue
-		}
-		if d := distance(strings.ToLower(misspelt), strings.ToLower(name)); d < least {
-			best, least = name, d
-		}
-	}
-	return best
-}
-
-// distance returns the number of bytes to insert, delete or replace to turn a into b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1) // row[j] is the distance of a[:i] and b[:j]
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			changed := diagonal
-			if a[i] != b[j] {
-				changed++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(changed, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -40,8 +40,7 @@ type link struct {
 
 // dial creates a connection.
 func (s *Server) dial(ctx context.Context) (*link, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.o.ConnectTimeout,
-		fmt.Errorf("no connection within %v", s.o.ConnectTimeout))
+	ctx, cancel := s.startBound(ctx, "no connection")
 	defer cancel()
 	l := &link{gone: make(chan struct{}), progress: map[string]func(tool.Progress){}}
 	l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -65,6 +64,12 @@ func (s *Server) dial(ctx context.Context) (*link, error) {
 		close(l.gone)
 	}()
 	return l, nil
+}
+
+// startBound limits ctx to the start_timeout. The text describes a result that is late.
+func (s *Server) startBound(ctx context.Context, text string) (context.Context, context.CancelFunc) {
+	bound := s.config.StartBound()
+	return context.WithTimeoutCause(ctx, bound, fmt.Errorf("%s within %v (start_timeout)", text, bound))
 }
 
 // connect initializes the session within the time of ctx, whatever the transport does.

@@ -14,7 +14,7 @@
 //   - A line on the stdout of a command that is not a JSON-RPC message is logged and skipped.
 //   - Data of a server is limited: MaxMessage for one message, MaxTools for the list. Package tool
 //     limits the part of a result that a model reads.
-//   - The values of ${NAME} are in no error and no log.
+//   - The values of variables of the config are in no error and no log.
 //
 // # Goroutines
 //
@@ -29,7 +29,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"time"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm/tool"
@@ -40,20 +39,18 @@ import (
 const (
 	MaxMessage = 16 << 20 // bytes of one message of the protocol
 	MaxTools   = 1000
-	// ConnectTimeout is the default of Options.ConnectTimeout.
-	ConnectTimeout = 30 * time.Second
 )
 
 // Options are the options of Connect. Nil and the zero value are ready to use.
 type Options struct {
-	// Getenv returns the value of ${NAME}. The default is os.Getenv. An empty variable is not set.
+	// Getenv returns the value of a variable. The default is os.Getenv. An empty variable is not set.
 	Getenv func(name string) string
 	// Processes runs commands. The default is a shared pool.
 	Processes *process.Pool
 	// HTTP makes the requests. It may be nil. Redirects are never followed.
 	HTTP *http.Client
-	// ConnectTimeout limits the time to connect. The default is the constant.
-	ConnectTimeout time.Duration
+	// Dir is the directory of the agent file. Cwd and EnvFile of an entry are relative to it.
+	Dir string
 	// Logger logs the stderr of commands up to a limit. It may be nil.
 	Logger *slog.Logger
 }
@@ -66,7 +63,7 @@ var errClosed = errors.New("the connection is closed")
 // Server is an MCP server of a config.
 type Server struct {
 	name    string
-	config  parley.MCPServer // with the values of ${NAME}
+	config  parley.MCPServer // with the values of variables
 	secrets secrets
 	o       Options
 	// held has the link, which is nil at first. A goroutine that receives it owns it until it sends
@@ -86,15 +83,12 @@ func Connect(ctx context.Context, name string, s parley.MCPServer, o *Options) (
 	if server.o.Getenv == nil {
 		server.o.Getenv = os.Getenv
 	}
-	if server.o.ConnectTimeout == 0 {
-		server.o.ConnectTimeout = ConnectTimeout
-	}
 	if server.o.Logger == nil {
 		server.o.Logger = slog.New(slog.DiscardHandler)
 	}
 	server.o.Logger = server.o.Logger.With("mcp_server", name)
 	var err error
-	if server.config, server.secrets, err = expand(s, server.o.Getenv); err != nil {
+	if server.config, server.secrets, err = expand(s, &server.o); err != nil {
 		return nil, fmt.Errorf("mcp server %s: %w", name, err)
 	}
 	server.held <- nil

@@ -340,7 +340,9 @@ func TestNoServer(t *testing.T) {
 		"fail": "mcp server s: connect"} {
 		t.Run(name, func(t *testing.T) {
 			notes := filepath.Join(t.TempDir(), "notes")
-			w, err := connect(t, program(t, name, notes), notes, mcptool.Options{ConnectTimeout: 2 * time.Second})
+			s := program(t, name, notes)
+			s.StartTimeout = "2s"
+			w, err := connect(t, s, notes, mcptool.Options{})
 			if err == nil {
 				t.Fatal("Connect succeeded")
 			}
@@ -411,7 +413,7 @@ func TestVariables(t *testing.T) {
 		contains(t, "the error", err.Error(), "${SECRET}")
 	})
 	for where, s := range map[string]parley.MCPServer{
-		"args":       {Command: "c", Args: []string{"${NONE}"}},
+		"args[0]":    {Command: "c", Args: []string{"${NONE}"}},
 		"env.A":      {Command: "c", Env: map[string]string{"A": "${NONE}"}},
 		"url":        {URL: "https://h/${NONE}"},
 		"headers.H":  {URL: "https://h/", Headers: map[string]string{"H": "x${NONE}"}},
@@ -429,6 +431,37 @@ func TestVariables(t *testing.T) {
 			contains(t, where, err.Error(), where+": ${NONE} is not set")
 		}
 	}
+}
+
+// All forms of variables are expanded in all fields. cwd and env_file are relative to the directory
+// of the agent file.
+func TestEntryForms(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	notes := filepath.Join(dir, "notes")
+	if err := os.Mkdir(filepath.Join(dir, "work"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := "\uFEFF# comment\r\nexport FROM_FILE=\"a b\\nc\"\r\nQUOTED='x # y'\nPLAIN=z # w\nA=no\nnot a line\n1=2\n"
+	if err := os.WriteFile(filepath.Join(dir, ".env"), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := program(t, "serve", notes)
+	values := map[string]string{"KEY": "secret-1", "SELF": s.Command, "DIR": "work", "EMPTY": ""}
+	s.Command, s.Cwd, s.EnvFile = "${SELF}", "${env:DIR}", "${NONE:-.env}"
+	s.Env = map[string]string{
+		"A": "${env:KEY}", "B": "${KEY:-none}", "C": "${NONE:-none}", "D": "<${KEY}>", "E": "${EMPTY:-}", "F": "$KEY",
+		"G": "${env:NONE:-a:-b}",
+	}
+	w, err := connect(t, s, notes, mcptool.Options{Dir: dir, Getenv: func(name string) string { return values[name] }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := "\n" + w.must("environment", "{}").Text + "\n"
+	contains(t, "the environment", got, "\nA=secret-1\n", "\nB=secret-1\n", "\nC=none\n",
+		"\nD=<secret-1>\n", "\nE=\n", "\nF=$KEY\n", "\nG=a:-b\n",
+		"\nFROM_FILE=a b\nc\n", "\nQUOTED=x # y\n", "\nPLAIN=z\n",
+		"\nPWD="+filepath.Join(dir, "work")+"\n")
 }
 
 // Headers are not sent to the target of a redirect.

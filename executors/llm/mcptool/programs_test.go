@@ -134,7 +134,8 @@ func newServer(path string) *mcp.Server {
 		return text("report " + report), nil
 	})
 	add("environment", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return text(strings.Join(os.Environ(), "\n")), nil
+		dir, err := os.Getwd()
+		return text(strings.Join(append(os.Environ(), "PWD="+dir), "\n")), err
 	})
 	add("progress", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		for i := range 3 {

@@ -48,6 +48,8 @@ func (s *Server) list(ctx context.Context) ([]*mcp.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := s.startBound(ctx, "no list of tools")
+	defer cancel()
 	all, err := l.list(ctx)
 	if err == nil || ctx.Err() != nil || !isForgotten(err) && !errors.Is(err, mcp.ErrConnectionClosed) {
 		return all, err

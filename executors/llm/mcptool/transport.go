@@ -63,7 +63,7 @@ func (s *Server) overStdio() (mcp.Transport, func(), error) {
 	stdin, toServer := io.Pipe()
 	fromServer, stdout := io.Pipe()
 	p, err := s.o.Processes.Start(context.Background(), &process.Spec{
-		Argv: append([]string{s.config.Command}, s.config.Args...), Env: s.environment(),
+		Argv: append([]string{s.config.Command}, s.config.Args...), Env: s.environment(), Dir: s.config.Cwd,
 		Stdin: stdin, Stdout: stdout, Stderr: s.lines("stderr of an MCP server"),
 	})
 	if err != nil {

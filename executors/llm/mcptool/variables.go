@@ -3,16 +3,17 @@ package mcptool
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"maps"
 	"net/url"
-	"regexp"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/mcpentry"
 )
-
-var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // leastSecret is the shortest value that is hidden. Shorter values occur in other text.
 const leastSecret = 4
@@ -20,22 +21,11 @@ const leastSecret = 4
 // secrets has pairs of a value and its replacement. Longer values come first.
 type secrets [][2]string
 
-// expand replaces variables by their values.
-func expand(s parley.MCPServer, getenv func(string) string) (parley.MCPServer, secrets, error) {
-	e := &expander{getenv: getenv, values: map[string]string{}}
-	s.Args = slices.Clone(s.Args)
-	for i := range s.Args {
-		s.Args[i] = e.expand("args", s.Args[i])
-	}
-	s.Env, s.Headers = maps.Clone(s.Env), maps.Clone(s.Headers)
-	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		s.Env[name] = e.expand("env."+name, s.Env[name])
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
-		s.Headers[name] = e.expand("headers."+name, s.Headers[name])
-	}
+// expand replaces variables by their values, reads the env_file, and makes paths absolute.
+func expand(s parley.MCPServer, o *Options) (parley.MCPServer, secrets, error) {
+	e := &expander{getenv: o.Getenv, values: map[string]string{}}
 	written := s.URL
-	s.URL = e.expand("url", s.URL)
+	s = s.MapTexts(e.expand)
 	if e.err != nil {
 		return s, nil, e.err
 	}
@@ -44,7 +34,23 @@ func expand(s parley.MCPServer, getenv func(string) string) (parley.MCPServer, s
 		return s, nil, fmt.Errorf(
 			"url is %s, which is not a valid address after expansion: expected https:// or http://, and a host", written)
 	}
+	if s.EnvFile != "" {
+		if err := e.readEnvFile(&s, pathIn(o.Dir, s.EnvFile)); err != nil {
+			return s, nil, err
+		}
+	}
+	if s.Cwd != "" {
+		s.Cwd = pathIn(o.Dir, s.Cwd)
+	}
 	return s, e.secrets(), nil
+}
+
+// pathIn returns a path that is relative to a directory.
+func pathIn(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
 }
 
 type expander struct {
@@ -53,16 +59,48 @@ type expander struct {
 	err    error             // the first
 }
 
-func (e *expander) expand(where, s string) string {
-	return variable.ReplaceAllStringFunc(s, func(m string) string {
-		name := m[2 : len(m)-1]
-		value := e.getenv(name)
-		if value == "" && e.err == nil {
-			e.err = fmt.Errorf("%w: %s: ${%s} is not set", ErrUnknownVariable, where, name)
+func (e *expander) expand(path, text string) string {
+	if unknown := mcpentry.Unknown(text); unknown != "" && e.err == nil {
+		e.err = fmt.Errorf("%w: %s: %.100q: expected ${NAME}, ${env:NAME} or ${NAME:-default}", ErrUnknownVariable, path,
+			unknown)
+	}
+	return mcpentry.Expand(text, func(v mcpentry.Variable) string {
+		value := e.getenv(v.Name)
+		if value == "" && v.HasDefault {
+			return v.Default
 		}
-		e.values[name] = value
+		if value == "" && e.err == nil {
+			e.err = fmt.Errorf("%w: %s: ${%s} is not set", ErrUnknownVariable, path, v.Name)
+		}
+		e.values[v.Name] = value
 		return value
 	})
+}
+
+// maxEnvFile limits an env_file.
+const maxEnvFile = 1 << 20
+
+// readEnvFile adds the variables of a file to the entry. Those of the entry itself remain.
+func (e *expander) readEnvFile(s *parley.MCPServer, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("env_file: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxEnvFile+1))
+	if err != nil {
+		return fmt.Errorf("env_file: %w", err)
+	}
+	if len(text) > maxEnvFile {
+		return fmt.Errorf("env_file: %s has more than %d bytes", path, maxEnvFile)
+	}
+	env := mcpentry.ParseEnvFile(string(text))
+	for name, value := range env {
+		e.values[name] = value
+	}
+	maps.Copy(env, s.Env)
+	s.Env = env
+	return nil
 }
 
 func (e *expander) secrets() (all secrets) {

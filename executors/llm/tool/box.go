@@ -87,7 +87,9 @@ func New(o *Options) (*Box, error) {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.MCPServers)) {
-		b.servers = append(b.servers, newServer(name, c.MCPServers[name], b.o.Connect))
+		if s := c.MCPServers[name]; !s.Disabled {
+			b.servers = append(b.servers, newServer(name, s, b.o.Connect))
+		}
 	}
 	return b, b.checkNames()
 }

@@ -71,6 +71,10 @@ func TestNames(t *testing.T) {
 			tool.Options{
 				Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"s": {Command: "s", Tools: []string{}}}}}, "ok",
 			nil, "[]"},
+		"disabled": {
+			tool.Options{
+				Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"s": {Command: "s", Disabled: true}},
+					HITLTools: []string{"s__c"}, ChildTools: []string{"s__c"}}}, "ok", nil, "[]"},
 		"order": {
 			tool.Options{
 				Config: &parley.AgentConfig{Tools: []string{"two", "one"}, MCPServers: servers, AllowParallelSubagents: true,

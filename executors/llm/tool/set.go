@@ -90,7 +90,7 @@ func (b *Box) allowed() []string {
 // not have.
 func (b *Box) narrow(s *set) error {
 	c := b.o.Config
-	have := func(name string) bool { return s.byName[name] != nil }
+	have := func(name string) bool { return s.byName[name] != nil || b.isAbsent(s, name) }
 	if !b.o.Child { // the parent checked the other names, so a child does not have to connect to all servers
 		spawner := func(name string) bool { return name == toolnames.SpawnSelf || name == toolnames.Parallel }
 		if err := checkKnown("hitl_tools", c.HITLTools, func(n string) bool { return have(n) || spawner(n) },
@@ -109,6 +109,12 @@ func (b *Box) narrow(s *set) error {
 	}
 	s.keep(func(name string) bool { return slices.Contains(b.o.Only, name) })
 	return nil
+}
+
+// isAbsent reports whether a tool is of a server that is disabled.
+func (b *Box) isAbsent(_ *set, name string) bool {
+	server, _, ok := strings.Cut(name, "__")
+	return ok && b.o.Config.MCPServers[server].Disabled
 }
 
 // childSafe returns the tools that children may have.

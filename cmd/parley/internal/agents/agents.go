@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -99,7 +100,7 @@ func (a *Agents) addLLM(f *blueprint.File, o *Options) error {
 	}
 	b := f.Blueprint()
 	connect := func(ctx context.Context, name string, s parley.MCPServer) (tool.Server, error) {
-		return mcptool.Connect(ctx, name, s, &mcptool.Options{Logger: o.Logger})
+		return mcptool.Connect(ctx, name, s, &mcptool.Options{Dir: filepath.Dir(f.Path), Logger: o.Logger})
 	}
 	one, err := agent.New(&b, &agent.Options{
 		Runtimes: o.Models.Runtimes, Connect: connect, Wrap: o.Models.Wrap(), RunnerID: o.RunnerID, Meter: o.Meter,

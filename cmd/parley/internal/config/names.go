@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/parleyhub/parley/internal/yamlfile"
+	"github.com/parleyhub/parley/internal/spelling"
 )
 
 // groups returns the names that contain other settings, such as limits.
@@ -37,7 +37,7 @@ func suggestion(name string) string {
 	for _, s := range Settings {
 		names = append(names, s.Name)
 	}
-	near := yamlfile.Nearest(name, names)
+	near := spelling.Nearest(name, names)
 	if near == "" {
 		return ""
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/cli"
 	"github.com/parleyhub/parley/cmd/parley/internal/config"
 	"github.com/parleyhub/parley/cmd/parley/internal/exit"
-	"github.com/parleyhub/parley/internal/yamlfile"
+	"github.com/parleyhub/parley/internal/spelling"
 )
 
 // result is what a check says.
@@ -146,7 +146,7 @@ func (d *doctor) environment() {
 	unknown := config.UnknownEnv(os.Environ(), known...)
 	for _, name := range unknown {
 		advice := "unset it, or see docs/reference/configuration.md"
-		if near := yamlfile.Nearest(name, append(config.EnvNames(), known...)); near != "" {
+		if near := spelling.Nearest(name, append(config.EnvNames(), known...)); near != "" {
 			advice = "is it " + near + "?"
 		}
 		d.warn("environment", "nothing reads "+name, advice)

@@ -10,7 +10,7 @@ import (
 	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/policy"
 	"github.com/parleyhub/parley/internal/shape"
-	"github.com/parleyhub/parley/internal/yamlfile"
+	"github.com/parleyhub/parley/internal/spelling"
 )
 
 // consistency checks the parts of a scenario against each other. It skips a part that could not be
@@ -113,7 +113,7 @@ func (a *consistency) isParticipant(path, id string) bool {
 		return true
 	}
 	hint := ""
-	if near := yamlfile.Nearest(id, a.ids); near != "" {
+	if near := spelling.Nearest(id, a.ids); near != "" {
 		hint = "; is it " + near + "?"
 	}
 	a.problem(path, "expected the id of a participant%s", hint)
