@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm/tool"
+	"github.com/parleyhub/parley/internal/mcpentry"
 )
 
 const (
@@ -29,6 +30,7 @@ type link struct {
 	ctx     context.Context         // of the connection
 	gone    chan struct{}           // closed when the connection ends
 	release func()                  // closes the transport
+	refused refused                 // of the requests over HTTP
 
 	mu       sync.Mutex // guards the fields below
 	calls    int
@@ -38,32 +40,50 @@ type link struct {
 	listedAt int // value of changed at the time of listed
 }
 
-// dial creates a connection.
+// dial creates a connection. A server over HTTP that refuses the current protocol may have only the
+// older HTTP+SSE transport, which dial then tries.
 func (s *Server) dial(ctx context.Context) (*link, error) {
 	ctx, cancel := s.startBound(ctx, "no connection")
 	defer cancel()
-	l := &link{gone: make(chan struct{}), progress: map[string]func(tool.Progress){}}
+	sse := mcpentry.Transport(s.config.Type) == mcpentry.SSE
+	l, old, err := s.dialOver(ctx, sse)
+	if err == nil || !old || sse || ctx.Err() != nil {
+		return l, err
+	}
+	l, _, sseErr := s.dialOver(ctx, true)
+	if sseErr != nil {
+		return nil, fmt.Errorf("%w; over HTTP+SSE: %w", err, sseErr)
+	}
+	return l, nil
+}
+
+// dialOver creates a connection over one transport. old reports whether the server may have only
+// the HTTP+SSE transport.
+func (s *Server) dialOver(ctx context.Context, sse bool) (l *link, old bool, err error) {
+	l = &link{gone: make(chan struct{}), progress: map[string]func(tool.Progress){}}
 	l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(ctx))
-	transport, release, err := s.transport(l)
+	transport, release, err := s.transport(l, sse)
 	if err != nil {
 		l.end(err)
-		return nil, err
+		return nil, false, err
 	}
 	l.release = release
 	client := mcp.NewClient(&mcp.Implementation{Name: "parley", Version: parley.ProtocolVersion}, &mcp.ClientOptions{
-		Capabilities:                &mcp.ClientCapabilities{},
-		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { l.markChanged() },
-		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { l.reportProgress(r.Params) },
+		Capabilities:           &mcp.ClientCapabilities{},
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { l.markChanged() },
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+			l.reportProgress(r.Params)
+		},
 	})
 	if l.session, err = s.connect(ctx, client, transport, release); err != nil {
 		l.end(err)
-		return nil, err
+		return nil, l.refused.isOld(), l.refused.explain(err)
 	}
 	go func() {
 		_ = l.session.Wait() // callers get the error of their calls
 		close(l.gone)
 	}()
-	return l, nil
+	return l, false, nil
 }
 
 // startBound limits ctx to the start_timeout. The text describes a result that is late.

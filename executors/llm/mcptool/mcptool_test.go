@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/executors/llm/mcptool"
@@ -462,6 +463,57 @@ func TestEntryForms(t *testing.T) {
 		"\nD=<secret-1>\n", "\nE=\n", "\nF=$KEY\n", "\nG=a:-b\n",
 		"\nFROM_FILE=a b\nc\n", "\nQUOTED=x # y\n", "\nPLAIN=z\n",
 		"\nPWD="+filepath.Join(dir, "work")+"\n")
+}
+
+// A server that has only the HTTP+SSE transport of 2024-11-05 is used after it refused the current
+// one, or at once if the type says so. The error of a server has its status and text.
+func TestSSE(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"", "http", "sse"} {
+		for _, status := range []int{400, 404, 405} {
+			notes := filepath.Join(t.TempDir(), "notes")
+			mcpServer := newServer(notes)
+			handler := mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return mcpServer }, nil)
+			var posts atomic.Int32
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost && r.URL.RawQuery == "" {
+					posts.Add(1)
+					http.Error(w, "no POST here", status)
+					return
+				}
+				handler.ServeHTTP(w, r)
+			}))
+			t.Cleanup(func() {
+				server.CloseClientConnections()
+				server.Close()
+			})
+			w, err := connect(t, parley.MCPServer{URL: server.URL, Type: kind}, notes, mcptool.Options{})
+			if err != nil {
+				t.Fatalf("type %q, status %d: %v", kind, status, err)
+			}
+			if got := w.must("echo", `{"x":"1"}`).Text; got != `{"x":"1"}` || (posts.Load() > 0) != (kind != "sse") {
+				t.Errorf("type %q, status %d: the result is %q after %d refused requests", kind, status, got, posts.Load())
+			}
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for status, streams := range map[int]bool{401: false, 404: true, 500: false} {
+		var gets atomic.Int32
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				gets.Add(1)
+			}
+			http.Error(w, "out of paper", status)
+		}))
+		_, err := connect(t, parley.MCPServer{URL: server.URL}, "", mcptool.Options{})
+		server.Close()
+		if err == nil || (gets.Load() > 0) != streams {
+			t.Fatalf("status %d: the error is %v after %d streams", status, err, gets.Load())
+		}
+		contains(t, "the error", err.Error(), fmt.Sprintf("HTTP status %d: out of paper", status))
+	}
 }
 
 // Headers are not sent to the target of a redirect.

@@ -1,18 +1,21 @@
 package mcptool
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/parleyhub/parley/executors/process"
 )
@@ -25,9 +28,9 @@ const maxRetries = 2
 
 // transport returns the transport of a connection, and a function that closes it. The function may
 // be called twice.
-func (s *Server) transport(l *link) (mcp.Transport, func(), error) {
+func (s *Server) transport(l *link, sse bool) (mcp.Transport, func(), error) {
 	if s.config.Command == "" {
-		t, release := s.overHTTP(l)
+		t, release := s.overHTTP(l, sse)
 		return t, release, nil
 	}
 	return s.overStdio()
@@ -101,8 +104,12 @@ func (s *Server) lines(text string) *lines {
 	return &lines{log: s.o.Logger, hide: s.secrets, text: text}
 }
 
-// overHTTP returns a transport to the address.
-func (s *Server) overHTTP(l *link) (mcp.Transport, func()) {
+// overHTTP returns a transport to the address, of the current protocol or of HTTP+SSE.
+func (s *Server) overHTTP(l *link, sse bool) (mcp.Transport, func()) {
+	origin, err := url.Parse(s.config.URL)
+	if err != nil { // expand checked it
+		origin = &url.URL{}
+	}
 	client := http.Client{}
 	if s.o.HTTP != nil {
 		client = *s.o.HTTP
@@ -114,25 +121,119 @@ func (s *Server) overHTTP(l *link) (mcp.Transport, func()) {
 		base = t
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	client.Transport = &headers{base: base, set: s.config.Headers, life: l.ctx}
-	return &mcp.StreamableClientTransport{Endpoint: s.config.URL, HTTPClient: &client, MaxRetries: maxRetries,
-			MaxEventSize: MaxMessage}, func() {
-			l.end(errClosed)
-			if own {
-				client.CloseIdleConnections()
-			}
+	client.Transport = &headers{base: base, set: s.config.Headers, life: l.ctx, refused: &l.refused, origin: origin}
+	release := func() {
+		l.end(errClosed)
+		if own {
+			client.CloseIdleConnections()
 		}
+	}
+	if sse {
+		t := &mcp.SSEClientTransport{Endpoint: s.config.URL, HTTPClient: &client, MaxEventSize: MaxMessage}
+		return &sseTransport{t, s.lines("skipped an event that is not JSON-RPC")}, release
+	}
+	return &mcp.StreamableClientTransport{Endpoint: s.config.URL, HTTPClient: &client, MaxRetries: maxRetries,
+		MaxEventSize: MaxMessage}, release
+}
+
+// sseTransport is the HTTP+SSE transport of the protocol version 2024-11-05. Its stream lives until
+// the connection is released, and events that are not messages are skipped.
+type sseTransport struct {
+	*mcp.SSEClientTransport
+	skipped *lines
+}
+
+// Connect opens the stream.
+func (t *sseTransport) Connect(ctx context.Context) (mcp.Connection, error) {
+	conn, err := t.SSEClientTransport.Connect(context.WithoutCancel(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return &sseConnection{conn, t.skipped}, nil
+}
+
+type sseConnection struct {
+	mcp.Connection
+	skipped *lines
+}
+
+// Read returns the next message.
+func (c *sseConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		message, err := c.Connection.Read(ctx)
+		if err == nil || errors.Is(err, io.EOF) || ctx.Err() != nil {
+			return message, err
+		}
+		_, _ = c.skipped.Write([]byte(err.Error() + "\n")) // never fails
+	}
+}
+
+// refused is the last answer to a POST with an error status.
+type refused struct {
+	mu     sync.Mutex // guards the fields below
+	status int
+	text   string
+}
+
+// maxRefusal limits the text of an answer in an error.
+const maxRefusal = 1 << 10
+
+// note keeps the status and the beginning of the body of an answer. It leaves the body complete.
+func (f *refused) note(resp *http.Response) {
+	status, text := 0, ""
+	if resp.StatusCode >= http.StatusBadRequest {
+		b, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // the body has the error again
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(b), resp.Body), resp.Body}
+		status, text = resp.StatusCode, strings.Join(strings.Fields(strings.ToValidUTF8(string(b), "")), " ")
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.status, f.text = status, text
+}
+
+// explain adds the answer to an error.
+func (f *refused) explain(err error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.status == 0:
+		return err
+	case f.text == "" || strings.Contains(err.Error(), f.text):
+		return fmt.Errorf("%w (HTTP status %d)", err, f.status)
+	}
+	return fmt.Errorf("%w (HTTP status %d: %s)", err, f.status, f.text)
+}
+
+// isOld reports whether the answer may be that of a server which has only the HTTP+SSE transport.
+// The specification names 400, 404 and 405, and in older versions all of 4xx.
+func (f *refused) isOld() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch f.status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return false
+	}
+	return f.status >= 400 && f.status < 500
 }
 
 // headers adds headers to requests, and limits the size of answers.
 type headers struct {
-	base http.RoundTripper
-	set  map[string]string
-	life context.Context // of the connection
+	base    http.RoundTripper
+	set     map[string]string
+	life    context.Context // of the connection
+	refused *refused
+	origin  *url.URL
 }
 
-// RoundTrip makes a request that ends with the connection.
+// RoundTrip makes a request that ends with the connection. It refuses an address of another origin,
+// which a server of HTTP+SSE may name, because the headers may have secrets.
 func (h *headers) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != h.origin.Scheme || r.URL.Host != h.origin.Host {
+		return nil, fmt.Errorf("the server names an endpoint of another origin: %s://%s", r.URL.Scheme, r.URL.Host)
+	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	stop := func() bool { return true }
 	if r.Method != http.MethodDelete { // a DELETE ends the session, after the connection
@@ -147,6 +248,9 @@ func (h *headers) RoundTrip(r *http.Request) (*http.Response, error) {
 		stop()
 		cancel(nil)
 		return nil, err
+	}
+	if r.Method != http.MethodDelete {
+		h.refused.note(resp)
 	}
 	body := &body{ReadCloser: resp.Body, left: MaxMessage, closed: func() { stop(); cancel(nil) }}
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
