@@ -30,7 +30,9 @@ type run struct {
 
 	specs  []llm.ToolSpec
 	reader string // name of read_file; empty if it is not offered for attachments
-	totals totals
+	// missing are the optional servers without tools in this attempt.
+	missing []tool.Missing
+	totals  totals
 	// retryAt is when a vendor allows the next call of a model, in Unix milliseconds.
 	retryAt map[string]int64
 	gaveUp  map[string]bool // models whose fallback is asked
@@ -62,8 +64,11 @@ func (r *run) answer(ctx context.Context) (*answer, error) {
 		defer r.child.close(r.log)
 	}
 	var err error
-	if r.specs, err = r.box.Specs(ctx, r.turn.Client); err != nil {
+	if r.specs, r.missing, err = r.box.Specs(ctx, r.turn.Client); err != nil {
 		return nil, r.toolsFailure(err)
+	}
+	if err := r.traceMissing(ctx); err != nil {
+		return nil, err
 	}
 	messages, err := r.prompt(ctx)
 	if err != nil {
@@ -103,6 +108,24 @@ func (r *run) prompt(ctx context.Context) ([]llm.Message, error) {
 	}
 	messages, err := r.messages(files)
 	return append(messages, r.contextMessages()...), err
+}
+
+// missingData is the data of an llm_server_missing trace.
+type missingData struct {
+	Server string `json:"server"`
+	Error  string `json:"error"`
+}
+
+// traceMissing records the optional servers that could not be reached.
+func (r *run) traceMissing(ctx context.Context) error {
+	for _, m := range r.missing {
+		data := &missingData{Server: m.Server, Error: head(m.Err.Error(), parley.MaxReasonBytes)}
+		text := "The optional MCP server " + m.Server + " is missing"
+		if err := r.record.AddTrace(ctx, record.KindServerMissing, text, data); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // toolsFailure converts an error of the tool list. An unknown tool is a permanent failure.

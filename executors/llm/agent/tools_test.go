@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -167,6 +168,31 @@ func TestHITLTimeout(t *testing.T) {
 	w.completed(w.hello(), "done")
 	if took := time.Since(began); took < 150*time.Millisecond || len(pay.ran()) != 0 {
 		t.Errorf("it took %v, and the tool ran %d times", took, len(pay.ran()))
+	}
+}
+
+// Without an optional server that cannot be reached, the agent runs with its other tools. The trace
+// and the prompt name the server.
+func TestOptionalServer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, inTurn(wants("there__dig", `{}`), says("done")))
+	w.options.Connect = func(_ context.Context, name string, _ parley.MCPServer) (tool.Server, error) {
+		if name == "inventory" {
+			return nil, errors.New("the database is down")
+		}
+		return &mcp{adder: adder{name: "dig"}}, nil
+	}
+	w.run(blueprint(`"mcp_servers":{"there":{"command":"dig"},` +
+		`"inventory":{"url":"https://a.example","optional":true}},"hitl_tools":["inventory__remove"]`))
+	s := w.hello()
+	w.completed(s, "done")
+	traces := w.traces(s.SessionID, record.KindServerMissing)
+	want := `{"server":"inventory","error":"connect to the MCP server inventory: the database is down"}`
+	if len(traces) != 1 || string(traces[0].Data) != want {
+		t.Errorf("the traces are %s", indent(traces))
+	}
+	if prompt := w.vendor.calls()[0].Instructions; !strings.Contains(prompt, "cannot be reached now: inventory.") {
+		t.Errorf("the prompt does not name the server:\n%s", prompt)
 	}
 }
 

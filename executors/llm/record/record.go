@@ -19,6 +19,8 @@ const (
 	KindCompacted   = "llm_compacted"
 	KindUsage       = "llm_usage"       // of the whole turn, with timings
 	KindCallFailed  = "llm_call_failed" // a call of a model without an answer
+
+	KindServerMissing = "llm_server_missing" // an optional MCP server that cannot be reached
 )
 
 // Phase is the purpose of a model call.

@@ -42,7 +42,7 @@ func TestAgents(t *testing.T) {
 	name := toolnames.ForAgent(config.Agents[0])
 	var texts []string
 	w.attempts(func(ctx context.Context, turn *parley.Turn) {
-		specs, err := b.Specs(ctx, turn.Client)
+		specs, _, err := b.Specs(ctx, turn.Client)
 		if err != nil {
 			t.Error(err)
 			return
@@ -68,7 +68,7 @@ func TestAgents(t *testing.T) {
 // succeed.
 func TestAbsentAgent(t *testing.T) {
 	w := newWorld(t)
-	_, err := w.box(tool.Options{Config: &parley.AgentConfig{Agents: []string{"nobody"}}}).Specs(t.Context(), w.ann)
+	_, _, err := w.box(tool.Options{Config: &parley.AgentConfig{Agents: []string{"nobody"}}}).Specs(t.Context(), w.ann)
 	if !errors.Is(err, parley.ErrUnavailable) || !parley.ErrorRowOf(err).Retryable {
 		t.Fatal(err)
 	}

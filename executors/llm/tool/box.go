@@ -166,17 +166,18 @@ func toolList(names []string) string {
 // to the MCP servers if necessary, and lists the agents of the hub with c, the client of the turn.
 // The client may be nil if the config has no agents. Specs returns llm.ErrUnknownTool if
 // hitl_tools, child_tools or Only has a tool that no server offers, and parley.ErrUnavailable if an
-// agent is not registered.
-func (b *Box) Specs(ctx context.Context, c parley.Client) ([]llm.ToolSpec, error) {
+// agent is not registered. It also returns the optional servers that cannot be reached, and leaves
+// their tools out.
+func (b *Box) Specs(ctx context.Context, c parley.Client) ([]llm.ToolSpec, []Missing, error) {
 	s, err := b.buildSet(ctx, c)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	specs := make([]llm.ToolSpec, len(s.entries))
 	for i, e := range s.entries {
 		specs[i] = e.exposed
 	}
-	return specs, nil
+	return specs, s.missing, nil
 }
 
 // current returns the last result of Specs.

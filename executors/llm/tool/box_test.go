@@ -145,7 +145,7 @@ func TestNames(t *testing.T) {
 				t.Fatalf("New: %v", err)
 			}
 			if err == nil {
-				if specs, err = b.Specs(t.Context(), nil); (err != nil) != (row.at == "specs") {
+				if specs, _, err = b.Specs(t.Context(), nil); (err != nil) != (row.at == "specs") {
 					t.Fatalf("Specs: %v", err)
 				}
 			}
@@ -185,14 +185,14 @@ func TestServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if specs, err := b.Specs(t.Context(), nil); err != nil || specNames(specs) != "[s__a]" {
+		if specs, _, err := b.Specs(t.Context(), nil); err != nil || specNames(specs) != "[s__a]" {
 			t.Fatal(specNames(specs), err)
 		}
 	}
 	if err := errors.Join(b.Close(), b.Close()); err != nil || s.asked != 2 || s.closed != 1 || other.asked != 0 {
 		t.Errorf("%v: asked %d times, closed %d times, the other asked %d times", err, s.asked, s.closed, other.asked)
 	}
-	if _, err := b.Specs(t.Context(), nil); err == nil {
+	if _, _, err := b.Specs(t.Context(), nil); err == nil {
 		t.Error("a closed box has tools")
 	}
 	if _, err := tool.New(&tool.Options{Config: config}); err == nil {
@@ -236,7 +236,7 @@ func TestLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	specs, err := b.Specs(t.Context(), nil)
+	specs, _, err := b.Specs(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -185,7 +185,7 @@ func TestInjected(t *testing.T) {
 		Tools: []string{"f"}, AllowSelfSpawn: true, AllowParallelSubagents: true,
 		InjectedToolArgs: map[string]string{"ui_id": "An id.", "taken": "The tool has it."},
 	}})
-	specs, err := b.Specs(t.Context(), nil)
+	specs, _, err := b.Specs(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestInjected(t *testing.T) {
 	r := w.once(b, call("a", "f", `{"ui_id":"u1","x":"1","taken":"mine"}`), call("b", "f", `{"x":"1","other":"2"}`))
 	want(t, "what the tool got", r[0].Text, `{"taken":"mine","x":"1"}`)
 	contains(t, "another argument", r[1].Text, "$.other")
-	again, err := b.Specs(t.Context(), nil)
+	again, _, err := b.Specs(t.Context(), nil)
 	if err != nil ||
 		!slices.EqualFunc(specs, again,
 			func(a, b llm.ToolSpec) bool { return string(a.Parameters) == string(b.Parameters) && a.Name == b.Name }) {

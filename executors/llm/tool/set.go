@@ -3,6 +3,7 @@ package tool
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,7 +19,14 @@ type set struct {
 	entries []*entry
 	byName  map[string]*entry
 	// reader is read_file, which is not in entries. It is nil if its names are taken.
-	reader *entry
+	reader  *entry
+	missing []Missing
+}
+
+// Missing is an optional MCP server that could not list its tools.
+type Missing struct {
+	Server string
+	Err    error
 }
 
 // entry is a tool in a Box.
@@ -111,10 +119,11 @@ func (b *Box) narrow(s *set) error {
 	return nil
 }
 
-// isAbsent reports whether a tool is of a server that is disabled.
-func (b *Box) isAbsent(_ *set, name string) bool {
+// isAbsent reports whether a tool is of a server that is disabled or missing.
+func (b *Box) isAbsent(s *set, name string) bool {
 	server, _, ok := strings.Cut(name, "__")
-	return ok && b.o.Config.MCPServers[server].Disabled
+	return ok && (b.o.Config.MCPServers[server].Disabled ||
+		slices.ContainsFunc(s.missing, func(m Missing) bool { return m.Server == server }))
 }
 
 // childSafe returns the tools that children may have.
@@ -193,6 +202,11 @@ func (b *Box) addServers(ctx context.Context, s *set, allowed []string) error {
 			continue
 		}
 		all, err := server.tools(ctx)
+		if err != nil && server.config.Optional && ctx.Err() == nil && !errors.Is(err, llm.ErrUnknownTool) {
+			b.o.Logger.Warn("an optional MCP server is missing", "mcp_server", server.name, "error", err)
+			s.missing = append(s.missing, Missing{server.name, err})
+			continue
+		}
 		if err != nil {
 			return err
 		}

@@ -77,7 +77,7 @@ func TestSubagents(t *testing.T) {
 	for n, wanted := range map[int]string{0: `"maxItems":3`, 1: `"maxItems":1`, 7: `"maxItems":7`} {
 		c := spawns()
 		c.MaxParallelSubagents = n
-		specs, err := newWorld(t).spawner(c, "").Specs(t.Context(), nil)
+		specs, _, err := newWorld(t).spawner(c, "").Specs(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

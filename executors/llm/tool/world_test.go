@@ -173,7 +173,7 @@ func (w *world) try(ctx context.Context, turn *parley.Turn, b *tool.Box, calls .
 	if err != nil {
 		return nil, err
 	}
-	if _, err := b.Specs(ctx, turn.Client); err != nil {
+	if _, _, err := b.Specs(ctx, turn.Client); err != nil {
 		return nil, err
 	}
 	return b.Run(ctx, &tool.Round{Turn: turn, Record: l, Phase: record.PhaseExecute, Step: 1 + w.steps, Calls: calls})
