@@ -98,17 +98,7 @@ func (c *AgentConfig) checkTools(f *configFaults) {
 		"the name of an agent, or name@runner",
 		func(s string) bool { return ValidAgentName(s) && isTool(toolnames.ForAgent(s)) },
 	)
-	own := slices.Clone(c.Tools)
-	for i, a := range c.Agents {
-		if slices.Contains(own, toolnames.ForAgent(a)) {
-			f.add(
-				fmt.Sprintf("$.agents[%d]", i),
-				"expected a name that makes another tool: there is one named %s",
-				toolnames.ForAgent(a),
-			)
-		}
-		own = append(own, toolnames.ForAgent(a))
-	}
+	own := slices.Concat(c.Tools, toolnames.ForAgents(c.Agents, c.Tools))
 	c.checkServers(f, own)
 	if slices.ContainsFunc([]string{"$.tools", "$.agents", "$.mcp_servers"}, f.unread) {
 		return // the set of tools is not known
@@ -163,7 +153,7 @@ func (c *AgentConfig) has(own []string, name string) bool {
 		return false
 	}
 	return s.Tools == nil ||
-		slices.ContainsFunc(s.Tools, func(t string) bool { return toolnames.ForMCP(server, t) == name })
+		slices.Contains(toolnames.ForServer(server, s.Tools, nil), name)
 }
 
 // known lists the tools for an error.

@@ -166,8 +166,6 @@ func TestConfigFaults(t *testing.T) {
 		with(`"tools":"a"`):                                                   "$.tools: expected a list of texts",
 		with(`"agents":["no name"]`):                                          "$.agents[0]: expected the name of an agent",
 		with(`"agents":["run_parallel_subagents"]`):                           "$.agents[0]: expected the name of an agent",
-		with(`"agents":["a.b","a_b"]`):                                        "$.agents[1]: expected a name that makes another tool: there is one named a_b",
-		with(`"tools":["a_b"],"agents":["a@b"]`):                              "$.agents[0]: expected a name that makes another tool",
 		with(`"mcp_servers":{"s":{}}`):                                        "$.mcp_servers.s: expected either command or url",
 		with(`"mcp_servers":{"s":{"command":"x","url":"https://a"}}`):         "$.mcp_servers.s: expected either command or url",
 		with(`"mcp_servers":{"s":{"url":"https://a","args":["x"]}}`):          "$.mcp_servers.s: expected args, env,",
@@ -291,12 +289,19 @@ func TestConfigRoundTrip(t *testing.T) {
 // TestToolNames: what tools are called by is a name that models take.
 func TestToolNames(t *testing.T) {
 	for agent, want := range map[string]string{"csv-profile": "csv-profile", "a.b@box": "a_b_box",
-		strings.Repeat("n", 70): strings.Repeat("n", 64)} {
+		"spawn_self": "spawn_self_427a138f", strings.Repeat("n", 64): strings.Repeat("n", 64),
+		strings.Repeat("n", 70): strings.Repeat("n", 55) + "_85069ddf"} {
 		if got := toolnames.ForAgent(agent); got != want {
 			t.Errorf("%s is %s", agent, got)
 		}
 	}
 	if got := toolnames.ForMCP("files", "read/all.now"); got != "files__read_all_now" {
 		t.Error(got)
+	}
+	got := toolnames.ForAgents([]string{"a.b", "a_b", "a@b", "c.d", "free"}, []string{"c_d"})
+	if want := []string{"a_b_", "a_b", "a_b_", "c_d_", "free"}; !slices.EqualFunc(got, want, func(name, begin string) bool {
+		return name == begin || strings.HasSuffix(begin, "_") && strings.HasPrefix(name, begin) && len(name) == len(begin)+8
+	}) || got[0] == got[2] {
+		t.Errorf("%q", got)
 	}
 }

@@ -326,9 +326,10 @@ var within = []struct {
 	{"executors/a2a", []string{a2aGo}, "A remote agent is spoken to with the library and the standard one."},
 	{
 		"executors/llm",
-		[]string{"internal/paramschema", backoff},
+		[]string{"executors/llm/internal/toolschema", "internal/paramschema", backoff},
 		"What is the same for every model knows no vendor, no tool and no hub.",
 	},
+	{"executors/llm/internal/toolschema", nil, "A schema is adapted with the standard library."},
 	{"executors/llm/llmtest", []string{"executors/llm"}, "A provider is tested without any other."},
 	{
 		"executors/llm/openai",

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/parleyhub/parley/executors/llm/internal/toolschema"
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
@@ -163,11 +164,12 @@ func (p *Prepared) prepareOutput(d *Definition) (err error) {
 	if p.can.NoSchema {
 		return nil
 	}
-	p.request.Output = &OutputSchema{Name: OutputName, Schema: slices.Clone(d.OutputSchema)}
+	sent := toolschema.CleanOutput(d.OutputSchema) // the answer is checked against the original
+	p.request.Output = &OutputSchema{Name: OutputName, Schema: slices.Clone(sent)}
 	if p.options.Lax {
 		return nil
 	}
-	if raw, ok := strictSchema(d.OutputSchema, p.can.StrictSchema); ok {
+	if raw, ok := strictSchema(sent, p.can.StrictSchema); ok {
 		p.request.Output.Schema, p.request.Output.Strict = raw, true
 	}
 	return nil

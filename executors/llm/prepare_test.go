@@ -220,6 +220,10 @@ func TestPrepareStrictSchema(t *testing.T) {
 		{"one that names itself", llm.Capabilities{}, false, round, "", false},
 		{"one that names itself, openai", openai, false, round, "", true},
 		{"true", llm.Capabilities{}, false, `{"type":"object","properties":{"a":true},"required":["a"]}`, "", false},
+		{"null members and look-ahead", openai, false,
+			`{"type":"object","required":["a"],"properties":{"a":{"type":"string","pattern":"(?!x)","enum":null}},` +
+				`"additionalProperties":null}`,
+			`{"properties":{"a":{"type":"string"}},"required":["a"],"type":"object","additionalProperties":false}`, true},
 		{"required and not there", llm.Capabilities{}, false, `{"type":"object","required":["a"]}`, "", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/parleyhub/parley"
@@ -70,6 +71,9 @@ func (r *run) answer(ctx context.Context) (*answer, error) {
 	if err := r.traceMissing(ctx); err != nil {
 		return nil, err
 	}
+	if err := r.traceWarnings(ctx); err != nil {
+		return nil, err
+	}
 	messages, err := r.prompt(ctx)
 	if err != nil {
 		return nil, err
@@ -126,6 +130,27 @@ func (r *run) traceMissing(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// maxWarnings limits the warnings of a trace, and maxWarning the bytes of each.
+const (
+	maxWarnings = 32
+	maxWarning  = 500
+)
+
+// traceWarnings records what the model does not get of its tools, once for each turn.
+func (r *run) traceWarnings(ctx context.Context) error {
+	warnings := r.box.Warnings()
+	if len(warnings) == 0 || len(r.record.Traces(record.KindTools)) > 0 {
+		return nil
+	}
+	data := struct {
+		Warnings []string `json:"warnings"`
+	}{make([]string, min(len(warnings), maxWarnings))}
+	for i := range data.Warnings {
+		data.Warnings[i] = record.Cut(warnings[i], maxWarning)
+	}
+	return r.record.AddTrace(ctx, record.KindTools, strings.Join(data.Warnings, "\n"), data)
 }
 
 // toolsFailure converts an error of the tool list. An unknown tool is a permanent failure.

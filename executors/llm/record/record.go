@@ -17,6 +17,7 @@ const (
 	KindProgress    = "llm_tool_progress"
 	KindPlan        = "llm_plan"
 	KindCompacted   = "llm_compacted"
+	KindTools       = "llm_tools"       // what the model does not get of its tools
 	KindUsage       = "llm_usage"       // of the whole turn, with timings
 	KindCallFailed  = "llm_call_failed" // a call of a model without an answer
 

@@ -25,8 +25,12 @@ type agent struct {
 
 // addAgents adds the agents of the config that are registered now.
 func (b *Box) addAgents(ctx context.Context, c parley.Client, s *set, allowed []string) error {
+	tools := map[string]string{} // names of the tools by the names of their agents
+	for i, name := range toolnames.ForAgents(b.o.Config.Agents, b.o.Config.Tools) {
+		tools[b.o.Config.Agents[i]] = name
+	}
 	wanted := slices.DeleteFunc(slices.Clone(b.o.Config.Agents), func(a string) bool {
-		return allowed != nil && !slices.Contains(allowed, toolnames.ForAgent(a))
+		return allowed != nil && !slices.Contains(allowed, tools[a])
 	})
 	if len(wanted) == 0 {
 		return nil
@@ -48,7 +52,7 @@ func (b *Box) addAgents(ctx context.Context, c parley.Client, s *set, allowed []
 				"an agent of listAgents; start the executor or runner that runs it")
 		}
 		a := there.Agents[i]
-		spec := llm.ToolSpec{Name: toolnames.ForAgent(name),
+		spec := llm.ToolSpec{Name: tools[name],
 			Description: cmp.Or(a.Description, "Calls the agent "+name+" and returns its result."),
 			Parameters:  a.ParametersSchema}
 		if len(spec.Parameters) == 0 {

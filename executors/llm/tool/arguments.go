@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/executors/llm/internal/toolschema"
 )
 
 // maxArguments limits the arguments of one call, in bytes.
@@ -44,28 +44,10 @@ func decode(raw []byte) (map[string]any, error) {
 // noParameters is the schema of a tool without parameters.
 var noParameters = json.RawMessage(`{"properties":{},"type":"object"}`)
 
-// parametersOf returns the schema of the parameters of a tool. It refuses a schema of anything
-// except objects, because models require an object.
-func parametersOf(raw json.RawMessage) (json.RawMessage, error) {
-	if text := string(bytes.TrimSpace(raw)); text == "" || text == "null" {
-		return noParameters, nil
-	}
-	schema, err := decode(raw)
-	if err != nil {
-		return nil, fmt.Errorf("expected the schema of an object: %w", err)
-	}
-	kind, typed := schema["type"]
-	if several, _ := kind.([]any); typed && kind != any("object") && !slices.Contains(several, any("object")) {
-		return nil, errors.New("the schema has another type than object")
-	}
-	return raw, nil
-}
-
-// inject sets exposed to a copy of own with the injected arguments as optional properties. If the
-// tool has a property with the same name, it is not injected.
+// inject adds the injected arguments to exposed as optional properties. If the tool has a property
+// with the same name, it is not injected.
 func (e *entry) inject(injected map[string]string) error {
-	e.exposed = e.own
-	schema, err := decode(e.own.Parameters)
+	schema, err := decode(e.exposed.Parameters)
 	if err != nil {
 		return err
 	}
@@ -84,16 +66,14 @@ func (e *entry) inject(injected map[string]string) error {
 		properties[name] = map[string]any{"type": "string", "description": injected[name]}
 		e.injected = append(e.injected, name)
 	}
-	if _, ok := schema["type"]; !ok {
-		schema["type"] = "object"
-	}
 	schema["properties"] = properties
 	e.exposed.Parameters, err = marshal(schema)
 	return err
 }
 
 // split separates the arguments that the tool gets from the injected ones, which are nil if there
-// are none. The result is canonical JSON: sorted names without space.
+// are none. The result is canonical JSON: sorted names without space. It has the tool's own names of
+// arguments, and no null for an argument that the schema neither requires nor accepts null for.
 func (e *entry) split(written string) (arguments, injected json.RawMessage, err error) {
 	if strings.TrimSpace(written) == "" {
 		written = "{}"
@@ -102,6 +82,7 @@ func (e *entry) split(written string) (arguments, injected json.RawMessage, err 
 	if err != nil {
 		return nil, nil, err
 	}
+	toolschema.Restore(v, e.aliases)
 	off := map[string]any{}
 	for _, name := range e.injected {
 		if value, ok := v[name]; ok {
@@ -114,7 +95,9 @@ func (e *entry) split(written string) (arguments, injected json.RawMessage, err 
 			return nil, nil, err
 		}
 	}
-	arguments, err = marshal(v)
+	if arguments, err = marshal(v); err == nil && e.schema != nil {
+		arguments = e.schema.DropNulls(arguments)
+	}
 	return arguments, injected, err
 }
 

@@ -50,8 +50,9 @@ type Box struct {
 	functions []Tool // functions of the config, in its order
 	servers   []*server
 
-	mu   sync.Mutex // guards the field below
-	last *set       // last result of Specs
+	mu     sync.Mutex // guards the fields below
+	last   *set       // last result of Specs
+	logged map[string]bool
 }
 
 var errClosed = errors.New("the box is closed")
@@ -121,10 +122,7 @@ func (b *Box) chooseFunctions() error {
 // checkNames refuses names in the config that cannot be a tool, whatever the MCP servers offer.
 func (b *Box) checkNames() error {
 	c := b.o.Config
-	own := slices.Clone(c.Tools)
-	for _, a := range c.Agents {
-		own = append(own, toolnames.ForAgent(a))
-	}
+	own := slices.Concat(c.Tools, toolnames.ForAgents(c.Agents, c.Tools))
 	if c.AllowSelfSpawn {
 		own = append(own, toolnames.SpawnSelf)
 	}
@@ -179,6 +177,35 @@ func (b *Box) Specs(ctx context.Context, c parley.Client) ([]llm.ToolSpec, []Mis
 	}
 	return specs, s.missing, nil
 }
+
+// Warnings returns what the last result of Specs leaves out: tools that no vendor accepts, and parts
+// of schemas that the model does not see.
+func (b *Box) Warnings() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.last == nil {
+		return nil
+	}
+	return b.last.warnings
+}
+
+// warn adds a warning about a tool, and logs it once.
+func (b *Box) warn(s *set, name, text string) {
+	s.warnings = append(s.warnings, "tool "+name+": "+text)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.logged[name+text] {
+		return
+	}
+	if b.logged == nil || len(b.logged) > maxLogged {
+		b.logged = map[string]bool{}
+	}
+	b.logged[name+text] = true
+	b.o.Logger.Warn("a tool is not offered to the model as it is", "tool", name, "warning", text)
+}
+
+// maxLogged limits the remembered warnings.
+const maxLogged = 10_000
 
 // current returns the last result of Specs.
 func (b *Box) current(ctx context.Context, c parley.Client) (*set, error) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,15 +89,21 @@ func TestNames(t *testing.T) {
 			"new", parley.ErrValidationFailed, "at most 58 bytes"},
 		"no client": {tool.Options{Config: &parley.AgentConfig{Agents: []string{"a"}}}, "specs", nil, "no client"},
 		"clash": {
-			tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"clash": {Command: "s"}}}}, "specs",
-			parley.ErrValidationFailed, "two tools have the name clash__a_b"},
+			tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"clash": {Command: "s"}}}}, "ok",
+			nil,
+			"[clash__a_b_0547b16d clash__a_b_160affd1]"},
 		"no parameters": {
 			tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"odd": {Command: "s"}}}}, "ok", nil,
-			"[odd__absent odd__bare odd__good odd__maybe odd__null]"},
+			"[odd__absent odd__all odd__bare odd__good odd__maybe odd__null]"},
 		"hitl left out": {
 			tool.Options{
 				Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"odd": {Command: "s"}},
-					HITLTools: []string{"odd__list"}}}, "specs", llm.ErrUnknownTool, `hitl_tools has the unknown tool "odd__list"`},
+					HITLTools: []string{"odd__list"}}}, "ok", nil,
+			"[odd__absent odd__all odd__bare odd__good odd__maybe odd__null]"},
+		"hitl unknown": {
+			tool.Options{
+				Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"odd": {Command: "s"}},
+					HITLTools: []string{"odd__no"}}}, "specs", llm.ErrUnknownTool, `hitl_tools has the unknown tool "odd__no"`},
 		"down": {
 			tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"down": {Command: "s"}}}}, "specs",
 			nil, "MCP server down"},
@@ -240,10 +247,50 @@ func TestLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"absent", "bare", "null"} {
+	for _, name := range []string{"absent", "bare", "null", "all", "maybe"} {
 		want(t, name, string(spec(t, specs, "odd__"+name).Parameters), `{"properties":{},"type":"object"}`)
 	}
-	for _, name := range []string{"text", "list", "all", "types", "half", "two"} {
-		contains(t, "the log", log.String(), `level=WARN msg="skipping a tool of an MCP server" tool=odd__`+name)
+	for _, name := range []string{"text", "list", "types", "half", "two"} {
+		contains(t, "the log", log.String(),
+			`level=WARN msg="a tool is not offered to the model as it is" tool=odd__`+name+` warning="it is left out`)
+		contains(t, "the warnings", strings.Join(b.Warnings(), "\n"), "tool odd__"+name+": it is left out")
 	}
+	before := log.Len()
+	if _, _, err := b.Specs(t.Context(), nil); err != nil || log.Len() != before || len(b.Warnings()) != 5 {
+		t.Errorf("the same warnings are logged again: %v %s %q", err, log.String()[before:], b.Warnings())
+	}
+}
+
+// Tools whose names are too long or equal after the replacement of characters can all be called. Of
+// two tools with one name, one remains.
+func TestCollidingNames(t *testing.T) {
+	long := strings.Repeat("y", 62)
+	offered := []string{long + "_one", long + "_two", "user/update", "user.update", "user_update", "has space", "same",
+		"same", ""}
+	var specs [2]string
+	for i := range specs { // the names are the same in every process, whatever the order of the list
+		var tools []tool.Tool
+		for _, name := range offered {
+			tools = append(tools, named{echo(t, "c"), name})
+		}
+		b, err := tool.New(&tool.Options{
+			Name: "bot", Functions: []tool.Tool{echo(t, "s_b"), echo(t, "read_all")},
+			Config: &parley.AgentConfig{Tools: []string{"s_b", "read_all"},
+				MCPServers: map[string]parley.MCPServer{"s": {Command: "s"}}},
+			Connect: connectTo(map[string]*fakeServer{"s": {tools: tools}}),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, _, err := b.Specs(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		specs[i] = specNames(all)
+		contains(t, "the warnings", strings.Join(b.Warnings(), "\n"), "tool s__same: the server s has several tools")
+		slices.Reverse(offered)
+	}
+	want(t, "the tools", specs[0], "[s_b read_all s__has_space s__same s__user_update_23275d7e s__user_update_7208c1af "+
+		"s__user_update s__"+long[:52]+"_c10f0ab9 s__"+long[:52]+"_51728848]")
+	want(t, "the tools in another order", specs[1], specs[0])
 }

@@ -24,6 +24,58 @@ import (
 	"github.com/parleyhub/parley/internal/toolnames"
 )
 
+// A tool gets arguments that match its own schema, whatever form of it the model sees: without null
+// for optional arguments, and under its own names. Invalid parts of a schema are not checked.
+func TestArgumentsOfAdaptedTools(t *testing.T) {
+	schemas := map[string]string{
+		"opt": `{"type":"object","properties":{"q":{"type":"string"},"n":{"type":"integer"},"o":{"type":["string","null"]},` +
+			`"l":{"type":"array","items":{"properties":{"n":{"type":"integer"}}}}},"required":["q"]}`,
+		"any": `{"anyOf":[{"properties":{"content":{"type":"string"}},"required":["content"]},` +
+			`{"properties":{"url":{"type":"string"}},"required":["url"]}]}`,
+		"alias": `{"type":"object","properties":{"filter[a]":{"type":"string"}},"additionalProperties":false}`,
+		"ahead": `{"type":"object","properties":{"e":{"type":"string","pattern":"^(?!a)"},"n":{"type":"integer"}}}`,
+		"draft": `{"type":"object","properties":{"q":{"type":"string","required":true},"n":{"type":"int"}}}`,
+	}
+	var tools []tool.Tool
+	for name, schema := range schemas {
+		tools = append(tools, shaped{named{echo(t, "c"), name}, schema})
+	}
+	w := newWorld(t)
+	b := w.box(tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"s": {Command: "s"}}},
+		Connect: connectTo(map[string]*fakeServer{"s": {tools: tools}})})
+	specs, _, err := b.Specs(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen struct{ Properties map[string]any }
+	if err := json.Unmarshal(spec(t, specs, "s__alias").Parameters, &seen); err != nil || len(seen.Properties) != 1 {
+		t.Fatalf("%v %v", seen, err)
+	}
+	alias := slices.Collect(maps.Keys(seen.Properties))[0]
+	rows := []struct{ name, arguments, text string }{
+		{"s__opt", `{"q":"x","n":null,"o":null,"l":[{"n":null}]}`, `{"l":[{}],"o":null,"q":"x"}`},
+		{"s__opt", `{"q":null}`, `'q' is null, which is not of type 'string'`},
+		{"s__any", `{"url":"u","content":null}`, `{"url":"u"}`},
+		{"s__any", `{"content":5}`, `"invalid_arguments"`},
+		{"s__any", `{}`, `"invalid_arguments"`},
+		{"s__alias", `{"` + alias + `":"x"}`, `{"filter[a]":"x"}`},
+		{"s__alias", `{"` + alias + `":1}`, `"path":"$[\"filter[a]\"]"`},
+		{"s__ahead", `{"e":"a","n":1}`, `{"e":"a","n":1}`},
+		{"s__ahead", `{"n":"many"}`, `"path":"$.n"`},
+		{"s__draft", `{"n":1}`, `{"n":1}`},
+		{"s__draft", `{"n":"x"}`, `"path":"$.n"`},
+	}
+	var calls []llm.ToolCall
+	for i, r := range rows {
+		calls = append(calls, call(strconv.Itoa(i), r.name, r.arguments))
+	}
+	for i, r := range w.once(b, calls...) {
+		if !strings.Contains(r.Text, rows[i].text) {
+			t.Errorf("%s %s returned %s, want %s", rows[i].name, rows[i].arguments, r.Text, rows[i].text)
+		}
+	}
+}
+
 // A failed tool is a result in its position, and each result is recorded.
 func TestRun(t *testing.T) {
 	ran := atomic.Int32{}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm"
+	"github.com/parleyhub/parley/executors/llm/internal/toolschema"
 	"github.com/parleyhub/parley/internal/paramschema"
 	"github.com/parleyhub/parley/internal/toolnames"
 )
@@ -21,6 +22,9 @@ type set struct {
 	// reader is read_file, which is not in entries. It is nil if its names are taken.
 	reader  *entry
 	missing []Missing
+	// leftOut are the names of tools that no vendor accepts.
+	leftOut  []string
+	warnings []string
 }
 
 // Missing is an optional MCP server that could not list its tools.
@@ -38,6 +42,8 @@ type entry struct {
 	// schema is the schema of the parameters. It is nil if it does not compile; then the tool has
 	// to check its arguments itself.
 	schema *paramschema.Schema
+	// aliases are the names of arguments that the model sees under another name.
+	aliases map[string]string
 	// injected are the names of the arguments that are removed from a call.
 	injected []string
 	// gated tools are in hitl_tools. quiet tools report no progress. fills is true if the receiver
@@ -98,7 +104,9 @@ func (b *Box) allowed() []string {
 // not have.
 func (b *Box) narrow(s *set) error {
 	c := b.o.Config
-	have := func(name string) bool { return s.byName[name] != nil || b.isAbsent(s, name) }
+	have := func(name string) bool {
+		return s.byName[name] != nil || slices.Contains(s.leftOut, name) || b.isAbsent(s, name)
+	}
 	if !b.o.Child { // the parent checked the other names, so a child does not have to connect to all servers
 		spawner := func(name string) bool { return name == toolnames.SpawnSelf || name == toolnames.Parallel }
 		if err := checkKnown("hitl_tools", c.HITLTools, func(n string) bool { return have(n) || spawner(n) },
@@ -155,18 +163,28 @@ func (s *set) keep(wanted func(string) bool) {
 	}
 }
 
-// add adds a tool.
+// add adds a tool. It leaves out a tool that cannot be adapted to the vendors, with a warning.
 func (b *Box) add(s *set, e *entry) error {
 	name := e.own.Name
 	if s.byName[name] != nil {
 		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("two tools have the name %s", name),
-			"names that differ in their first 64 bytes after invalid characters are replaced by _")
+			"unique names of tools")
 	}
-	var err error
-	if e.own.Parameters, err = parametersOf(e.own.Parameters); err != nil {
-		return fmt.Errorf("tool %s: parameters: %w", name, err)
+	if text := string(bytes.TrimSpace(e.own.Parameters)); text == "" || text == "null" {
+		e.own.Parameters = noParameters
 	}
-	e.schema = b.compileSchema(e)
+	adapted, err := toolschema.Adapt(e.own.Description, e.own.Parameters)
+	if err != nil {
+		b.warn(s, name, "it is left out, because its parameters cannot be described to a model: "+err.Error())
+		s.leftOut = append(s.leftOut, name)
+		return nil
+	}
+	for _, w := range adapted.Warnings {
+		b.warn(s, name, w)
+	}
+	e.exposed, e.aliases = e.own, adapted.Aliases
+	e.exposed.Description, e.exposed.Parameters = adapted.Description, adapted.Parameters
+	e.schema = b.compileSchema(s, e)
 	e.gated = slices.Contains(b.o.Config.HITLTools, name)
 	if err := e.inject(b.o.Config.InjectedToolArgs); err != nil {
 		return fmt.Errorf("tool %s: parameters: %w", name, err)
@@ -176,25 +194,35 @@ func (b *Box) add(s *set, e *entry) error {
 }
 
 // compileSchema returns the schema of a tool. It reuses the schema of the last set if that is the
-// same.
-func (b *Box) compileSchema(e *entry) *paramschema.Schema {
+// same. If the original is not a valid schema, the arguments are checked against the adapted one.
+func (b *Box) compileSchema(s *set, e *entry) *paramschema.Schema {
 	b.mu.Lock()
 	last := b.last
 	b.mu.Unlock()
+	var compiled *paramschema.Schema
 	if last != nil && last.byName[e.own.Name] != nil &&
 		bytes.Equal(last.byName[e.own.Name].own.Parameters, e.own.Parameters) {
-		return last.byName[e.own.Name].schema
+		compiled = last.byName[e.own.Name].schema
 	}
-	s, err := paramschema.Compile(e.own.Parameters)
+	var err error
+	if compiled == nil {
+		if compiled, err = paramschema.Compile(e.own.Parameters); err != nil && len(e.aliases) == 0 {
+			b.warn(s, e.own.Name, "its schema is invalid, so its arguments are checked without the invalid parts: "+err.Error())
+			compiled, err = paramschema.Compile(e.exposed.Parameters)
+		}
+	}
 	if err != nil {
-		b.o.Logger.Warn("the arguments of a tool are not checked, because its schema is invalid", "tool", e.own.Name, "error", err)
+		b.warn(s, e.own.Name, "its arguments are not checked, because its schema is invalid: "+err.Error())
 		return nil
 	}
-	return s
+	for _, w := range compiled.Warnings() {
+		b.warn(s, e.own.Name, w.Path+": "+w.Message)
+	}
+	return compiled
 }
 
-// addServers adds the tools of the MCP servers. It skips servers without an allowed tool, and tools
-// with an unusable schema.
+// addServers adds the tools of the MCP servers. It skips servers without an allowed tool. Of several
+// tools with one name, it adds the first.
 func (b *Box) addServers(ctx context.Context, s *set, allowed []string) error {
 	for _, server := range b.servers {
 		if allowed != nil &&
@@ -210,11 +238,17 @@ func (b *Box) addServers(ctx context.Context, s *set, allowed []string) error {
 		if err != nil {
 			return err
 		}
-		for _, t := range all {
+		offered := names(all)
+		called := toolnames.ForServer(server.name, offered, s.names())
+		for i, t := range all {
 			own := t.Spec()
-			own.Name = toolnames.ForMCP(server.name, own.Name)
-			if own.Parameters, err = parametersOf(own.Parameters); err != nil {
-				b.o.Logger.Warn("skipping a tool of an MCP server", "tool", own.Name, "error", err)
+			own.Name = called[i]
+			switch {
+			case offered[i] == "":
+				b.warn(s, server.name, "a tool without a name is left out")
+				continue
+			case slices.Contains(offered[:i], offered[i]):
+				b.warn(s, own.Name, "the server "+server.name+" has several tools of this name, so all except one are left out")
 				continue
 			}
 			if err := b.add(s, &entry{tool: b.wrap(t, own), own: own, quiet: !b.o.Config.EmitsMCPProgress()}); err != nil {

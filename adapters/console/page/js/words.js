@@ -103,7 +103,7 @@ export function withdrawn(w) {
 
 /** @type {Record<string, string>} */
 const names = {
-  llm_step: 'model', llm_tool_started: 'tool', llm_tool_result: 'tool', llm_tool_progress: 'tool progress', llm_plan: 'plan', llm_compacted: 'context', llm_usage: 'usage',
+  llm_step: 'model', llm_tool_started: 'tool', llm_tool_result: 'tool', llm_tool_progress: 'tool progress', llm_plan: 'plan', llm_compacted: 'context', llm_tools: 'tools', llm_usage: 'usage',
   agent_config: 'config', stderr: 'stderr', error: 'error', progress: 'progress', context: 'context', claim_renewed: 'renewal',
 };
 
