@@ -17,6 +17,9 @@
 // is Anthropic's own or Request.ThinkTags is false. If an answer without a stream may take longer
 // than the timeout of the SDK, the provider uses a stream on the wire.
 //
+// Claude gets ids of tool calls that it accepts: an id of another vendor is shortened or has other
+// characters, in the call and in its result alike.
+//
 // An error has the message of the vendor but never the key. Its category is derived only from the
 // HTTP status and the error type of the vendor.
 package anthropic

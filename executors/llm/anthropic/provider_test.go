@@ -8,6 +8,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/executors/llm/anthropic"
 	"github.com/parleyhub/parley/executors/llm/internal/wiretest"
+	"github.com/parleyhub/parley/executors/llm/llmtest"
 )
 
 func TestNew(t *testing.T) {
@@ -39,7 +40,7 @@ func TestErrorBodies(t *testing.T) { vendor.TestErrorBodies(t) }
 
 func TestStatuses(t *testing.T) {
 	in := func(kind, message string) string {
-		return wiretest.JSON(
+		return llmtest.JSON(
 			object{"type": "error", "error": object{"type": kind, "message": message}, "request_id": "req_body"})
 	}
 	vendor.TestStatuses(t, map[string]wiretest.Status{

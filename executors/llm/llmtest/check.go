@@ -21,8 +21,9 @@ type Rules struct {
 	Signature string
 	// Reasoning is the text that each message with tool calls must return, as for DeepSeek and Kimi.
 	Reasoning string
-	// NoUserAfterTool refuses a user message after the results of tools, as Mistral does.
-	NoUserAfterTool bool
+	// Mistral refuses a user message after the results of tools, and ids of calls that have not
+	// exactly nine letters and digits.
+	Mistral bool
 }
 
 // Check refuses a request that the real vendors refuse, with the reason. It returns the body.
@@ -102,7 +103,8 @@ func (c *checker) known(names string) {
 var (
 	validName   = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 	lookAround  = regexp.MustCompile(`\(\?(=|!|<[=!])`)
-	openAIThink = regexp.MustCompile(`^(o[1-9]|gpt-[5-9])`)
+	mistralID   = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
+	openAIThink = regexp.MustCompile(`^(.*/)?(o[1-9]|gpt-[5-9])`)
 	plainClaude = regexp.MustCompile(`^claude-(3|[a-z]+-4-([0-6]|20))`)
 )
 

@@ -106,7 +106,7 @@ func (c *checker) chatMessages() {
 			c.chatContent(at, m["content"], "text")
 		case "user":
 			c.chatContent(at, m["content"], "text image_url input_audio file")
-			if c.rules.NoUserAfterTool && i > 0 && messages[i-1]["role"] == "tool" {
+			if c.rules.Mistral && i > 0 && messages[i-1]["role"] == "tool" {
 				c.refuse("%s: unexpected role user after role tool", at)
 			}
 		case "tool":
@@ -141,8 +141,11 @@ func (c *checker) chatAssistant(at string, m Object, calls *pending) (legacy str
 			c.refuse("%s.type: expected function", at)
 		}
 		calls.call(at, c.text(call, "id"), c.text(f, "name"))
-		if len(c.text(call, "id")) > 40 {
+		switch id := c.text(call, "id"); {
+		case len(id) > 40:
 			c.refuse("%s.id: string too long: expected a maximum length of 40", at)
+		case c.rules.Mistral && !mistralID.MatchString(id):
+			c.refuse("%s.id: tool call id was %s but must match %s", at, id, mistralID)
 		}
 		c.arguments(at, f["arguments"])
 		c.signature(at, call)

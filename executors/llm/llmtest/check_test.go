@@ -94,8 +94,8 @@ func TestVendorRefuses(t *testing.T) {
 			row{with(base, strings.Replace(one, "]", ","+strings.TrimPrefix(one, `"tools":[`), 1)), "must be unique"},
 		)
 	}
-	rules.NoUserAfterTool = true
-	check(llmtest.Chat, []string{calls},
+	rules.Mistral = true
+	check(llmtest.Chat, []string{strings.ReplaceAll(calls, `"a"`, `"abcde6789"`)}, row{"{" + calls + "}", "must match"},
 		row{put(calls, `"x"}`, `"x"},{"role":"user","content":"y"}`), "unexpected role user"})
 	rules = llmtest.Rules{Signature: "S", Reasoning: "R"}
 	check(llmtest.Chat, nil, row{"{" + calls + "}", "thought_signature"}, row{"{" + calls + "}", "reasoning_content"})

@@ -13,4 +13,13 @@
 // Script.Take. A provider without a wire, such as Vendor, answers from the script itself. A
 // replaying provider may run the script once to record it. Script.Run makes the same calls each
 // time, and Script.Rewind restarts the vendor.
+//
+// Chat, Responses and Messages are the APIs of vendors. Their servers refuse what the real vendors
+// refuse; see Wire.Check. Matrix runs many scenarios with such servers: unusual answers, errors, and
+// requests that a vendor refuses if they are sent carelessly.
+//
+//	func TestMatrix(t *testing.T) {
+//		llmtest.Matrix(t, llmtest.Target{Wire: llmtest.Chat, Model: "gpt-4.1", ReasoningModel: "gpt-5",
+//			Runtime: func(t *testing.T, base string) *llm.Runtime { ... }})
+//	}
 package llmtest

@@ -84,6 +84,22 @@ func faultScenarios() []scenario {
 		Message: "no such parameter"}, `{"error":{"message":"no such parameter","type":"invalid_request_error","code":400}}`)
 	add("an error with an unknown code", llm.ProviderError{Category: llm.CategoryInvalid, Status: 400,
 		Code: "sunspots", Message: "it is hot"}, coded("sunspots", "sunspots", "it is hot"))
+	add("no credit", llm.ProviderError{Category: llm.CategoryQuota, Status: 429, Code: "insufficient_quota",
+		Message: "You exceeded your current quota"},
+		coded("insufficient_quota", "insufficient_quota", "You exceeded your current quota"))
+	add("a prompt that is too long", llm.ProviderError{Category: llm.CategoryContext, Status: 400,
+		Code: "context_length_exceeded", Message: "maximum context length"},
+		coded("invalid_request_error", "context_length_exceeded", "This model's maximum context length is 8192 tokens"))
+	add("a prompt that a filter refuses", llm.ProviderError{Category: llm.CategoryFilter, Status: 400,
+		Code: "content_filter", Message: "filtered"}, coded("invalid_request_error", "content_filter", "it is filtered"))
+	add("an error in a list", llm.ProviderError{Category: llm.CategoryInvalid, Status: 400, Message: "bad schema"},
+		`[{"error":{"code":400,"message":"bad schema","status":"INVALID_ARGUMENT"}}]`)
+	add("an error with a member detail", llm.ProviderError{Category: llm.CategoryInvalid, Status: 422,
+		Message: "bad field"}, `{"detail":"bad field"}`)
+	add("an error with a member message", llm.ProviderError{Category: llm.CategoryInvalid, Status: 400,
+		Message: "bad field"}, `{"object":"error","message":"bad field","type":"BadRequestError"}`)
+	add("an error of type text/plain", llm.ProviderError{Category: llm.CategoryServer, Status: 503, Retryable: true,
+		Message: "no server is available"}, "no server is available", "Content-Type", "text/plain")
 	add("a rate limit with a pause", llm.ProviderError{Category: llm.CategoryRateLimit, Status: 429, Retryable: true,
 		RetryAfter: 3 * time.Second, Message: "slow down"}, "", "Retry-After", "3")
 	add("a rate limit with a pause in milliseconds", llm.ProviderError{Category: llm.CategoryRateLimit, Status: 429,

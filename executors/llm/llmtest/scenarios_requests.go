@@ -110,6 +110,14 @@ func requestScenarios() []scenario {
 			ask: history(user("one"), assistant("", call("c1", "{}")), result("c1", "", false, image))},
 		{name: "an image in the result of an error", answers: fine,
 			ask: history(user("one"), assistant("", call("c1", "{}")), result("c1", "oh", true, image))},
+		{name: "a history for Mistral", skip: only(Chat, "Mistral has chat completions"), rules: Rules{Mistral: true},
+			answers: fine, ask: func(a *asked) {
+				a.definition.Model = "mistral-large-latest"
+				a.messages = []llm.Message{user("one"), assistant("", call("call_1", "{}")), result("call_1", "", false, image)}
+			}},
+		{name: "a reasoning model behind a gateway", answers: fine, sent: []string{"321"},
+			skip: map[string]string{Messages.Name: "OpenAI has no such API"},
+			ask:  func(a *asked) { a.definition.Model, a.definition.MaxTokens = "openai/gpt-5-mini", 321 }},
 		{name: "call ids of another vendor", answers: fine,
 			ask: history(user("one"), assistant("", call("functions.look:0", "{}")), result("functions.look:0", "seen", false))},
 		{name: "call ids that are long", answers: fine, ask: history(user("one"),

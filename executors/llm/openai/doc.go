@@ -19,6 +19,9 @@
 // Request.ThinkTags is false. The body of an answer decides whether it is a stream. A tool result that is an error
 // starts with "Error: ", because the API has no field for it.
 //
+// Models of OpenAI and Mistral get ids of tool calls that they accept: a longer id of another vendor
+// is shortened, in the call and in its result alike.
+//
 // An error has the message of the vendor but never the key. Its category is derived only from the
 // HTTP status and the error code of the vendor.
 package openai

@@ -21,9 +21,6 @@ func say(w http.ResponseWriter, text string) {
 // Event returns one event of a stream. The name may be empty.
 func Event(name string, data any) string { return llmtest.Event{Name: name, Data: data}.String() }
 
-// JSON is llmtest.JSON.
-func JSON(data any) string { return llmtest.JSON(data) }
-
 // Object is a JSON object.
 type Object = llmtest.Object
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley/executors/llm"
+	"github.com/parleyhub/parley/executors/llm/llmtest"
 )
 
 // Vendor is a provider under test. All vendors have the same tests.
@@ -175,7 +176,7 @@ func TestEnvironment[P interface {
 		header = nil
 		p.Call(t.Context(), &llm.Request{Model: "m"}, nil)
 		if header == nil || header.Get("Authorization") != "" || header.Get(keyHeader) != "" ||
-			strings.Contains(JSON(header), "of-another-user") {
+			strings.Contains(llmtest.JSON(header), "of-another-user") {
 			t.Errorf("the headers are %v", header)
 		}
 	}
