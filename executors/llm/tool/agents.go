@@ -58,7 +58,7 @@ func (b *Box) addAgents(ctx context.Context, c parley.Client, s *set, allowed []
 		if len(spec.Parameters) == 0 {
 			spec.Parameters = paramschema.Prompt().Raw()
 		}
-		if err := b.add(s, &entry{tool: &agent{name, spec}, own: spec, fills: true}); err != nil {
+		if err := b.add(s, &entry{tool: &agent{name, spec}, own: spec, plain: toolnames.ForAgent(name), fills: true}); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,32 +20,40 @@ func TestGated(t *testing.T) {
 	for name, row := range map[string]struct {
 		o               tool.Options
 		tool, arguments string
+		offered         []string // by the server; the default is deploy
 	}{
 		"function": {tool.Options{Config: &parley.AgentConfig{Tools: []string{"deploy"}, HITLTools: []string{"deploy"}}},
-			"deploy", `{}`},
+			"deploy", `{}`, nil},
 		"server": {tool.Options{Config: &parley.AgentConfig{MCPServers: servers, HITLTools: []string{"s__deploy"}}},
-			"s__deploy", `{}`},
+			"s__deploy", `{}`, nil},
+		"renamed tool of a server": {tool.Options{Config: &parley.AgentConfig{MCPServers: servers,
+			HITLTools: []string{"s__de_ploy"}}},
+			toolnames.WithDigest("s__de_ploy", "s__de.ploy"), `{}`, []string{"de.ploy", "de_ploy"}},
+		"renamed agent": {
+			tool.Options{Config: &parley.AgentConfig{Tools: []string{"helper_run-1"}, Agents: []string{"helper@run-1"},
+				HITLTools: []string{"helper_run-1"}}},
+			toolnames.WithDigest("helper_run-1", "helper@run-1"), `{"prompt":"x"}`, nil},
 		"agent": {
 			tool.Options{Config: &parley.AgentConfig{Agents: []string{"helper@run-1"}, HITLTools: []string{"helper_run-1"}}},
-			"helper_run-1", `{"prompt":"x"}`},
+			"helper_run-1", `{"prompt":"x"}`, nil},
 		"child": {tool.Options{Child: true,
 			Config: &parley.AgentConfig{Tools: []string{"deploy"}, HITLTools: []string{"deploy"},
 				ChildTools: []string{"deploy"}}},
-			"deploy", `{}`},
+			"deploy", `{}`, nil},
 		"server of a child": {tool.Options{Child: true, Only: []string{"s__deploy"}, Config: &parley.AgentConfig{
 			MCPServers: servers, HITLTools: []string{"s__deploy"}, ChildTools: []string{"s__deploy"},
-		}}, "s__deploy", `{}`},
+		}}, "s__deploy", `{}`, nil},
 		"agent of a child": {
 			tool.Options{Child: true,
 				Config: &parley.AgentConfig{Agents: []string{"helper"}, HITLTools: []string{"helper"},
 					ChildTools: []string{"helper"}}},
-			"helper", `{"prompt":"x"}`},
+			"helper", `{"prompt":"x"}`, nil},
 		"spawn_self": {
 			tool.Options{Config: &parley.AgentConfig{AllowSelfSpawn: true, HITLTools: []string{toolnames.SpawnSelf}}},
-			toolnames.SpawnSelf, `{"task":"t"}`},
+			toolnames.SpawnSelf, `{"task":"t"}`, nil},
 		"run_parallel_subagents": {
 			tool.Options{Config: &parley.AgentConfig{AllowParallelSubagents: true, HITLTools: []string{toolnames.Parallel}}},
-			toolnames.Parallel, `{"jobs":[{"task":"t"}]}`},
+			toolnames.Parallel, `{"jobs":[{"task":"t"}]}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, r := newWorld(t), &ran{}
@@ -52,8 +61,12 @@ func TestGated(t *testing.T) {
 			w.serve(parley.Blueprint{Name: "helper"}, "run-1", does)
 			w.serve(parley.Blueprint{Name: "bot.child"}, "run-2", does)
 			w.between = func(c parley.Client) parley.Client { return &doubtful{Client: c, status: parley.ApprovalRejected} }
-			row.o.Functions = []tool.Tool{r.tool(t, "deploy")}
-			row.o.Connect = connectTo(map[string]*fakeServer{"s": {tools: row.o.Functions}})
+			row.o.Functions = []tool.Tool{r.tool(t, "deploy"), r.tool(t, "helper_run-1")}
+			offered := row.o.Functions
+			for i, name := range row.offered {
+				offered = slices.Replace(slices.Clone(offered), i, i+1, tool.Tool(named{offered[0], name}))
+			}
+			row.o.Connect = connectTo(map[string]*fakeServer{"s": {tools: offered}})
 			results := w.once(w.box(row.o), call("c", row.tool, row.arguments))
 			want(t, "what the model reads", results[0].Text, row.tool+" was not run: someone has rejected it.")
 			if n := w.system(parley.KindSessionStarted); len(r.all()) > 0 || n > 0 || len(w.traces("llm_tool_started")) > 0 {

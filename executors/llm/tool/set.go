@@ -39,6 +39,8 @@ type entry struct {
 	// own is the spec of the tool under the name that the model uses. exposed is the spec that the
 	// model gets.
 	own, exposed llm.ToolSpec
+	// plain is the name without the digest that tells equal names apart; empty means own.Name.
+	plain string
 	// schema is the schema of the parameters. It is nil if it does not compile; then the tool has
 	// to check its arguments itself.
 	schema *paramschema.Schema
@@ -137,13 +139,23 @@ func (b *Box) isAbsent(s *set, name string) bool {
 // childSafe returns the tools that children may have.
 func (b *Box) childSafe(s *set) []string {
 	safe := []string{}
-	for _, name := range s.names() {
+	for _, e := range s.entries {
+		name := e.own.Name
 		if c := b.o.Config; c.ChildTools != nil && slices.Contains(c.ChildTools, name) ||
-			c.ChildTools == nil && !slices.Contains(c.HITLTools, name) {
+			c.ChildTools == nil && !e.gated {
 			safe = append(safe, name)
 		}
 	}
 	return safe
+}
+
+// needsApproval reports whether a tool is in hitl_tools. A tool also needs an approval under its plain
+// name. Otherwise a server could offer a second tool with that name, and the first one would run
+// without approval.
+func (b *Box) needsApproval(e *entry) bool {
+	return slices.ContainsFunc([]string{e.own.Name, e.plain}, func(name string) bool {
+		return name != "" && slices.Contains(b.o.Config.HITLTools, name)
+	})
 }
 
 func (s *set) names() []string {
@@ -185,7 +197,7 @@ func (b *Box) add(s *set, e *entry) error {
 	e.exposed, e.aliases = e.own, adapted.Aliases
 	e.exposed.Description, e.exposed.Parameters = adapted.Description, adapted.Parameters
 	e.schema = b.compileSchema(s, e)
-	e.gated = slices.Contains(b.o.Config.HITLTools, name)
+	e.gated = b.needsApproval(e)
 	if err := e.inject(b.o.Config.InjectedToolArgs); err != nil {
 		return fmt.Errorf("tool %s: parameters: %w", name, err)
 	}
@@ -251,7 +263,8 @@ func (b *Box) addServers(ctx context.Context, s *set, allowed []string) error {
 				b.warn(s, own.Name, "the server "+server.name+" has several tools of this name, so all except one are left out")
 				continue
 			}
-			if err := b.add(s, &entry{tool: b.wrap(t, own), own: own, quiet: !b.o.Config.EmitsMCPProgress()}); err != nil {
+			if err := b.add(s, &entry{tool: b.wrap(t, own), own: own, plain: toolnames.ForMCP(server.name, offered[i]),
+				quiet: !b.o.Config.EmitsMCPProgress()}); err != nil {
 				return err
 			}
 		}
