@@ -109,9 +109,11 @@ func addition(r *mcp.CallToolResult, texts []string) string {
 	return string(raw)
 }
 
-// spoken are the texts of a result, each and joined, without space around them.
+// spoken are the texts of a result, each and joined, without space around them. values are those that
+// are JSON. They are decoded once, because both the texts and the members to compare may be many.
 type spoken struct {
 	each, whole []string
+	values      []any
 }
 
 func newTexts(texts []string) *spoken {
@@ -119,7 +121,16 @@ func newTexts(texts []string) *spoken {
 	for _, t := range texts {
 		s.each = append(s.each, plain(t))
 	}
-	s.whole = append(slices.Clone(s.each), plain(strings.Join(texts, "")), plain(strings.Join(texts, "\n")))
+	s.whole = slices.Clone(s.each)
+	if len(texts) > 1 {
+		s.whole = append(s.whole, plain(strings.Join(texts, "")), plain(strings.Join(texts, "\n")))
+	}
+	for _, t := range s.whole {
+		var v any
+		if json.Unmarshal([]byte(t), &v) == nil {
+			s.values = append(s.values, v)
+		}
+	}
 	return s
 }
 
@@ -131,7 +142,7 @@ func (s *spoken) have(v any) bool {
 	if text, ok := v.(string); ok && slices.Contains(s.whole, plain(text)) {
 		return true
 	}
-	if slices.ContainsFunc(s.whole, func(t string) bool { return isJSONOf(t, v) }) {
+	if slices.ContainsFunc(s.values, func(x any) bool { return reflect.DeepEqual(x, v) }) {
 		return true
 	}
 	switch v := v.(type) {
@@ -140,7 +151,11 @@ func (s *spoken) have(v any) bool {
 			return false
 		}
 		for i := range v {
-			if one := newTexts(s.each[i : i+1]); !one.have(v[i]) {
+			one := s
+			if len(v) > 1 {
+				one = newTexts(s.each[i : i+1])
+			}
+			if !one.have(v[i]) {
 				return false
 			}
 		}
@@ -155,12 +170,6 @@ func (s *spoken) have(v any) bool {
 		return true // an empty object
 	}
 	return false
-}
-
-// isJSONOf reports whether a text is the JSON of a value.
-func isJSONOf(text string, v any) bool {
-	var x any
-	return json.Unmarshal([]byte(text), &x) == nil && reflect.DeepEqual(x, v)
 }
 
 // marshal is json.Marshal without escaping of <, > and &.

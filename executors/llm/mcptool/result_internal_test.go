@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"image"
 	"image/png"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -94,5 +96,19 @@ func TestResultOf(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The text of a result is decoded once, however many members the structured content has.
+func TestLargeStructuredContent(t *testing.T) {
+	const members = 1000
+	object := map[string]any{}
+	for i := range members {
+		object[strconv.Itoa(i)] = i
+	}
+	text := "[" + strings.Repeat("7,", members) + "7]"
+	r := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: object}
+	if n := testing.AllocsPerRun(1, func() { resultOf(r) }); n > members*members/10 {
+		t.Errorf("%v allocations for %d members", n, members)
 	}
 }
