@@ -60,6 +60,7 @@ func TestSecretsInPieces(t *testing.T) {
 		p := c.Provider(
 			llmtest.Func(func(_ context.Context, _ *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
 				pieces := []llm.Chunk{
+					{Reasoning: "I know sk-s"}, {Reasoning: "ecret."},
 					{Text: "It is sk-s"}, {ToolCall: &llm.ToolCallChunk{ID: "a", Name: "look"}},
 					{ToolCall: &llm.ToolCallChunk{Arguments: `{"x":"sk-`}},
 					{Text: "ecret."}, {ToolCall: &llm.ToolCallChunk{Arguments: `secret"}`}},
@@ -85,16 +86,16 @@ func TestSecretsInPieces(t *testing.T) {
 		if err != nil || bytes.Contains(raw, []byte("ecret.")) || bytes.Contains(raw, []byte("sk-")) {
 			t.Errorf("%v: %s", err, raw)
 		}
-		var text, arguments string
+		var text, reasoning, arguments string
 		_, _ = open(t, path, nil).Player("fake").Call(t.Context(), ask("hi"), func(c llm.Chunk) error {
-			text += c.Text
+			text, reasoning = text+c.Text, reasoning+c.Reasoning
 			if c.ToolCall != nil {
 				arguments += c.ToolCall.Arguments
 			}
 			return nil
 		})
-		if text != "It is [secret]." || arguments != `{"x":"[secret]"}` {
-			t.Errorf("played %q and %q", text, arguments)
+		if text != "It is [secret]." || reasoning != "I know [secret]." || arguments != `{"x":"[secret]"}` {
+			t.Errorf("played %q, %q and %q", text, reasoning, arguments)
 		}
 	}
 }

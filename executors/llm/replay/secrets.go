@@ -14,10 +14,10 @@ func (c *Cassette) splitsSecret(e *entry) bool {
 	return slices.ContainsFunc(c.secrets, func(s string) bool { return bytes.Contains(together, []byte(s)) })
 }
 
-// merged joins chunks: one for the text, one for the refusal and one for each call, at the position
-// of its first chunk.
+// merged joins chunks: one for the text, one for the refusal, one for the reasoning and one for each
+// call, at the position of its first chunk.
 func merged(chunks []chunk) []chunk {
-	const ofText, ofRefusal = -1, -2
+	const ofText, ofRefusal, ofReasoning = -1, -2, -3
 	var all []chunk
 	places := map[int]int{}
 	for _, k := range chunks {
@@ -27,6 +27,8 @@ func merged(chunks []chunk) []chunk {
 			what = k.Call.Index
 		case k.Refusal != "":
 			what = ofRefusal
+		case k.Reasoning != "":
+			what = ofReasoning
 		}
 		at, ok := places[what]
 		if !ok {
@@ -51,6 +53,7 @@ func (k chunk) clone() chunk {
 func (k *chunk) join(next chunk) {
 	k.Text += next.Text
 	k.Refusal += next.Refusal
+	k.Reasoning += next.Reasoning
 	if k.Call != nil {
 		k.Call.Arguments += next.Call.Arguments
 	}
