@@ -90,9 +90,12 @@ func (all *attachments) read(ctx context.Context, a *parley.Attachment) (attachm
 }
 
 func (all *attachments) readText(ctx context.Context, a *parley.Attachment, size int64) (attachment, error) {
-	data, _, err := tool.ReadFile(ctx, all.turn, a.SHA256, 0, maxTextBytes)
-	if err != nil {
-		return all.unreadable(ctx, a, err)
+	var data []byte
+	if all.tokens > 0 {
+		var err error
+		if data, _, err = tool.ReadFile(ctx, all.turn, a.SHA256, 0, maxTextBytes); err != nil {
+			return all.unreadable(ctx, a, err)
+		}
 	}
 	if !tool.IsText(data, int64(len(data)) == size) {
 		return attachment{note: "not shown, because it is not a text or an image"}, nil

@@ -10,6 +10,7 @@ import (
 	"image/png"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -129,17 +130,40 @@ func TestAttachments(t *testing.T) {
 	}
 }
 
-// TestAttachmentsOfOldMessages attaches the same image twice, and many texts. The newest are shown.
+// counting is a client that counts the bytes that are read of each file.
+type counting struct {
+	parley.Client
+	read *sync.Map // by hash
+}
+
+func (c counting) GetAttachment(ctx context.Context, p *parley.GetAttachmentParams) (*parley.GetAttachmentResult, error) {
+	r, err := c.Client.GetAttachment(ctx, p)
+	if err == nil {
+		before, _ := c.read.LoadOrStore(p.SHA256, 0)
+		c.read.Store(p.SHA256, before.(int)+len(r.Data))
+	}
+	return r, err
+}
+
+// TestAttachmentsOfOldMessages attaches the same image twice, and many texts. The newest are shown. Of
+// the others, only the beginning is read.
 func TestAttachmentsOfOldMessages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, always("fine"))
 	yes := true
 	w.models = llm.Models{{Capabilities: llm.Capabilities{Images: &yes}}}
-	w.run(blueprint(`"run_options":{"tool_output_token_limit":300}`))
+	a, err := w.make(blueprint(`"run_options":{"tool_output_token_limit":300}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close() })
+	var read sync.Map
+	w.serve(a, counting{w.hub.Client(t, "bot"), &read})
 	id := w.conversation("")
 	same := []string{"p.png", "image/png", string(picture(t, 2))}
-	w.attach(id, "one", append(same, "old.txt", "text/plain", "old words")...)
+	old := w.attach(id, "one", append(same, "old.txt", "text/plain", strings.Repeat("old words", 1000))...)[1]
 	e := w.answered(id, 0)
+	read.Clear()
 	for i := range 5 {
 		same = append(same, "t", "text/plain", fmt.Sprint(i)+strings.Repeat("many words ", 250))
 	}
@@ -151,9 +175,12 @@ func TestAttachmentsOfOldMessages(t *testing.T) {
 		t.Errorf("%d and %d files, the first message is %s", len(first.Files), len(last.Files), first.Text)
 	}
 	if strings.Contains(first.Text, "old words") ||
-		!strings.Contains(first.Text, `note="9 bytes, not shown, because there is too much other text; read the rest`) ||
+		!strings.Contains(first.Text, `note="9000 bytes, not shown, because there is too much other text; read the rest`) ||
 		strings.Count(last.Text, `note="the first `) != 4 || strings.Count(last.Text, "many words")*2 > 4*300 {
 		t.Errorf("the messages are %s\n%s", first.Text, last.Text)
+	}
+	if n, _ := read.Load(old); n != 512 {
+		t.Errorf("%v bytes of an old file are read", n)
 	}
 }
 
