@@ -84,7 +84,15 @@ func (r *run) askModels(ctx context.Context, q *question, hash string) (*llm.Res
 		if i+1 < len(all) {
 			own.fallback = all[i+1].full
 		}
-		options, err := r.runOptions(&own, hash)
+		key := hash
+		if m != q.model { // a vendor refuses an idempotency key that it knows from another request
+			o := r.options()
+			var err error
+			if key, err = own.hash(&o); err != nil {
+				return nil, nil, err
+			}
+		}
+		options, err := r.runOptions(&own, key)
 		if err != nil {
 			return nil, nil, err
 		}
