@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/parleyhub/parley"
@@ -58,9 +59,14 @@ func (t *thread) next(ctx context.Context) (*record.Step, error) {
 }
 
 // toolChoiceNow returns the choice of tools for the next call of the agent. A tool that the model
-// must call is called once: otherwise the model could never answer. Children decide themselves.
+// must call is called once: otherwise the model could never answer. Children decide themselves. A
+// tool of an optional server that is missing cannot be called.
 func (t *thread) toolChoiceNow() llm.ToolChoice {
 	choice := t.toolChoice()
+	name, _ := choice.Tool()
+	if slices.ContainsFunc(t.missing, func(m tool.Missing) bool { return strings.HasPrefix(name, m.Server+"__") }) {
+		return llm.ToolsAuto
+	}
 	if t.child != nil || len(t.definition.Tools) == 0 || choice != llm.ToolsNone && t.totals.ToolsInvoked > 0 {
 		return llm.ToolsAuto
 	}

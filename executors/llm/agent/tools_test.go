@@ -183,7 +183,8 @@ func TestOptionalServer(t *testing.T) {
 		return &mcp{adder: adder{name: "dig"}}, nil
 	}
 	w.run(blueprint(`"mcp_servers":{"there":{"command":"dig"},` +
-		`"inventory":{"url":"https://a.example","optional":true}},"hitl_tools":["inventory__remove"]`))
+		`"inventory":{"url":"https://a.example","optional":true}},"hitl_tools":["inventory__remove"],` +
+		`"tool_choice":"inventory__remove"`))
 	s := w.hello()
 	w.completed(s, "done")
 	traces := w.traces(s.SessionID, record.KindServerMissing)
