@@ -15,7 +15,7 @@
 // | null, an unknown keyword, a keyword with a value of the wrong form | removed |
 // | true, a missing schema of items, an object without properties | an empty schema or object |
 // | a list of types | anyOf with one type each |
-// | a pattern that RE2 refuses, an unknown format | words in the description |
+// | a pattern that RE2 or another engine refuses, an unknown format | words in the description |
 // | a name of a property that Anthropic refuses | an alias, see Adapted.Aliases |
 // | a description over the limit of OpenAI | its end is in the description of the schema |
 package toolschema
@@ -376,12 +376,22 @@ func (a *adapter) affords(v any) bool {
 
 var count = regexp.MustCompile(`^[0-9]{1,15}$`)
 
+// ownSyntax matches what only some regular expression engines know: named groups, flags, classes of
+// Unicode, and anchors other than ^ and $.
+var ownSyntax = regexp.MustCompile(`\(\?[^:]|\\[pPAzZQECGkK]|\[\[:`)
+
+// isPortable reports whether the engines of all vendors accept a pattern.
+func isPortable(pattern string) bool {
+	_, err := regexp.Compile(pattern)
+	return err == nil && len(pattern) <= maxPattern && !ownSyntax.MatchString(pattern)
+}
+
 func (a *adapter) pattern(out schema, v any) (valid bool, hint string) {
 	p, ok := v.(string)
 	if !ok {
 		return false, ""
 	}
-	if _, err := regexp.Compile(p); err != nil || len(p) > maxPattern {
+	if !isPortable(p) {
 		return true, "It has to match the pattern " + clip(p, 200)
 	}
 	out["pattern"] = p
@@ -451,7 +461,7 @@ func (a *adapter) patterns(v any, below func(...string) []string, refs []string)
 	in, ok := v.(schema)
 	out := schema{}
 	for _, name := range slices.Sorted(maps.Keys(in)) {
-		if _, err := regexp.Compile(name); err != nil || len(name) > maxPattern {
+		if !isPortable(name) {
 			a.warn(below(), "the pattern %q cannot be sent", clip(name, 100))
 			continue
 		}

@@ -163,6 +163,12 @@ func TestAdapt(t *testing.T) {
 		{"other names of types", `{"type":"OBJECT","properties":{"a":{"type":"String"},"b":{"type":"int"},` +
 			`"c":{"type":"any"},"d":{"type":"file"}}}`,
 			`{"properties":{"a":` + text + `,"b":` + whole + `,"c":{},"d":{}},"type":"object"}`, ""},
+		{"patterns of some engines only", `{"properties":{"a":{"pattern":"^(?<y>x)$"},"b":{"pattern":"^\\p{L}$"},` +
+			`"c":{"pattern":"(?i)x"},"d":{"pattern":"^(?:x)$"}},"patternProperties":{"^(?P<n>x)":{}}}`,
+			`{"patternProperties":{},"properties":{"a":{"description":"It has to match the pattern ^(?<y>x)$"},` +
+				`"b":{"description":"It has to match the pattern ^\\p{L}$"},` +
+				`"c":{"description":"It has to match the pattern (?i)x"},"d":{"pattern":"^(?:x)$"}},"type":"object"}`,
+			""},
 		{"look-ahead and a format", `{"properties":{"a":{"type":"string","pattern":"^(?!x)","format":"uint64"},` +
 			`"b":{"pattern":"^x","format":"date"}}}`,
 			`{"properties":{"a":{"description":"The format is uint64. It has to match the pattern ^(?!x)","type":"string"},` +
