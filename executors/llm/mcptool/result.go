@@ -33,6 +33,9 @@ func resultOf(r *mcp.CallToolResult) *tool.Result {
 			switch res := c.Resource; {
 			case res == nil:
 				parts = append(parts, "[missing resource]")
+			case len(res.Blob) > 0 && tool.IsText(res.Blob, true) && !llm.IsImage(res.MIMEType): // in base64
+				texts = append(texts, string(res.Blob))
+				parts = append(parts, "["+list("resource "+res.URI, res.MIMEType)+"]", string(res.Blob))
 			case len(res.Blob) > 0:
 				parts = append(parts, addFile(result, "resource "+res.URI, res.MIMEType, res.Blob))
 			default:
@@ -58,7 +61,7 @@ func list(words ...string) string {
 // addFile adds an image to the result. It returns the text that names the file.
 func addFile(r *tool.Result, what, mediaType string, data []byte) string {
 	text := list(what, mediaType, fmt.Sprintf("%d bytes", len(data)))
-	if !llm.IsImage(mediaType) {
+	if mediaType != "" && !llm.IsImage(mediaType) {
 		return "[" + text + ", not shown]"
 	}
 	image, err := llm.NewImage("", data)

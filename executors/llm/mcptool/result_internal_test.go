@@ -70,6 +70,9 @@ func TestResultOf(t *testing.T) {
 		"image resource": {`{"type":"resource","resource":{"uri":"repo://a.png","mimeType":"image/png","blob":` +
 			string(picture) + `}}`,
 			`null`, "[resource repo://a.png, image/png, 75 bytes]", 1},
+		"text in base64": {`{"type":"resource","resource":{"uri":"repo://a.json","blob":"eyJhIjo0Mn0="}}`,
+			`null`, "[resource repo://a.json]\n{\"a\":42}", 0},
+		"an image without a media type": {`{"type":"image","data":` + string(picture) + `}`, `null`, "[image, 75 bytes]", 1},
 		"images": {`{"type":"image","mimeType":"image/jpg","data":` + string(picture) + `},` +
 			`{"type":"text","text":"and"},` +
 			`{"type":"image","mimeType":"image/svg+xml","data":"AAAA"}`, `null`,
