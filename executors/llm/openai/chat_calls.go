@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -150,11 +151,11 @@ func (c *chatCalls) piece(k *chatCall, call, function map[string]json.RawMessage
 
 // argumentsOf returns the arguments of a function. Some servers send an object instead of a text.
 func argumentsOf(function map[string]json.RawMessage) string {
-	raw := function["arguments"]
-	if wire.Members(raw) != nil {
-		return string(raw)
+	raw := bytes.TrimSpace(function["arguments"])
+	if len(raw) == 0 || raw[0] == '"' || string(raw) == "null" {
+		return wire.Text(raw)
 	}
-	return wire.Text(raw)
+	return string(raw)
 }
 
 // all returns the calls. complete is false if a call has no name. Empty calls are left out.

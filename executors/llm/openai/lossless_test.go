@@ -204,6 +204,10 @@ func TestLossless(t *testing.T) {
 			delta(`{"tool_calls":[{"function":{"name":"f","arguments":{"q":1}}}]}`) + last("stop"),
 			whole(`{"tool_calls":[{"function":{"name":"f","arguments":{"q":1}}}]}`, "stop"),
 		}, calls: []llm.ToolCall{call("", "f", `{"q":1}`)}, has: []string{`"arguments":"{\"q\":1}"`}},
+		"arguments that are a list": {bodies: []string{
+			delta(`{"tool_calls":[{"function":{"name":"f","arguments":["x"]}}]}`) + last("stop"),
+			whole(`{"tool_calls":[{"function":{"name":"f","arguments":["x"]}}]}`, "stop"),
+		}, calls: []llm.ToolCall{call("", "f", `["x"]`)}, has: []string{`"arguments":"{\"arguments\":\"[\\\"x\\\"]\"}"`}},
 		"function_call": {bodies: []string{
 			delta(`{"role":"assistant","function_call":{"name":"f","arguments":"{\"q\":"}}`) +
 				delta(`{"function_call":{"arguments":"1}"}}`) + last("function_call"),

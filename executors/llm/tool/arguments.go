@@ -75,8 +75,14 @@ func (e *entry) inject(injected map[string]string) error {
 // are none. The result is canonical JSON: sorted names without space. It has the tool's own names of
 // arguments, and no null for an argument that the schema neither requires nor accepts null for.
 func (e *entry) split(written string) (arguments, injected json.RawMessage, err error) {
-	if strings.TrimSpace(written) == "" {
+	switch text := strings.TrimSpace(written); {
+	case text == "" || text == "null": // models write both for no arguments
 		written = "{}"
+	case text[0] == '"': // some models encode the object twice
+		var inner string
+		if json.Unmarshal([]byte(text), &inner) == nil && strings.HasPrefix(strings.TrimSpace(inner), "{") {
+			written = inner
+		}
 	}
 	v, err := decode([]byte(written))
 	if err != nil {

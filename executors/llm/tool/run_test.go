@@ -100,6 +100,8 @@ func TestRun(t *testing.T) {
 	}{
 		{call("a", "echo", `{"x": "1<2"}`), `{"x":"1<2"}`, false},
 		{call("b", "echo", ``), `{}`, false},
+		{call("o", "echo", ` null`), `{}`, false},
+		{call("p", "echo", `"{\"x\":\"1\"}"`), `{"x":"1"}`, false},
 		{call("c", "fails", `{}`), `no disk`, true},
 		{call("d", "panics", `{}`), `tool_error: panics panicked: boom`, true},
 		{call("e", "nothing", `{}`), `tool_error: nothing returned no result`, true},
@@ -111,7 +113,7 @@ func TestRun(t *testing.T) {
 			`{"error":"invalid_arguments","message":"counts was not run, because its arguments are not ` +
 				`one JSON object: unexpected EOF."}`, true},
 		{call("i", "counts", `[]`), `not one JSON object`, true},
-		{call("j", "counts", `null`), `not one JSON object`, true},
+		{call("j", "counts", `"x"`), `not one JSON object`, true},
 		{call("k", "counts", `{} {}`), `not one JSON object`, true},
 		{call("l", "counts", `{"x":1}`), `"validation_errors":[{"path":"$.x"`, true},
 		{call("m", "counts", `{"y":"1"}`), `"validation_errors":[{"path":"$.y"`, true},
@@ -130,7 +132,7 @@ func TestRun(t *testing.T) {
 	if ran.Load() != 0 {
 		t.Error("a tool ran with invalid arguments")
 	}
-	if n := len(w.traces("llm_tool_started")); n != 6 {
+	if n := len(w.traces("llm_tool_started")); n != 8 {
 		t.Errorf("%d tools were started", n)
 	}
 	if n := len(w.traces("llm_tool_result")); n != len(rows) {
