@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // Extras are added to each call. Their values are secret: no error has them.
@@ -44,8 +45,11 @@ const leastSecret = 8
 func (e *Extras) secrets() (all []string) {
 	for _, values := range []map[string]string{e.Headers, e.Query} {
 		for _, value := range values {
-			if len(value) >= leastSecret {
-				all = append(all, value, url.QueryEscape(value))
+			_, token, _ := strings.Cut(value, " ") // such as Bearer TOKEN
+			for _, secret := range []string{value, strings.TrimSpace(token)} {
+				if len(secret) >= leastSecret {
+					all = append(all, secret, url.QueryEscape(secret))
+				}
 			}
 		}
 	}

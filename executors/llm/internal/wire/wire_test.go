@@ -121,6 +121,20 @@ func TestKeyIsHidden(t *testing.T) {
 	}
 }
 
+// A vendor may repeat the token of a header without its scheme.
+func TestTokenOfHeaderIsHidden(t *testing.T) {
+	const token = "plain-token-of-a-gateway"
+	s, err := wire.NewServer(wire.Options{BaseURL: "https://a.example", Extras: wire.Extras{
+		Headers: map[string]string{"Authorization": "Bearer " + token}}}, "v", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	if e := s.Invalid("unknown user " + token); e.Message != "unknown user [key]" {
+		t.Error(e.Message)
+	}
+}
+
 // TestReadError has the errors of vendors and servers, each with its HTTP status.
 func TestReadError(t *testing.T) {
 	for name, c := range map[string]struct {
