@@ -136,7 +136,8 @@ type counting struct {
 	read *sync.Map // by hash
 }
 
-func (c counting) GetAttachment(ctx context.Context, p *parley.GetAttachmentParams) (*parley.GetAttachmentResult, error) {
+func (c counting) GetAttachment(ctx context.Context, p *parley.GetAttachmentParams) (*parley.GetAttachmentResult,
+	error) {
 	r, err := c.Client.GetAttachment(ctx, p)
 	if err == nil {
 		before, _ := c.read.LoadOrStore(p.SHA256, 0)

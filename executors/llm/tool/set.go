@@ -39,7 +39,7 @@ type entry struct {
 	// own is the spec of the tool under the name that the model uses. exposed is the spec that the
 	// model gets.
 	own, exposed llm.ToolSpec
-	// plain is the name without the digest that tells equal names apart; empty means own.Name.
+	// plain is the name without the digest that makes equal names different; empty means own.Name.
 	plain string
 	// schema is the schema of the parameters. It is nil if it does not compile; then the tool has
 	// to check its arguments itself.
