@@ -43,6 +43,17 @@ const (
 	CategoryMalformed      Category = "malformed"       // an answer that does not have the form of this API
 )
 
+// UnmarshalText also reads the names that two categories had in earlier scripts and cassettes.
+func (c *Category) UnmarshalText(text []byte) error {
+	switch *c = Category(text); *c {
+	case "authentication":
+		*c = CategoryAuthentication
+	case "server":
+		*c = CategoryServer
+	}
+	return nil
+}
+
 // ProviderError is a failed call to a vendor.
 type ProviderError struct {
 	Provider string

@@ -186,6 +186,19 @@ turns:
 	}
 }
 
+// The names that two categories had in earlier scripts are accepted.
+func TestEarlierCategories(t *testing.T) {
+	for written, want := range map[string]llm.Category{
+		"authentication": llm.CategoryAuthentication, "server": llm.CategoryServer, "server_error": llm.CategoryServer,
+	} {
+		_, err := load(t, "turns: [{error: {category: "+written+"}}]").Call(t.Context(), ask(user("hi")), nil)
+		var e *llm.ProviderError
+		if !errors.As(err, &e) || e.Category != want {
+			t.Errorf("%s: %v", written, err)
+		}
+	}
+}
+
 // An error with once is returned once for the same request, and once for another one.
 func TestOnceError(t *testing.T) {
 	p := load(t, `

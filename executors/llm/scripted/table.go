@@ -93,6 +93,7 @@ var categories = []llm.Category{
 	llm.CategoryAuthentication, llm.CategoryRateLimit, llm.CategoryInvalid, llm.CategoryNotFound, llm.CategoryServer,
 	llm.CategoryTimeout, llm.CategoryNetwork, llm.CategoryMalformed, llm.CategoryQuota, llm.CategoryContext,
 	llm.CategoryFilter,
+	"authentication", "server", // earlier names, see llm.Category
 }
 
 var usageTable = &shape.Shape{Kind: shape.Object, Doc: "the reported tokens; absent, none are reported",
