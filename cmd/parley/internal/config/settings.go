@@ -22,8 +22,8 @@ var Settings = []Setting{
 		func(c *Config) any { return &c.Listen }),
 	row("data", "directory of the log", path,
 		func(c *Config) any { return &c.Data }).defaultsTo("$XDG_STATE_HOME/parley; in memory with --dev"),
-	row("journal", "NATS servers with the log that several hubs share, instead of one in data, which then has this "+
-		"hub's replica of it; see docs/guides/several-hubs.md", journalURL, func(c *Config) any { return &c.Journal }),
+	row("journal", "address of the log that several hubs share on NATS servers; data is then the directory of this "+
+		"hub's replica; see docs/guides/several-hubs.md", journalURL, func(c *Config) any { return &c.Journal }),
 	row("allowHosts", "additional host names that clients may use for this hub; loopback names always work", host,
 		func(c *Config) any { return &c.AllowHosts }),
 	row("allowOrigins", "additional origins whose web pages may call this hub", origin,
@@ -41,15 +41,16 @@ var Settings = []Setting{
 	row("replayMode", "play: recorded answers only; record: ask models and record; auto: play recorded answers and "+
 		"record the others",
 		among("record", "play", "auto"), func(c *Config) any { return &c.ReplayMode }),
-	row("workspaces", "workspaces whose events trigger the agents of these blueprints", workspace,
+	row("workspaces", "workspaces whose events trigger agents of the blueprints", workspace,
 		func(c *Config) any { return &c.Workspaces }).once("workspaces"),
-	row("embeddings", "similarity search for context: lexical (in the hub), or the URL of an OpenAI-compatible "+
-		"embeddings server, which receives message texts", embeddings, func(c *Config) any { return &c.Embeddings }),
+	row("embeddings", "how texts are compared for context: lexical compares words in the hub; a URL is an "+
+		"OpenAI-compatible embeddings server, to which the hub sends message texts", embeddings,
+		func(c *Config) any { return &c.Embeddings }),
 	row("embeddingsModel", "embedding model of that server; its key is in PARLEY_EMBEDDINGS_KEY", words,
 		func(c *Config) any { return &c.EmbeddingsModel }),
 	row("sources", "sources file, with hooks and a timetable that post "+
 		"notes", path, func(c *Config) any { return &c.Sources }),
-	row("publicUrl", "public URL of this hub, such as that of a proxy in front of it (default: the address of each "+
+	row("publicUrl", "address of this hub or its proxy, for the documents of MCP and A2A (default: the address of each "+
 		"request)", publicURL, func(c *Config) any { return &c.PublicURL }),
 	row("mcp", "serve the Model Context Protocol at /mcp", rule{}, func(c *Config) any { return &c.MCP }),
 	row("mcpReadOnly", "serve only read-only tools at /mcp", rule{},

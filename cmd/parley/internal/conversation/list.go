@@ -29,9 +29,8 @@ func newListCommand(a *cli.App) *cobra.Command {
 			return printList(ctx, a, client, q)
 		})
 	c.Long = `list prints a row for each conversation. The column FLOOR has the participant that may speak, for
-how long, and a reason if the turn waits for something that does not come by itself. With -o json
-each line is a conversation. With --watch it continues with a row for each change, until you stop
-it.`
+how long, and what blocks the turn: no executor, approval or attempts used up. With -o json each
+line is a conversation. With --watch it continues with a row for each change, until you stop it.`
 	c.Flags().StringVar(&q.Workspace, "workspace", "", "list conversations of this workspace, which the token must grant")
 	c.Flags().StringVar(&q.Participant, "participant", "", "list conversations with this participant")
 	c.Flags().StringVar(&q.Text, "text", "", "list conversations whose id or title contains this text, in any case")

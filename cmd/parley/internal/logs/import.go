@@ -33,8 +33,8 @@ written, and the line is named.
 It may be repeated: existing events do not change. Repeat an interrupted import before you start a
 hub on the log.
 
-Attachments that are missing or damaged in the log are restored if FILE has them. Those that neither
-has are counted. They are no fault if FILE marks them as missing.
+Attachments that are missing or damaged in the log are restored if FILE has them. The output counts
+the attachments that neither the log nor FILE has. They are no fault if FILE marks them as missing.
 
 A backup brings its tokens with it, into a log without tokens or with older ones of the same hub;
 tokens that were revoked after the backup are valid again. An export brings none.`,
