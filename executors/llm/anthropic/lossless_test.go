@@ -2,6 +2,7 @@ package anthropic_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"reflect"
@@ -195,5 +196,18 @@ func TestPausedTurn(t *testing.T) {
 	}
 	if r, _, _ := exchange(t, &llm.Request{}, false, whole("pause_turn")); r.Finish != llm.FinishOther {
 		t.Errorf("a paused turn without content: %+v", r)
+	}
+	calls := 0
+	p := vendor.Provider(t, wiretest.Raw(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if calls++; calls > 2 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		io.WriteString(w, paused)
+	}), "", nil)
+	_, err := p.Call(t.Context(), &llm.Request{Model: "m", Messages: []llm.Message{{Role: llm.RoleUser, Text: "hi"}}}, nil)
+	var e *llm.ProviderError
+	if !errors.As(err, &e) || e.Usage == nil || e.Usage.PromptTokens != 10 || e.Usage.CompletionTokens != 6 {
+		t.Errorf("a continuation that fails: %+v", err)
 	}
 }

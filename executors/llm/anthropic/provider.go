@@ -132,9 +132,10 @@ func (p *Provider) call(ctx context.Context, req *llm.Request, emit func(llm.Chu
 			again.IdempotencyKey += "." + strconv.Itoa(n)
 		}
 		var next *llm.Response
-		if next, err = p.exchange(ctx, &again, &continued, emit); err == nil {
-			r, err = p.joinTurns(r, next)
+		if next, err = p.exchange(ctx, &again, &continued, emit); err != nil {
+			return nil, wire.WithUsage(err, r.Usage)
 		}
+		r, err = p.joinTurns(r, next)
 	}
 	if err != nil {
 		return nil, err

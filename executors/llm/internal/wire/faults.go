@@ -154,7 +154,11 @@ func (f Faults) Coded(res *http.Response, t VendorError) *llm.ProviderError {
 func WithUsage(err error, u *llm.Usage) error {
 	var e *llm.ProviderError
 	if u != nil && errors.As(err, &e) {
-		e.Usage = u
+		sum := *u
+		if e.Usage != nil {
+			sum.Add(*e.Usage)
+		}
+		e.Usage = &sum
 	}
 	return err
 }
