@@ -92,7 +92,8 @@ func isCommentary(req *llm.Request, phase responses.ResponseOutputMessagePhase) 
 
 // answerOf converts a complete response.
 func (p *Provider) answerOf(res *http.Response, req *llm.Request, r *responses.Response) (*answer, error) {
-	if r.Object != "response" || len(r.Output) == 0 && !r.JSON.Output.Valid() {
+	failed := r.Status == responses.ResponseStatusFailed || r.Status == responses.ResponseStatusCancelled
+	if !failed && (r.Object != "" && r.Object != "response" || len(r.Output) == 0 && !r.JSON.Output.Valid()) {
 		return nil, p.server.Malformed(res, "the answer is not a response of the Responses API", nil)
 	}
 	a := &answer{own: p.own}

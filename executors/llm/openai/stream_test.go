@@ -87,6 +87,9 @@ func TestStreamFaults(t *testing.T) {
 		"failed": {llm.APIResponses,
 			responses(`{"type":"response.failed","response":{"id":"r","object":"response","status":"failed","output":[],` +
 				`"error":{"code":"server_error","message":"oops"}}}`), llm.CategoryServer, true, "server_error"},
+		"failed, not labeled": {llm.APIResponses,
+			responses(`{"type":"response.failed","response":{"status":"failed",` +
+				`"error":{"code":"insufficient_quota","message":"pay"}}}`), llm.CategoryQuota, false, "insufficient_quota"},
 		"failed by prompt": {llm.APIResponses,
 			responses(`{"type":"response.failed","response":{"id":"r","object":"response","status":"failed","output":[],` +
 				`"error":{"code":"invalid_prompt","message":"no"}}}`), llm.CategoryInvalid, false, "invalid_prompt"},
