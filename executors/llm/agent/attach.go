@@ -3,10 +3,12 @@ package agent
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"unicode/utf16"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm"
@@ -83,7 +85,7 @@ func (all *attachments) read(ctx context.Context, a *parley.Attachment) (attachm
 		return all.readImage(ctx, a)
 	case size == 0:
 		return attachment{note: "an empty file"}, nil
-	case !strings.HasPrefix(kind, "text/") || !tool.IsText(head, int64(len(head)) == size):
+	case !strings.HasPrefix(kind, "text/") || !tool.IsText(utf8Text(head), int64(len(head)) == size):
 		return attachment{note: "not shown, because it is not a text or an image"}, nil
 	}
 	return all.readText(ctx, a, size)
@@ -97,6 +99,12 @@ func (all *attachments) readText(ctx context.Context, a *parley.Attachment, size
 			return all.unreadable(ctx, a, err)
 		}
 	}
+	readable := true // with read_file
+	if whole := int64(len(data)) == size; whole {
+		data = utf8Text(data)
+		readable = size == int64(len(data))
+		size = int64(len(data))
+	}
 	if !tool.IsText(data, int64(len(data)) == size) {
 		return attachment{note: "not shown, because it is not a text or an image"}, nil
 	}
@@ -109,11 +117,27 @@ func (all *attachments) readText(ctx context.Context, a *parley.Attachment, size
 		if text == "" {
 			one.note = fmt.Sprintf("%d bytes, not shown, because there is too much other text", size)
 		}
-		if all.reader != "" {
+		if all.reader != "" && readable {
 			one.note += "; read the rest with " + all.reader
 		}
 	}
 	return one, nil
+}
+
+// utf8Text returns a text in UTF-16 with a byte order mark as UTF-8, and other data unchanged.
+func utf8Text(data []byte) []byte {
+	var order binary.ByteOrder = binary.LittleEndian
+	switch {
+	case bytes.HasPrefix(data, []byte{0xFE, 0xFF}):
+		order = binary.BigEndian
+	case !bytes.HasPrefix(data, []byte{0xFF, 0xFE}):
+		return data
+	}
+	var units []uint16
+	for i := 2; i+1 < len(data); i += 2 {
+		units = append(units, order.Uint16(data[i:]))
+	}
+	return []byte(string(utf16.Decode(units)))
 }
 
 func (all *attachments) readImage(ctx context.Context, a *parley.Attachment) (attachment, error) {
