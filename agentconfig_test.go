@@ -165,7 +165,6 @@ func TestConfigFaults(t *testing.T) {
 		with(`"tools":["a",null]`):                                            "$.tools: expected a list of texts",
 		with(`"tools":"a"`):                                                   "$.tools: expected a list of texts",
 		with(`"agents":["no name"]`):                                          "$.agents[0]: expected the name of an agent",
-		with(`"agents":["run_parallel_subagents"]`):                           "$.agents[0]: expected the name of an agent",
 		with(`"mcp_servers":{"s":{}}`):                                        "$.mcp_servers.s: expected either command or url",
 		with(`"mcp_servers":{"s":{"command":"x","url":"https://a"}}`):         "$.mcp_servers.s: expected either command or url",
 		with(`"mcp_servers":{"s":{"url":"https://a","args":["x"]}}`):          "$.mcp_servers.s: expected args, env,",
@@ -211,6 +210,7 @@ func TestConfigFaults(t *testing.T) {
 		}
 	}
 	for _, good := range []string{
+		with(`"agents":["run_parallel_subagents"]`), // its tool gets another name
 		with(`"run_options":{"user_template":"{{{a}}} of {b.c-d}"}`),
 		with(`"run_options":{"user_template":"{{Say}} {what}"}`), with(`"planning_enabled":true,"max_steps":2`),
 		with(`"max_steps":1`),
