@@ -15,8 +15,6 @@ const key = "sk-test-0123456789"
 
 type object = wiretest.Object
 
-var event = wiretest.Event
-
 var vendor = wiretest.Vendor{
 	Name: "openai", Key: key, Model: "gpt-4.1",
 	Streams: map[llm.API]string{llm.APIResponses: responsesStream, llm.APIChat: chatStream},
