@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -248,7 +249,9 @@ func (l *link) call(ctx context.Context, name string, c *tool.Call) (r *mcp.Call
 func (l *link) waitLost(ctx context.Context, err error) {
 	var request *url.Error
 	_, answered := refusal(err)
-	if answered || errors.As(err, &request) || !errors.Is(err, mcp.ErrConnectionClosed) && !errors.Is(err, io.EOF) {
+	lost := func(cause error) bool { return errors.Is(err, cause) }
+	if answered || errors.As(err, &request) ||
+		!slices.ContainsFunc([]error{mcp.ErrConnectionClosed, io.EOF, errLongMessage}, lost) {
 		return
 	}
 	l.release()
