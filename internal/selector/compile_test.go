@@ -40,7 +40,7 @@ func TestPathFaults(t *testing.T) {
 		"$[01]":                   "",
 		"$[9007199254740992]":     "",
 		"$.a..":                   "",
-		"$[?@[?@[?@[?@.a]]]]":     "filters may stand in each other at most 3 deep",
+		"$[?@[?@[?@[?@.a]]]]":     "filters may be nested at most 3 deep",
 		"$[?match(@.a, @.b)]":     "expected the pattern of match and search as a text in quotes",
 		"$[?match(@.a, '(')]":     "error parsing regexp",
 		"$[?match(@.a, '(?i)a')]": "pattern (?i)a has (?, which RFC 9485 does not know",
@@ -48,11 +48,11 @@ func TestPathFaults(t *testing.T) {
 		"$[?search(@, '" + strings.Repeat("x", 300) +
 			"')]": "patterns have at most 256 bytes, and together 2048",
 		"$[?" + strings.Repeat("(", 17) + "@.a" + strings.Repeat(")", 17) +
-			"]": "parentheses and functions may stand in each other at most 16 deep",
+			"]": "parentheses and functions may be nested at most 16 deep",
 		"$[?" + strings.Repeat("!(", 17) + "@.a" + strings.Repeat(")", 17) +
-			"]": "parentheses and functions may stand",
+			"]": "parentheses and functions may be nested",
 		"$[?value($[?count(@.*) == " + strings.Repeat("length(", 16) + "1" + strings.Repeat(")", 16) +
-			"]) == 1]": "parentheses and functions may stand",
+			"]) == 1]": "parentheses and functions may be nested",
 	} {
 		got := faultsOf(t, "["+when(is(path, "exists", ""))+"]")
 		if len(got) != 1 || !strings.HasPrefix(got[0], at+want) {

@@ -137,7 +137,7 @@ export interface BackupTrailer {
   sha256: string;
 }
 
-/** What a runner tells the hub of an agent that it runs: a command, of which what it is stays with the runner, or an LLM agent, whose config the hub checks and keeps. */
+/** The registration of an agent that a runner runs. The hub does not see what a command is, but it checks and stores the config of an LLM agent. */
 export interface Blueprint {
   /** name is the name of the agent, in the form of a participant id. */
   name: string;
@@ -160,7 +160,7 @@ export interface Blueprint {
   labels?: {[name: string]: string};
 }
 
-/** What a runner tells the hub of an agent that it runs: a command, of which what it is stays with the runner, or an LLM agent, whose config the hub checks and keeps. */
+/** The registration of an agent that a runner runs. The hub does not see what a command is, but it checks and stores the config of an LLM agent. */
 export interface BlueprintInput {
   /** name is the name of the agent, in the form of a participant id. */
   name: string;
@@ -750,7 +750,7 @@ export interface HubInfo {
   nowMs: number;
 }
 
-/** Close a conversation without anybody's doing; one that is absent does not, but for the two that have a default. */
+/** Limits close a conversation automatically. An absent limit has no effect, except the two that have a default. */
 export interface Limits {
   /** maxTurns is the maximum number of ended turns of participants, with or without a message. 1 to 1,000,000. */
   maxTurns?: number;
@@ -782,7 +782,7 @@ export interface Limits {
   stopWhen?: string;
 }
 
-/** Close a conversation without anybody's doing; one that is absent does not, but for the two that have a default. */
+/** Limits close a conversation automatically. An absent limit has no effect, except the two that have a default. */
 export interface LimitsInput {
   /** maxTurns is the maximum number of ended turns of participants, with or without a message. 1 to 1,000,000. */
   maxTurns?: number;
@@ -1457,7 +1457,7 @@ export interface StartSessionParams {
   traceparent?: string;
 }
 
-/** What the hub has counted since it was started, and how it stands. The same numbers are at /metrics. */
+/** Counters since the start of the hub, and its current state. The same numbers are at /metrics. */
 export interface Stats {
   version: string;
   state: 'ready' | 'storage_full' | 'draining' | 'failed' | (string & {});
